@@ -1,0 +1,262 @@
+"""Types and tables as text, in Spark's words plus what Spark forgets.
+
+Laws: `parse_type(format_type(t)) == t` for every type, and the same for column lists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from schemaman.errors import BadReference
+from schemaman.types import (
+    Array,
+    Binary,
+    Bits,
+    Boolean,
+    Date,
+    Decimal,
+    Enum,
+    EnumSet,
+    Field,
+    Floating,
+    Integer,
+    Interval,
+    Json,
+    Map,
+    Numeric,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    Type,
+    Unknown,
+    Uuid,
+    Xml,
+)
+
+_INTEGERS = {8: "TINYINT", 16: "SMALLINT", 32: "INT", 64: "BIGINT"}
+_PLAIN: dict[Type, str] = {
+    Boolean(): "BOOLEAN",
+    Floating(32): "FLOAT",
+    Floating(64): "DOUBLE",
+    Numeric(): "NUMERIC",
+    String(): "STRING",
+    Binary(): "BINARY",
+    Bits(): "BITS",
+    Date(): "DATE",
+    Interval(): "INTERVAL",
+    Uuid(): "UUID",
+    Json(): "JSON",
+    Xml(): "XML",
+    Enum(): "ENUM",
+    EnumSet(): "SET",
+}
+_PLAIN |= {Integer(bits): word for bits, word in _INTEGERS.items()}
+_PLAIN |= {Integer(bits, signed=False): f"{word} UNSIGNED" for bits, word in _INTEGERS.items()}
+
+
+def format_type(type: Type) -> str:
+    """The type in words: `DECIMAL(10,2)`, `TIMESTAMP_NTZ(3)`, `ARRAY<INT>`, `UNKNOWN('box')`."""
+    plain = _PLAIN.get(type)
+    if plain is not None:
+        return plain
+    match type:
+        case Decimal(precision, scale):
+            return f"DECIMAL({precision},{scale})"
+        case String(length, fixed):
+            return f"{'CHAR' if fixed else 'VARCHAR'}({'' if length is None else length})"
+        case Binary(length):
+            return f"BINARY({length})"
+        case Bits(length):
+            return f"BITS({length})"
+        case Time(precision, zoned):
+            return f"{'TIMETZ' if zoned else 'TIME'}({precision})"
+        case Timestamp(precision, zoned):
+            return f"{'TIMESTAMP' if zoned else 'TIMESTAMP_NTZ'}({precision})"
+        case Enum(values):
+            return f"ENUM({_labels(values)})"
+        case EnumSet(values):
+            return f"SET({_labels(values)})"
+        case Unknown(name):
+            return f"UNKNOWN({_quote_text(name)})"
+        case Array(element, nullable):
+            return f"ARRAY<{format_type(element)}{_null(nullable)}>"
+        case Map(key, value, nullable):
+            return f"MAP<{format_type(key)}, {format_type(value)}{_null(nullable)}>"
+        case Struct(fields):
+            return f"STRUCT<{', '.join(_format_field(f) for f in fields)}>"
+        case _:
+            raise AssertionError(f"a plain type without a word: {type!r}")
+
+
+def quote_name(name: str) -> str:
+    """An identifier in back-ticks, a back-tick inside doubled."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def parse_type(text: str) -> Type:
+    """The type that a text names.
+
+    Raises:
+        BadReference: the text is no type; the message says where it went wrong.
+    """
+    reader = _Reader(text)
+    type = reader.type()
+    reader.end()
+    return type
+
+
+def _null(nullable: bool) -> str:
+    return "" if nullable else " NOT NULL"
+
+
+def _quote_text(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
+
+
+def _labels(values: tuple[str, ...]) -> str:
+    return ",".join(_quote_text(v) for v in values)
+
+
+def _format_field(field: Field) -> str:
+    comment = "" if field.comment is None else f" COMMENT {_quote_text(field.comment)}"
+    name = field.name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", field.name) else quote_name(field.name)
+    return f"{name}: {format_type(field.type)}{_null(field.nullable)}{comment}"
+
+
+_TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)*`)|('(?:[^'\\]|\\.)*')|(\w+)|([<>(),:]))", re.DOTALL)
+_WORDS: dict[str, Type] = {word: type for type, word in _PLAIN.items() if " " not in word}
+_WORDS |= {"INTEGER": Integer(32), "LONG": Integer(64), "SHORT": Integer(16), "BYTE": Integer(8)}
+_WORDS |= {"TEXT": String(), "VARCHAR": String(), "REAL": Floating(32), "BOOL": Boolean()}
+_WORDS |= {"TIMESTAMP_LTZ": Timestamp(), "TIMESTAMP": Timestamp(), "TIME": Time(), "DECIMAL": Decimal(10, 0)}
+_WORDS |= {"TIMESTAMP_NTZ": Timestamp(zoned=False), "TIMETZ": Time(zoned=True), "DEC": Decimal(10, 0)}
+_SIZED: dict[str, Callable[[list[int]], Type]] = {
+    "DECIMAL": lambda n: Decimal(n[0], n[1] if len(n) > 1 else 0),
+    "CHAR": lambda n: String(n[0] if n else None, fixed=True),
+    "VARCHAR": lambda n: String(n[0]),
+    "BINARY": lambda n: Binary(n[0]),
+    "BITS": lambda n: Bits(n[0]),
+    "TIME": lambda n: Time(n[0]),
+    "TIMETZ": lambda n: Time(n[0], zoned=True),
+    "TIMESTAMP": lambda n: Timestamp(n[0]),
+    "TIMESTAMP_NTZ": lambda n: Timestamp(n[0], zoned=False),
+}
+
+
+class _Reader:
+    """A recursive-descent reader of types; it stands at `at` in `text`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def peek(self) -> str:
+        match = _TOKEN.match(self.text, self.at)
+        return match[0].strip() if match else ""
+
+    def take(self) -> str:
+        match = _TOKEN.match(self.text, self.at)
+        if match is None:
+            raise self.wrong("a type")
+        self.at = match.end()
+        return match[0].strip()
+
+    def expect(self, wanted: str) -> None:
+        if self.peek().upper() != wanted:
+            raise self.wrong(repr(wanted))
+        self.take()
+
+    def accept(self, wanted: str) -> bool:
+        if self.peek().upper() != wanted:
+            return False
+        self.take()
+        return True
+
+    def end(self) -> None:
+        if self.text[self.at :].strip():
+            raise self.wrong("the end")
+
+    def wrong(self, wanted: str) -> BadReference:
+        return BadReference(f"{self.text!r}: expected {wanted} at character {self.at}")
+
+    def type(self) -> Type:
+        start, word = self.at, self.take().upper()
+        if word in ("ARRAY", "MAP", "STRUCT"):
+            return self.nested(word)
+        if word in ("ENUM", "SET", "UNKNOWN") and self.peek() == "(":
+            labels = self.labels()
+            return Enum(labels) if word == "ENUM" else EnumSet(labels) if word == "SET" else Unknown(labels[0])
+        if word in _SIZED and self.peek() == "(":
+            try:
+                return _SIZED[word](self.numbers())
+            except IndexError:
+                raise self.wrong("a number") from None
+        if word not in _WORDS:
+            self.at = start
+            raise self.wrong("a type")
+        found = _WORDS[word]
+        if isinstance(found, Integer) and self.accept("UNSIGNED"):
+            return Integer(found.bits, signed=False)
+        return found
+
+    def nested(self, word: str) -> Type:
+        self.expect("<")
+        found: Type
+        if word == "ARRAY":
+            found = Array(self.type(), self.nullable())
+        elif word == "MAP":
+            key = self.type()
+            self.expect(",")
+            found = Map(key, self.type(), self.nullable())
+        else:
+            fields: list[Field] = []
+            while self.peek() != ">":
+                fields.append(self.field())
+                if not self.accept(","):
+                    break
+            found = Struct(tuple(fields))
+        self.expect(">")
+        return found
+
+    def field(self) -> Field:
+        name = self.take()
+        if name.startswith("`"):
+            name = name[1:-1].replace("``", "`")
+        self.accept(":")
+        type, nullable = self.type(), self.nullable()
+        comment = _unquote(self.take()) if self.accept("COMMENT") else None
+        return Field(name, type, nullable, comment)
+
+    def nullable(self) -> bool:
+        if not self.accept("NOT"):
+            return True
+        self.expect("NULL")
+        return False
+
+    def numbers(self) -> list[int]:
+        self.expect("(")
+        found: list[int] = []
+        while self.peek() != ")":
+            token = self.take()
+            if not token.isdigit():
+                raise self.wrong("a number")
+            found.append(int(token))
+            if not self.accept(","):
+                break
+        self.expect(")")
+        return found
+
+    def labels(self) -> tuple[str, ...]:
+        self.expect("(")
+        found: list[str] = []
+        while self.peek().startswith("'"):
+            found.append(_unquote(self.take()))
+            if not self.accept(","):
+                break
+        self.expect(")")
+        return tuple(found)
+
+
+def _unquote(token: str) -> str:
+    return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], token[1:-1], flags=re.DOTALL)

@@ -1,0 +1,331 @@
+"""The one diff: what changed between two structures, as a closed union of small values.
+
+Laws: `patch(old, diff(old, new)) == new`; `diff(a, a) == ()`.
+
+Columns are matched by id when every column of both sides has one, else by name; a caller
+that knows of renames says so. Changes come in the order in which `patch` applies them:
+drops, renames (all at once, by old names), moves, additions, then attributes by new names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar, assert_never
+
+from schemaman.schema import Column, Path, Scalar, TableSchema
+from schemaman.types import Array, Field, Map, Struct, Type
+
+Member = Column | Field
+M = TypeVar("M", Column, Field)
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """A column or struct member appears behind `after`, or in front of all when None."""
+
+    path: Path
+    column: Member
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    """A column or struct member goes."""
+
+    path: Path
+    column: Member
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """A column gets another name; `path` ends in the old one."""
+
+    path: Path
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveColumn:
+    """A column or member changes its place among its siblings."""
+
+    path: Path
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeType:
+    """Another type. Structs, arrays and maps that stay such are reported member by member."""
+
+    path: Path
+    old: Type
+    new: Type
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeNullable:
+    """NULL becomes allowed (`new` true) or forbidden."""
+
+    path: Path
+    old: bool
+    new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDefault:
+    """Another default; None means that there is none."""
+
+    path: Path
+    old: Scalar
+    new: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeComment:
+    """Another comment on a column or member; an empty path speaks of the table."""
+
+    path: Path
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeAttribute:
+    """Another spelling of the source type, another name on the wire, or another column id."""
+
+    path: Path
+    attribute: Literal["source_type", "emitted_name", "id"]
+    old: str | int | None
+    new: str | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeKey:
+    """Other key columns, or another order of them; renames alone are no key change."""
+
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+Change = (
+    AddColumn
+    | DropColumn
+    | RenameColumn
+    | MoveColumn
+    | ChangeType
+    | ChangeNullable
+    | ChangeDefault
+    | ChangeComment
+    | ChangeAttribute
+    | ChangeKey
+)
+
+Diff = tuple[Change, ...]
+
+
+def diff(old: TableSchema, new: TableSchema, renames: Mapping[str, str] | None = None) -> Diff:
+    """The changes that turn `old` into `new`; `renames` maps old to new column names."""
+    pairs = _pairs(old, new, renames or {})
+    changes = _member_changes((), old.columns, new.columns, pairs)
+    renamed = {a: b for a, b in pairs.items() if a != b}
+    key = tuple(renamed.get(name, name) for name in old.key)
+    if key != new.key:
+        changes.append(ChangeKey(key, new.key))
+    if old.comment != new.comment:
+        changes.append(ChangeComment((), old.comment, new.comment))
+    return tuple(changes)
+
+
+def patch(schema: TableSchema, changes: Iterable[Change]) -> TableSchema:
+    """The schema after the changes.
+
+    Raises:
+        KeyError: a change names a place that the schema does not have.
+    """
+    renames = [c for c in changes if isinstance(c, RenameColumn)]
+    done = False
+    for change in changes:
+        match change:
+            case RenameColumn():
+                if not done:
+                    schema, done = _rename(schema, renames), True
+            case ChangeKey(_, new):
+                schema = replace(schema, key=new)
+            case ChangeComment((), _, new):
+                schema = replace(schema, comment=new)
+            case _:
+                schema = replace(schema, columns=_at(schema.columns, change.path, change))
+    return schema
+
+
+def _pairs(old: TableSchema, new: TableSchema, renames: Mapping[str, str]) -> dict[str, str]:
+    """Old name → new name of each column that is on both sides."""
+    if all(c.id is not None for c in (*old.columns, *new.columns)):
+        names = {c.id: c.name for c in new.columns}
+        return {c.name: names[c.id] for c in old.columns if c.id in names}
+    present = set(new.names)
+    pairs = {a: b for a, b in renames.items() if old.column(a) is not None and b in present}
+    taken = set(pairs.values())
+    return pairs | {n: n for n in old.names if n in present and n not in pairs and n not in taken}
+
+
+def _member_changes(
+    parent: Path, old: Sequence[Member], new: Sequence[Member], pairs: Mapping[str, str]
+) -> list[Change]:
+    changes: list[Change] = []
+    changes += (DropColumn((*parent, m.name), m) for m in old if m.name not in pairs)
+    changes += (RenameColumn((*parent, a), b) for a, b in pairs.items() if a != b)
+    partners = {pairs[m.name]: m for m in old if m.name in pairs}
+    changes += _moves(parent, list(partners), [m.name for m in new if m.name in partners])
+    before: str | None = None
+    for member in new:
+        if member.name not in partners:
+            changes.append(AddColumn((*parent, member.name), member, before))
+        before = member.name
+    for member in new:
+        if member.name in partners:
+            changes += _attribute_changes((*parent, member.name), partners[member.name], member)
+    return changes
+
+
+def _moves(parent: Path, old: list[str], new: list[str]) -> list[Change]:
+    """The fewest moves: everything outside the longest run that keeps its order."""
+    ranks = {name: i for i, name in enumerate(old)}
+    stay = _longest_increasing([ranks[name] for name in new])
+    moves: list[Change] = []
+    before: str | None = None
+    for name in new:
+        if ranks[name] not in stay:
+            moves.append(MoveColumn((*parent, name), before))
+        before = name
+    return moves
+
+
+def _longest_increasing(values: list[int]) -> set[int]:
+    best: list[list[int]] = []
+    for value in values:
+        tail = max((run for run in best if run[-1] < value), key=len, default=[])
+        best.append([*tail, value])
+    return set(max(best, key=len, default=[]))
+
+
+def _attribute_changes(path: Path, old: Member, new: Member) -> list[Change]:
+    changes = _type_changes(path, old.type, new.type)
+    if old.nullable != new.nullable:
+        changes.append(ChangeNullable(path, old.nullable, new.nullable))
+    if isinstance(old, Column) and isinstance(new, Column):
+        if (old.default, type(old.default)) != (new.default, type(new.default)):
+            changes.append(ChangeDefault(path, old.default, new.default))
+        if old.source_type != new.source_type:
+            changes.append(ChangeAttribute(path, "source_type", old.source_type, new.source_type))
+        if old.emitted_name != new.emitted_name:
+            changes.append(ChangeAttribute(path, "emitted_name", old.emitted_name, new.emitted_name))
+        if old.id != new.id:
+            changes.append(ChangeAttribute(path, "id", old.id, new.id))
+    if old.comment != new.comment:
+        changes.append(ChangeComment(path, old.comment, new.comment))
+    return changes
+
+
+def _type_changes(path: Path, old: Type, new: Type) -> list[Change]:
+    if old == new:
+        return []
+    match old, new:
+        case Struct(a), Struct(b):
+            names = {m.name for m in b}
+            return _member_changes(path, a, b, {m.name: m.name for m in a if m.name in names})
+        case Array(a, an), Array(b, bn):
+            inner = (*path, "element")
+            return [*_type_changes(inner, a, b), *_nullable_change(inner, an, bn)]
+        case Map(ak, a, an), Map(bk, b, bn):
+            inner = (*path, "value")
+            keys = _type_changes((*path, "key"), ak, bk)
+            return [*keys, *_type_changes(inner, a, b), *_nullable_change(inner, an, bn)]
+        case _:
+            return [ChangeType(path, old, new)]
+
+
+def _nullable_change(path: Path, old: bool, new: bool) -> list[Change]:
+    return [] if old == new else [ChangeNullable(path, old, new)]
+
+
+def _rename(schema: TableSchema, renames: Iterable[RenameColumn]) -> TableSchema:
+    names = {c.path[-1]: c.name for c in renames}
+    columns = tuple(replace(c, name=names.get(c.name, c.name)) for c in schema.columns)
+    return replace(schema, columns=columns, key=tuple(names.get(k, k) for k in schema.key))
+
+
+def _at(members: tuple[M, ...], path: Path, change: Change) -> tuple[M, ...]:
+    """The members after a change at `path` below them."""
+    head, rest = path[0], path[1:]
+    if not rest:
+        return _apply(members, head, change)
+    return _one(members, head, lambda m: replace(m, type=_inside(m.type, rest, change)))
+
+
+def _inside(type: Type, path: Path, change: Change) -> Type:
+    head, rest = path[0], path[1:]
+    match type:
+        case Struct(fields):
+            return Struct(_at(fields, path, change))
+        case Array(element, nullable):
+            if rest:
+                return Array(_inside(element, rest, change), nullable)
+            return Array(*_part(element, nullable, change))
+        case Map(key, value, nullable) if head == "key":
+            return Map(_inside(key, rest, change) if rest else _part(key, False, change)[0], value, nullable)
+        case Map(key, value, nullable):
+            if rest:
+                return Map(key, _inside(value, rest, change), nullable)
+            return Map(key, *_part(value, nullable, change))
+        case _:
+            raise KeyError(path)
+
+
+def _part(type: Type, nullable: bool, change: Change) -> tuple[Type, bool]:
+    match change:
+        case ChangeType(_, _, new):
+            return new, nullable
+        case ChangeNullable(_, _, new):
+            return type, new
+        case _:
+            raise KeyError(change)
+
+
+def _apply(members: tuple[M, ...], name: str, change: Change) -> tuple[M, ...]:
+    match change:
+        case DropColumn():
+            _one(members, name, lambda m: m)
+            return tuple(m for m in members if m.name != name)
+        case AddColumn(_, column, after):
+            return _insert(members, column, after)  # type: ignore[type-var]  # a column among columns
+        case MoveColumn(_, after):
+            moved = next(m for m in members if m.name == name)
+            return _insert(tuple(m for m in members if m.name != name), moved, after)
+        case ChangeType(_, _, type):
+            return _one(members, name, lambda m: replace(m, type=type))
+        case ChangeNullable(_, _, nullable):
+            return _one(members, name, lambda m: replace(m, nullable=nullable))
+        case ChangeDefault(_, _, default):
+            return _one(members, name, lambda m: replace(m, default=default))
+        case ChangeComment(_, _, comment):
+            return _one(members, name, lambda m: replace(m, comment=comment))
+        case ChangeAttribute(_, attribute, _, value):
+            return _one(members, name, lambda m: replace(m, **{attribute: value}))  # type: ignore[arg-type]
+        case RenameColumn() | ChangeKey():
+            raise KeyError(change)
+        case _:
+            assert_never(change)
+
+
+def _one(members: tuple[M, ...], name: str, edit: Callable[[M], M]) -> tuple[M, ...]:
+    if all(m.name != name for m in members):
+        raise KeyError(name)
+    return tuple(edit(m) if m.name == name else m for m in members)
+
+
+def _insert(members: tuple[M, ...], member: M, after: str | None) -> tuple[M, ...]:
+    if after is None:
+        return (member, *members)
+    at = next(i for i, m in enumerate(members) if m.name == after) + 1
+    return (*members[:at], member, *members[at:])

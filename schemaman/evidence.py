@@ -1,0 +1,190 @@
+"""What comes in from the world: records, source positions, observations; port `Dialect`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from schemaman.schema import TableId, TableSchema
+from schemaman.types import Type
+
+PositionKind = Literal["lsn", "commit_lsn", "binlog", "gtid", "scn", "mongo", "none"]
+Witness = Literal["declared", "emitted", "inferred"]
+Action = Literal["image", "drop", "rename", "truncate"]
+Rank = tuple[int | str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A Kafka record as it lay in its topic; `timestamp_ms` is the broker's."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int | None
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in the source's own log: `value` as the connector prints it.
+
+    `lsn` (PostgreSQL): the lsn, with `commit` = `sequence[0]`, None when unknown.
+    `commit_lsn` (Db2): the change lsn, with `commit` = the commit lsn; a snapshot has no change lsn.
+    `binlog` (MySQL, MariaDB): `file:pos:row`. Kinds never compare.
+    """
+
+    kind: PositionKind
+    value: str
+    commit: str | None = None
+
+    @property
+    def rank(self) -> Rank:
+        """What orders positions of one kind (commit order first); empty for kind `none`.
+
+        Source: Debezium, PostgresSourceInfo `sequence` = [last commit lsn, lsn];
+        Db2 TxLogPosition compares commit lsn, then change lsn; MySqlOffset file, position, row.
+        """
+        match self.kind:
+            case "lsn":
+                lsn = int(self.value)
+                return (lsn if self.commit is None else int(self.commit), lsn)
+            case "commit_lsn":
+                return (self.commit or "", self.value)
+            case "binlog":
+                file, pos, row = self.value.rsplit(":", 2)
+                return (file, int(pos), int(row))
+            case "none":
+                return ()
+            case _:
+                return (self.value,)
+
+
+NOWHERE = Position("none", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where and when one record stands.
+
+    `position` is the source's; `ts_ms` its commit time there; `read_ms` when the connector
+    processed it; `timestamp_ms` the broker's. Times are epoch milliseconds, None if not told.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    position: Position = NOWHERE
+    ts_ms: int | None = None
+    read_ms: int | None = None
+    timestamp_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Records of one topic-partition and one table whose bytes prove one shape.
+
+    Records of other tables may lie in between. Positions never go back inside a run; where
+    they do, a new run begins. `shape` names the bytes that prove the shape and the identity.
+    `sample` is the first record: it is decoded for all, and never stored. `fault` tells why
+    a record could not even be compared (then `count` is 1). `interrupted`: other shapes of
+    the same table lie between, since they alternate too often to be told one by one.
+    """
+
+    shape: str
+    first: Mark
+    last: Mark
+    count: int
+    sample: Record
+    fault: str | None = None
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What was said about which table, by whom, when.
+
+    For `declared`, `schema` is the source face: raw names, database types. For `emitted`
+    it is the wire face: field names as they travel, the logical types that the Connect
+    schema tells, the key in key-schema order (empty for a null key). `schema` is None for
+    `drop` and `truncate`; `previous` is the old identity of a `rename`. `snapshot`: read from
+    the table, not from the log. `renames`: (old, new) column names that a DDL text states.
+    """
+
+    table: TableId
+    witness: Witness
+    action: Action
+    connector: str
+    connector_version: str
+    first: Mark
+    last: Mark
+    count: int
+    snapshot: bool
+    schema: TableSchema | None = None
+    previous: TableId | None = None
+    ddl: str | None = None
+    renames: tuple[tuple[str, str], ...] = ()
+    schema_name: str | None = None
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Records that were not understood: where, why, and a hash of the first one's bytes."""
+
+    stream: str
+    topic: str
+    partition: int
+    offset: int
+    count: int
+    reason: str
+    sha256: str
+    payload: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """Records that are no testimony about a table: `heartbeat`, `transaction`, `tombstone`, …"""
+
+    kind: str
+    first: Mark
+    count: int
+
+
+Outcome = Observation | Reject | Aside
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredColumn:
+    """A column as `tableChanges` prints it. Source: Debezium ConnectTableChangeSerializer."""
+
+    name: str
+    jdbc_type: int
+    type_name: str
+    type_expression: str | None
+    length: int | None
+    scale: int | None
+    position: int
+    nullable: bool
+    comment: str | None = None
+    default: str | None = None
+    enum_values: tuple[str, ...] | None = None
+
+
+class Dialect(Protocol):
+    """A connector: what its columns and its positions mean. One file each in `dialects/`."""
+
+    name: str
+    """The name in `source.connector`."""
+
+    append_only: bool
+    """Whether the database can only append columns: a column that moved is another one."""
+
+    def declared_type(self, column: DeclaredColumn) -> Type:
+        """The logical type of a declared column; `Unknown` for one that nobody knows."""
+
+    def position(self, source: dict[str, object]) -> Position:
+        """The source position that a `source` block tells."""
+

@@ -1,0 +1,83 @@
+"""The log: everything the registry knows is a fold over these entries; port `Store`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from schemaman.evidence import Observation, Reject
+from schemaman.schema import TableId
+
+StepState = Literal["intent", "done", "skipped", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Something was said about a table."""
+
+    observation: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A record was set aside."""
+
+    reject: Reject
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """The records from `first` to `last` of a topic-partition have been read.
+
+    `first_hash` and `last_hash` are SHA-256 prefixes of the edge records (key and value):
+    other bytes at a known offset are another stream. `asides` counts what was no testimony.
+    """
+
+    stream: str
+    topic: str
+    partition: int
+    first: int
+    last: int
+    first_hash: str
+    last_hash: str
+    asides: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """A line of the journal of a migration; `step` counts from 0, None speaks of the whole run."""
+
+    run: str
+    plan: str
+    target: str
+    step: int | None
+    state: StepState | Literal["started", "finished"]
+    statement: str = ""
+    version: str = ""
+    error: str = ""
+
+
+Entry = Observed | Rejected | Covered | Migrated
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """An entry with its place in the log and the time when it was written (epoch ms)."""
+
+    sequence: int
+    at_ms: int
+    entry: Entry
+
+
+class Store(Protocol):
+    """Where the log lies. One transaction holds entries and the projections that follow from them."""
+
+    def append(self, entries: Sequence[Entry], expect: int) -> int:
+        """Append if the log still ends at `expect`; the new end. Raises `Conflict` otherwise."""
+
+    def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[Stamped]:
+        """The entries behind `after` in order, of the given kinds or of all."""
+
+    def load(self, table: TableId) -> Sequence[Observation]:
+        """All observations that speak of a table (also as the old name of a rename)."""

@@ -1,0 +1,99 @@
+"""A report as a document of few block kinds; formats render blocks and know nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Tone = Literal["plain", "good", "note", "danger", "break", "muted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words, with a tone that a format may colour; the words themselves must be enough."""
+
+    text: str
+    tone: Tone = "plain"
+    code: bool = False
+
+
+Inline = tuple[Text, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A title; level 1 once a report, 2 for a table, 3 inside it. `anchor` is its link target."""
+
+    text: str
+    level: int
+    anchor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A sentence or two."""
+
+    text: Inline
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names and values, one a line."""
+
+    rows: tuple[tuple[str, Inline], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table with a caption and a header row."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Inline, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A piece of code."""
+
+    text: str
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A point on a timeline."""
+
+    label: str
+    when: str
+    tone: Tone
+    lines: tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Points in order, oldest first."""
+
+    caption: str
+    events: tuple[Event, ...]
+
+
+Block = Heading | Paragraph | Facts | Grid | Code | Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A document: its title and its blocks; `data` is what the JSON format prints instead."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    data: dict[str, object]
+
+
+class Format(Protocol):
+    """A way to write a report. One file each in `formats/`."""
+
+    name: str
+
+    def render(self, report: Report) -> str:
+        """The whole report as text."""

@@ -1,0 +1,123 @@
+"""Tables and their columns as values: identity, structure, paths, fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from schemaman.ddl import format_type
+from schemaman.types import Array, Map, Struct, Type, without_labels
+
+Scalar = str | int | float | bool | None
+Path = tuple[str, ...]
+"""A place inside a table: column name, then member names, with `element` inside arrays
+and `key` or `value` inside maps, as in Iceberg."""
+
+DEFAULT_STREAM = "main"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableId:
+    """Who a table is: where its records come from and what its database calls it.
+
+    `schema` is empty for databases without that level (MySQL, MariaDB, MongoDB).
+    """
+
+    server: str
+    database: str
+    schema: str
+    table: str
+    stream: str = DEFAULT_STREAM
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Server, database, schema and table, empty parts left out."""
+        return tuple(p for p in (self.server, self.database, self.schema, self.table) if p)
+
+    def __str__(self) -> str:
+        name = ".".join(quote_part(p) for p in self.parts)
+        return name if self.stream == DEFAULT_STREAM else f"{quote_part(self.stream)}:{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    `id` is given by the history and never reused; None where no history speaks (a live
+    table, a file). `default` is what the witness printed, not an expression to run.
+    `source_type` is the database's own word for the type. `emitted_name` is the name
+    on the wire, None where no event showed it.
+    """
+
+    name: str
+    type: Type
+    nullable: bool = True
+    default: Scalar = None
+    comment: str | None = None
+    source_type: str | None = None
+    emitted_name: str | None = None
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """The structure of a table: columns in order, key columns in key order, comment."""
+
+    columns: tuple[Column, ...]
+    key: tuple[str, ...] = ()
+    comment: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names, in order."""
+        return tuple(c.name for c in self.columns)
+
+    def column(self, name: str) -> Column | None:
+        """The column of that exact name, if there is one."""
+        return next((c for c in self.columns if c.name == name), None)
+
+
+def quote_part(part: str) -> str:
+    """One part of a dotted name, in double quotes where dots, colons or `@` would mislead."""
+    if part and all(ch not in '."@: ' for ch in part):
+        return part
+    return '"' + part.replace('"', '""') + '"'
+
+
+def walk(schema: TableSchema) -> Iterator[tuple[Path, Type, bool]]:
+    """Every place of a table in order: path, type, nullable; parents before children."""
+    for column in schema.columns:
+        yield from _walk((column.name,), column.type, column.nullable)
+
+
+def _walk(path: Path, type: Type, nullable: bool) -> Iterator[tuple[Path, Type, bool]]:
+    yield path, type, nullable
+    match type:
+        case Array(element, element_nullable):
+            yield from _walk((*path, "element"), element, element_nullable)
+        case Map(key, value, value_nullable):
+            yield from _walk((*path, "key"), key, False)
+            yield from _walk((*path, "value"), value, value_nullable)
+        case Struct(fields):
+            for field in fields:
+                yield from _walk((*path, field.name), field.type, field.nullable)
+        case _:
+            return
+
+
+def shape(schema: TableSchema) -> str:
+    """The shape as text: names, logical types, nullability and key; nothing else.
+
+    Order, comments, defaults, enum labels, ids and spellings of the source are attributes.
+    """
+    rows = sorted(
+        f"{c.name!r} {format_type(without_labels(c.type))}{'' if c.nullable else ' NOT NULL'}"
+        for c in schema.columns
+    )
+    return "\n".join([*rows, f"KEY {list(schema.key)!r}"])
+
+
+def fingerprint(schema: TableSchema) -> str:
+    """The stable id of a shape: 12 hexadecimal digits of its SHA-256."""
+    return hashlib.sha256(shape(schema).encode()).hexdigest()[:12]

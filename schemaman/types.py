@@ -1,0 +1,294 @@
+"""Logical types: what a column holds, whoever says so, and which change loses nothing.
+
+Laws: `widens` is reflexive and transitive; every value of `old` is exactly a value of
+`new` when `widens(old, new)`. Text form: `ddl.format_type` and `ddl.parse_type`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """True or false."""
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """A whole number of 8, 16, 32 or 64 bits."""
+
+    bits: int
+    signed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Floating:
+    """An IEEE 754 number of 32 or 64 bits."""
+
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """A decimal number of `precision` digits, `scale` of them behind the point."""
+
+    precision: int
+    scale: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Numeric:
+    """A decimal number without declared precision; each value brings its own scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class String:
+    """Text; `length` in characters, None for unbounded; `fixed` for CHAR."""
+
+    length: int | None = None
+    fixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Bytes; `length` in bytes, None for unbounded."""
+
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """A bit string of `length` bits, None for unbounded."""
+
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A calendar day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A time of day with `precision` fractional digits; `zoned` if it carries an offset."""
+
+    precision: int = 6
+    zoned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """A date and time with `precision` fractional digits; `zoned` means an instant."""
+
+    precision: int = 6
+    zoned: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A span of time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uuid:
+    """A universally unique identifier."""
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """A JSON document as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Xml:
+    """An XML document as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enum:
+    """One label out of `values`. An empty tuple means that no witness told the labels."""
+
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EnumSet:
+    """Any number of labels out of `values`."""
+
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A list of `element`."""
+
+    element: Type
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A map from `key` to `value`; `nullable` speaks of the value."""
+
+    key: Type
+    value: Type
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A named member of a struct."""
+
+    name: str
+    type: Type
+    nullable: bool = True
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A record of named members, in order."""
+
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A type that no dialect knows; `name` is the database's own word for it."""
+
+    name: str
+
+
+Type = (
+    Boolean
+    | Integer
+    | Floating
+    | Decimal
+    | Numeric
+    | String
+    | Binary
+    | Bits
+    | Date
+    | Time
+    | Timestamp
+    | Interval
+    | Uuid
+    | Json
+    | Xml
+    | Enum
+    | EnumSet
+    | Array
+    | Map
+    | Struct
+    | Unknown
+)
+
+_DIGITS = {(8, True): 3, (8, False): 3, (16, True): 5, (16, False): 5}
+_DIGITS |= {(32, True): 10, (32, False): 10, (64, True): 19, (64, False): 20}
+_MANTISSA_BITS = {32: 24, 64: 53}
+
+
+def digits(type: Integer) -> int:
+    """The number of decimal digits that hold every value of an integer type."""
+    return _DIGITS[type.bits, type.signed]
+
+
+def widens(old: Type, new: Type) -> bool:
+    """Whether every value of `old` is, unchanged, a value of `new`."""
+    if old == new:
+        return True
+    match old:
+        case Integer():
+            return _integer_fits(old, new)
+        case Floating(bits):
+            return isinstance(new, Floating) and new.bits >= bits
+        case Decimal(precision, scale):
+            if isinstance(new, Decimal):
+                return new.scale >= scale and new.precision - new.scale >= precision - scale
+            return isinstance(new, Numeric)
+        case String(length, fixed):
+            return isinstance(new, String) and _longer(length, new.length) and (fixed or not new.fixed)
+        case Binary(length):
+            return isinstance(new, Binary) and _longer(length, new.length)
+        case Bits(length):
+            return isinstance(new, Bits) and _longer(length, new.length)
+        case Date():
+            return isinstance(new, Timestamp) and not new.zoned
+        case Time(precision, zoned) | Timestamp(precision, zoned):
+            return type(new) is type(old) and new.zoned == zoned and new.precision >= precision
+        case Enum(values):
+            return _labels_fit(values, new)
+        case EnumSet(values):
+            return isinstance(new, EnumSet) and set(values) <= set(new.values)
+        case Array(element, nullable):
+            return isinstance(new, Array) and widens(element, new.element) and new.nullable >= nullable
+        case Map(key, value, nullable):
+            return (
+                isinstance(new, Map)
+                and widens(key, new.key)
+                and widens(value, new.value)
+                and new.nullable >= nullable
+            )
+        case Struct(fields):
+            return isinstance(new, Struct) and _fields_fit(fields, new.fields)
+        case Boolean() | Numeric() | Interval() | Uuid() | Json() | Xml() | Unknown():
+            return isinstance(new, String) and new.length is None and isinstance(old, Uuid | Json | Xml)
+        case _:
+            assert_never(old)
+
+
+def without_labels(type: Type) -> Type:
+    """The type with the labels of every enum left out: labels are attributes, not shape."""
+    match type:
+        case Enum():
+            return Enum()
+        case EnumSet():
+            return EnumSet()
+        case Array(element, nullable):
+            return Array(without_labels(element), nullable)
+        case Map(key, value, nullable):
+            return Map(without_labels(key), without_labels(value), nullable)
+        case Struct(fields):
+            return Struct(tuple(replace(f, type=without_labels(f.type), comment=None) for f in fields))
+        case _:
+            return type
+
+
+def _integer_fits(old: Integer, new: Type) -> bool:
+    match new:
+        case Integer(bits, signed):
+            if old.signed:
+                return signed and bits >= old.bits
+            return bits > old.bits if signed else bits >= old.bits
+        case Floating(bits):
+            return old.bits - old.signed <= _MANTISSA_BITS[bits]
+        case Decimal(precision, scale):
+            return precision - scale >= digits(old)
+        case Numeric():
+            return True
+        case _:
+            return False
+
+
+def _longer(old: int | None, new: int | None) -> bool:
+    return new is None or (old is not None and new >= old)
+
+
+def _labels_fit(values: tuple[str, ...], new: Type) -> bool:
+    match new:
+        case Enum(others):
+            return set(values) <= set(others)
+        case String(length, False):
+            return length is None or (bool(values) and all(len(v) <= length for v in values))
+        case _:
+            return False
+
+
+def _fields_fit(old: tuple[Field, ...], new: tuple[Field, ...]) -> bool:
+    if tuple(f.name for f in old) != tuple(f.name for f in new):
+        return False
+    return all(
+        widens(a.type, b.type) and b.nullable >= a.nullable for a, b in zip(old, new, strict=True)
+    )

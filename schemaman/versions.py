@@ -1,0 +1,130 @@
+"""What the history says about a table: versions, evidence, aliases, disagreements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from schemaman.evidence import Mark, Witness
+from schemaman.schema import TableId, TableSchema
+
+Status = Literal["confirmed", "provisional", "phantom", "declared", "inferred"]
+Grade = Literal["stated", "proven", "likely", "possible"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one kind of witness said for one version."""
+
+    witness: Witness
+    records: int
+    first: Mark
+    last: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """The attributes of a version from `at` on; number 0 is the version as it began."""
+
+    number: int
+    schema: TableSchema
+    at: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class RenameCandidate:
+    """A dropped and an added column that may be one; only `stated` ones are acted upon."""
+
+    old: str
+    new: str
+    grade: Grade
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaVersion:
+    """One structure of a table, and the interval of the source's log in which it began.
+
+    It began after `after` (None: nothing earlier is known) and no later than `at`. `until` is
+    the first mark of what followed, None while it lasts. `id` is the fingerprint of its shape;
+    `number` is an ordinal that late evidence may shift. `unconfirmed` names the facts that may
+    be from the future: `key`, `nullable:<column>`. `candidates` are suspected renames from the
+    version before.
+    """
+
+    number: int
+    id: str
+    incarnation: int
+    status: Status
+    revisions: tuple[Revision, ...]
+    after: Mark | None
+    at: Mark
+    until: Mark | None
+    records: int
+    evidence: tuple[Evidence, ...]
+    unconfirmed: tuple[str, ...] = ()
+    candidates: tuple[RenameCandidate, ...] = ()
+
+    @property
+    def schema(self) -> TableSchema:
+        """The structure with the attributes of the last revision."""
+        return self.revisions[-1].schema
+
+    @property
+    def revision(self) -> int:
+        """The number of the last revision."""
+        return self.revisions[-1].number
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """Another name of a table, valid from the mark `first` on, until `until` if it ended."""
+
+    kind: Literal["topic", "schema_name", "table"]
+    name: str
+    first: Mark
+    until: Mark | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Two witnesses, or one at two times, that cannot both be right; recorded, never merged."""
+
+    kind: str
+    versions: tuple[int, ...]
+    message: str
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableEvent:
+    """Something that happened to the table as a whole: `dropped`, `renamed`, `truncated`."""
+
+    kind: Literal["dropped", "renamed", "truncated"]
+    at: Mark
+    incarnation: int
+    other: TableId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableHistory:
+    """All that is known of one table. `connector` is the newest one that spoke of it."""
+
+    table: TableId
+    connector: str
+    versions: tuple[SchemaVersion, ...]
+    aliases: tuple[Alias, ...] = ()
+    disagreements: tuple[Disagreement, ...] = ()
+    events: tuple[TableEvent, ...] = ()
+    identity: Literal["source", "weak"] = "source"
+
+    @property
+    def latest(self) -> SchemaVersion:
+        """The newest version."""
+        return self.versions[-1]
+
+    @property
+    def dropped(self) -> bool:
+        """Whether the newest incarnation has ended."""
+        last = self.versions[-1].incarnation if self.versions else 0
+        return any(e.kind in ("dropped", "renamed") and e.incarnation == last for e in self.events)
