@@ -9,14 +9,16 @@ drops, renames (all at once, by old names), moves, additions, then attributes by
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar, assert_never
+from typing import Literal, TypeVar
 
 from schemaman.schema import Column, Path, Scalar, TableSchema
 from schemaman.types import Array, Field, Map, Struct, Type
 
 Member = Column | Field
+Members = tuple[Member, ...]
 M = TypeVar("M", Column, Field)
 
 
@@ -136,7 +138,7 @@ def diff(old: TableSchema, new: TableSchema, renames: Mapping[str, str] | None =
     return tuple(changes)
 
 
-def patch(schema: TableSchema, changes: Iterable[Change]) -> TableSchema:
+def patch(schema: TableSchema, changes: Sequence[Change]) -> TableSchema:
     """The schema after the changes.
 
     Raises:
@@ -149,12 +151,12 @@ def patch(schema: TableSchema, changes: Iterable[Change]) -> TableSchema:
             case RenameColumn():
                 if not done:
                     schema, done = _rename(schema, renames), True
-            case ChangeKey(_, new):
-                schema = replace(schema, key=new)
-            case ChangeComment((), _, new):
-                schema = replace(schema, comment=new)
+            case ChangeKey(_, key):
+                schema = replace(schema, key=key)
+            case ChangeComment((), _, comment):
+                schema = replace(schema, comment=comment)
             case _:
-                schema = replace(schema, columns=_at(schema.columns, change.path, change))
+                schema = replace(schema, columns=_all(Column, _at(schema.columns, change.path, change)))
     return schema
 
 
@@ -202,11 +204,19 @@ def _moves(parent: Path, old: list[str], new: list[str]) -> list[Change]:
 
 
 def _longest_increasing(values: list[int]) -> set[int]:
-    best: list[list[int]] = []
+    """The members of a longest increasing subsequence, by patience sorting."""
+    tops: list[int] = []
+    piles: list[tuple[int, int]] = []
     for value in values:
-        tail = max((run for run in best if run[-1] < value), key=len, default=[])
-        best.append([*tail, value])
-    return set(max(best, key=len, default=[]))
+        pile = bisect_left(tops, value)
+        tops[pile : pile + 1] = [value]
+        piles.append((pile, value))
+    wanted, kept = len(tops) - 1, set[int]()
+    for pile, value in reversed(piles):
+        if pile == wanted and (not kept or value < min(kept)):
+            kept.add(value)
+            wanted -= 1
+    return kept
 
 
 def _attribute_changes(path: Path, old: Member, new: Member) -> list[Change]:
@@ -255,7 +265,7 @@ def _rename(schema: TableSchema, renames: Iterable[RenameColumn]) -> TableSchema
     return replace(schema, columns=columns, key=tuple(names.get(k, k) for k in schema.key))
 
 
-def _at(members: tuple[M, ...], path: Path, change: Change) -> tuple[M, ...]:
+def _at(members: Members, path: Path, change: Change) -> Members:
     """The members after a change at `path` below them."""
     head, rest = path[0], path[1:]
     if not rest:
@@ -267,7 +277,7 @@ def _inside(type: Type, path: Path, change: Change) -> Type:
     head, rest = path[0], path[1:]
     match type:
         case Struct(fields):
-            return Struct(_at(fields, path, change))
+            return Struct(_all(Field, _at(fields, path, change)))
         case Array(element, nullable):
             if rest:
                 return Array(_inside(element, rest, change), nullable)
@@ -286,46 +296,67 @@ def _part(type: Type, nullable: bool, change: Change) -> tuple[Type, bool]:
     match change:
         case ChangeType(_, _, new):
             return new, nullable
-        case ChangeNullable(_, _, new):
-            return type, new
+        case ChangeNullable(_, _, new_nullable):
+            return type, new_nullable
         case _:
             raise KeyError(change)
 
 
-def _apply(members: tuple[M, ...], name: str, change: Change) -> tuple[M, ...]:
+def _apply(members: Members, name: str, change: Change) -> Members:
     match change:
         case DropColumn():
-            _one(members, name, lambda m: m)
-            return tuple(m for m in members if m.name != name)
+            return tuple(m for m in _one(members, name, lambda m: m) if m.name != name)
         case AddColumn(_, column, after):
-            return _insert(members, column, after)  # type: ignore[type-var]  # a column among columns
+            return _insert(members, column, after)
         case MoveColumn(_, after):
-            moved = next(m for m in members if m.name == name)
+            moved = next(m for m in _one(members, name, lambda m: m) if m.name == name)
             return _insert(tuple(m for m in members if m.name != name), moved, after)
-        case ChangeType(_, _, type):
-            return _one(members, name, lambda m: replace(m, type=type))
-        case ChangeNullable(_, _, nullable):
-            return _one(members, name, lambda m: replace(m, nullable=nullable))
-        case ChangeDefault(_, _, default):
-            return _one(members, name, lambda m: replace(m, default=default))
-        case ChangeComment(_, _, comment):
-            return _one(members, name, lambda m: replace(m, comment=comment))
-        case ChangeAttribute(_, attribute, _, value):
-            return _one(members, name, lambda m: replace(m, **{attribute: value}))  # type: ignore[arg-type]
         case RenameColumn() | ChangeKey():
             raise KeyError(change)
         case _:
-            assert_never(change)
+            return _one(members, name, lambda m: _edited(m, change))
 
 
-def _one(members: tuple[M, ...], name: str, edit: Callable[[M], M]) -> tuple[M, ...]:
+def _edited(
+    member: Member, change: ChangeType | ChangeNullable | ChangeDefault | ChangeComment | ChangeAttribute
+) -> Member:
+    match change, member:
+        case ChangeType(_, _, type), _:
+            return replace(member, type=type)
+        case ChangeNullable(_, _, nullable), _:
+            return replace(member, nullable=nullable)
+        case ChangeComment(_, _, comment), _:
+            return replace(member, comment=comment)
+        case ChangeDefault(_, _, default), Column():
+            return replace(member, default=default)
+        case ChangeAttribute(_, "id", _, int() | None as value), Column():
+            return replace(member, id=value)
+        case ChangeAttribute(_, "source_type", _, str() | None as value), Column():
+            return replace(member, source_type=value)
+        case ChangeAttribute(_, "emitted_name", _, str() | None as value), Column():
+            return replace(member, emitted_name=value)
+        case _:
+            raise KeyError(change)
+
+
+def _one(members: Members, name: str, edit: Callable[[Member], Member]) -> Members:
     if all(m.name != name for m in members):
         raise KeyError(name)
     return tuple(edit(m) if m.name == name else m for m in members)
 
 
-def _insert(members: tuple[M, ...], member: M, after: str | None) -> tuple[M, ...]:
+def _insert(members: Members, member: Member, after: str | None) -> Members:
     if after is None:
         return (member, *members)
-    at = next(i for i, m in enumerate(members) if m.name == after) + 1
-    return (*members[:at], member, *members[at:])
+    at = next((i for i, m in enumerate(members) if m.name == after), None)
+    if at is None:
+        raise KeyError(after)
+    return (*members[: at + 1], member, *members[at + 1 :])
+
+
+def _all(kind: type[M], members: Members) -> tuple[M, ...]:
+    """The members, all of one kind: a column among struct fields is a mistake of the caller."""
+    found = tuple(m for m in members if isinstance(m, kind))
+    if len(found) != len(members):
+        raise KeyError(tuple(m.name for m in members))
+    return found
