@@ -193,7 +193,7 @@ def _member_changes(
 def _moves(parent: Path, old: list[str], new: list[str]) -> list[Change]:
     """The fewest moves: everything outside the longest run that keeps its order."""
     ranks = {name: i for i, name in enumerate(old)}
-    stay = _longest_increasing([ranks[name] for name in new])
+    stay = longest_increasing([ranks[name] for name in new])
     moves: list[Change] = []
     before: str | None = None
     for name in new:
@@ -203,7 +203,7 @@ def _moves(parent: Path, old: list[str], new: list[str]) -> list[Change]:
     return moves
 
 
-def _longest_increasing(values: list[int]) -> set[int]:
+def longest_increasing(values: list[int]) -> set[int]:
     """The members of a longest increasing subsequence, by patience sorting."""
     tops: list[int] = []
     piles: list[tuple[int, int]] = []

@@ -182,6 +182,11 @@ class Dialect(Protocol):
     append_only: bool
     """Whether the database can only append columns: a column that moved is another one."""
 
+    late_facts: bool
+    """Whether key, nullability and defaults in events are those of the moment of reading,
+    while columns and types are of the record's own place in the log.
+    Source: Debezium PgOutputMessageDecoder.handleRelationMessage reads them through JDBC."""
+
     def declared_type(self, column: DeclaredColumn) -> Type:
         """The logical type of a declared column; `Unknown` for one that nobody knows."""
 

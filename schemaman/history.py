@@ -1,0 +1,336 @@
+"""The fold: observations of one table → its versions, incarnations, aliases, disagreements.
+
+Law: the history is a function of the set of observations; their order, their repetition and
+the way in which runs were cut by several ingests do not matter.
+
+Where a schema-change record declares the structure, it makes the versions and events support
+or contradict them; where nothing is declared (PostgreSQL), the schemas of events make them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from schemaman.confirmation import unconfirmed_facts
+from schemaman.evidence import Dialect, Mark, Observation
+from schemaman.faces import Match, match
+from schemaman.identity import identify
+from schemaman.renames import candidates
+from schemaman.schema import TableId, TableSchema, fingerprint
+from schemaman.timeline import Point, timeline
+from schemaman.versions import (
+    Alias,
+    Disagreement,
+    Evidence,
+    Revision,
+    SchemaVersion,
+    Status,
+    TableEvent,
+    TableHistory,
+)
+
+DialectOf = Callable[[str], Dialect]
+
+
+def fold(observations: Iterable[Observation], table: TableId, dialect_of: DialectOf) -> TableHistory | None:
+    """The history of a table out of all observations that name it; None if none gives it a structure.
+
+    `dialect_of` gives the dialect of a connector by its name.
+    """
+    mine = [o for o in observations if table in (o.table, o.previous)]
+    line = timeline(mine)
+    building = _Building(table, dialect_of)
+    for point in line.points:
+        building.take(point)
+    for observation in line.repeated:
+        building.repeat(observation)
+    if not building.versions:
+        return None
+    connector = max(mine, key=lambda o: (_last_time(o), o.connector)).connector
+    versions = building.finished()
+    return TableHistory(
+        table=table,
+        connector=connector,
+        versions=versions,
+        aliases=_aliases(mine, table),
+        disagreements=building.all_disagreements(),
+        events=tuple(building.events),
+    )
+
+
+@dataclass(slots=True)
+class Open:
+    """A version while it is being built; `declared` if a declared image gave its structure."""
+
+    id: str
+    incarnation: int
+    declared: bool
+    after: Mark | None
+    at: Mark
+    revisions: list[Revision]
+    points: list[Point] = field(default_factory=list)
+    repeats: list[Observation] = field(default_factory=list)
+    emitted: dict[str, str] = field(default_factory=dict)
+    until: Mark | None = None
+
+    @property
+    def schema(self) -> TableSchema:
+        """The structure as of the last revision."""
+        return self.revisions[-1].schema
+
+
+class _Building:
+    """The walk along the timeline; its versions are open until `finished`."""
+
+    def __init__(self, table: TableId, dialect_of: DialectOf) -> None:
+        self.table = table
+        self.dialect_of = dialect_of
+        self.versions: list[Open] = []
+        self.events: list[TableEvent] = []
+        self.contradictions: dict[tuple[str, int, str], list[Mark]] = {}
+        self.incarnation = 0
+        self.ended = True
+        self.next_id = 1
+        self.last_mark: Mark | None = None
+
+    def take(self, point: Point) -> None:
+        """Go on by one point."""
+        observation = point.observation
+        if observation.action == "drop":
+            self.end("dropped", point.mark, None)
+        elif observation.action == "truncate":
+            if not self.ended and point.mark == observation.first:
+                self.events.append(TableEvent("truncated", point.mark, self.incarnation))
+        elif observation.previous == self.table and observation.table != self.table:
+            self.end("renamed", point.mark, observation.table)
+        elif observation.schema is not None:
+            if observation.action == "rename" and not self.ended:
+                self.end("dropped", point.mark, None)
+            self.image(point, observation.schema)
+        self.last_mark = point.mark
+
+    def end(self, kind: str, at: Mark, other: TableId | None) -> None:
+        """The newest incarnation is over; a table that never was cannot end."""
+        if self.ended:
+            return
+        self.events.append(
+            TableEvent("dropped" if kind == "dropped" else "renamed", at, self.incarnation, other)
+        )
+        self.versions[-1].until = at
+        self.ended = True
+
+    def image(self, point: Point, schema: TableSchema) -> None:
+        """A structure was seen: it supports a version, contradicts one, or begins one."""
+        declared = point.observation.witness == "declared"
+        if self.ended:
+            self.begin_incarnation(point, schema, declared)
+        elif declared:
+            self.declare(point, schema)
+        elif self.versions[-1].declared:
+            self.compare(point, schema)
+        else:
+            self.follow(point, schema, declared=False)
+
+    def begin_incarnation(self, point: Point, schema: TableSchema, declared: bool) -> None:
+        """The first structure of a table, or of a new one under an old name."""
+        self.incarnation += 1
+        self.ended = False
+        after = self.last_mark if self.versions else None
+        self.open(point, identify(None, schema, (), False, self.next_id), declared, after)
+
+    def declare(self, point: Point, schema: TableSchema) -> None:
+        """A declared image refines what events had shown already, or is followed."""
+        current = self.versions[-1]
+        if not current.declared:
+            fit = match(schema, current.schema)
+            if fit.exact:
+                known = {c.name: c.id for c in current.schema.columns}
+                columns = tuple(replace(c, id=known[fit.names[c.name]]) for c in schema.columns)
+                refined = replace(schema, columns=columns)
+                current.id, current.declared = fingerprint(refined), True
+                current.revisions = [Revision(0, refined, current.at)]
+                current.emitted = dict(fit.names)
+                current.points.append(point)
+                return
+        self.follow(point, schema, declared=True)
+
+    def follow(self, point: Point, schema: TableSchema, declared: bool) -> None:
+        """Same shape: support, or a revision of attributes. Another shape: another version."""
+        current = self.versions[-1]
+        observation = point.observation
+        append_only = self.dialect_of(observation.connector).append_only
+        known = identify(current.schema, schema, observation.renames, append_only, self.next_id)
+        same = {c.id for c in known.columns} == {c.id for c in current.schema.columns}
+        if not same or fingerprint(known) != current.id:
+            self.open(point, known, declared, self.last_mark)
+            return
+        current.points.append(point)
+        if known != current.schema:
+            current.revisions.append(Revision(current.revisions[-1].number + 1, known, point.mark))
+
+    def open(self, point: Point, schema: TableSchema, declared: bool, after: Mark | None) -> None:
+        """Begin a version at a point."""
+        if self.versions and self.versions[-1].until is None:
+            self.versions[-1].until = point.mark
+        self.next_id = max([self.next_id, *((c.id or 0) + 1 for c in schema.columns)])
+        revision = Revision(0, schema, point.mark)
+        version = Open(
+            fingerprint(schema), self.incarnation, declared, after, point.mark, [revision], [point]
+        )
+        self.versions.append(version)
+
+    def compare(self, point: Point, emitted: TableSchema) -> None:
+        """An event beside a declared structure: which version is it of, and does it agree?"""
+        living = [v for v in reversed(self.versions) if v.incarnation == self.incarnation]
+        fits = [(v, match(v.schema, emitted)) for v in living]
+        version, fit = next(((v, f) for v, f in fits if f.exact), fits[0])
+        if fit.wrong and any(not f.wrong for _, f in fits):
+            version, fit = next((v, f) for v, f in fits if not f.wrong)
+        if fit.wrong:
+            told = f"events carry {_list(fit.wrong)}, which the declared structure does not explain"
+            self.contradict("emitted-differs", version, told, point)
+            return
+        version.points.append(point)
+        version.emitted.update(fit.names)
+        if version is not living[0] and fit.exact:
+            told = f"events still had the structure of version {self.number(version)}"
+            self.contradict("emitted-lags-declared", living[0], told, point)
+        if fit.missing:
+            told = f"no event carries the declared {_list(fit.missing)}"
+            self.contradict("column-not-emitted", version, told, point)
+        self.compare_facts(version, fit, emitted, point)
+
+    def compare_facts(self, version: Open, fit: Match, emitted: TableSchema, point: Point) -> None:
+        """Key and nullability of an event against those declared."""
+        key = tuple(fit.names.get(k, k) for k in version.schema.key)
+        if key != emitted.key:
+            told = f"events are keyed by ({', '.join(emitted.key)}), declared is ({', '.join(key)})"
+            self.contradict("key-differs", version, told, point)
+        for name, other in fit.names.items():
+            declared, seen = version.schema.column(name), emitted.column(other)
+            if declared is not None and seen is not None and declared.nullable != seen.nullable:
+                words = ("NOT NULL", "nullable")
+                told = f"{name} is declared {words[declared.nullable]} and emitted {words[seen.nullable]}"
+                self.contradict("nullability-differs", version, told, point)
+
+    def repeat(self, observation: Observation) -> None:
+        """Records delivered again: support for the version that they show, or a contradiction."""
+        if observation.schema is None or observation.action == "drop" or not self.versions:
+            return
+        rank = observation.first.position.rank
+        for version in reversed(self.versions):
+            if self.shows(version, observation.schema):
+                version.repeats.append(observation)
+                return
+        there = [v for v in self.versions if v.at.position.rank <= rank] or self.versions[:1]
+        told = "the same records were delivered again with another structure"
+        place = Point((0, (), 0, 0, "", 0, 0), observation.first, observation)
+        self.contradict("delivered-twice-differently", there[-1], told, place)
+
+    def shows(self, version: Open, schema: TableSchema) -> bool:
+        """Whether a structure, as emitted or declared, is that of the version."""
+        if version.declared:
+            return fingerprint(schema) == version.id or match(version.schema, schema).exact
+        return fingerprint(schema) == version.id
+
+    def contradict(self, kind: str, version: Open, message: str, point: Point) -> None:
+        """Keep a disagreement; the same one at many records is told once, with its marks."""
+        place = (kind, self.versions.index(version), message)
+        self.contradictions.setdefault(place, []).append(point.mark)
+
+    def number(self, version: Open) -> int:
+        """The ordinal of a version."""
+        return self.versions.index(version) + 1
+
+    def all_disagreements(self) -> tuple[Disagreement, ...]:
+        """The disagreements in order of versions; of many marks the first and the last."""
+        return tuple(
+            Disagreement(kind, (index + 1,), message, tuple(dict.fromkeys((marks[0], marks[-1]))))
+            for (kind, index, message), marks in sorted(
+                self.contradictions.items(), key=lambda item: (item[0][1], item[0][0], item[0][2])
+            )
+        )
+
+    def finished(self) -> tuple[SchemaVersion, ...]:
+        """The versions as values, numbered."""
+        facts = unconfirmed_facts([(v.schema, v.incarnation, v.points) for v in self.versions], self.dialect_of)
+        result: list[SchemaVersion] = []
+        for number, (version, unconfirmed) in enumerate(zip(self.versions, facts, strict=True), start=1):
+            before = result[-1] if result else None
+            result.append(self.close(number, version, unconfirmed, before))
+        return tuple(result)
+
+    def close(
+        self, number: int, version: Open, unconfirmed: tuple[str, ...], before: SchemaVersion | None
+    ) -> SchemaVersion:
+        """One version as a value."""
+        evidence = _evidence(version)
+        revisions = tuple(_with_emitted(r, version.emitted) for r in version.revisions)
+        suspects = ()
+        if before is not None and before.incarnation == version.incarnation:
+            append_only = self.dialect_of(version.points[0].observation.connector).append_only
+            suspects = candidates(before.schema, revisions[0].schema, append_only)
+        return SchemaVersion(
+            number=number,
+            id=version.id,
+            incarnation=version.incarnation,
+            status=_status(version, unconfirmed),
+            revisions=revisions,
+            after=version.after,
+            at=version.at,
+            until=version.until,
+            records=sum(e.records for e in evidence),
+            evidence=evidence,
+            unconfirmed=unconfirmed,
+            candidates=suspects,
+        )
+
+
+def _with_emitted(revision: Revision, emitted: dict[str, str]) -> Revision:
+    columns = tuple(
+        replace(c, emitted_name=emitted.get(c.name, c.emitted_name)) for c in revision.schema.columns
+    )
+    return replace(revision, schema=replace(revision.schema, columns=columns))
+
+
+def _status(version: Open, unconfirmed: tuple[str, ...]) -> Status:
+    witnesses = {p.observation.witness for p in version.points}
+    if witnesses == {"inferred"}:
+        return "inferred"
+    if version.declared:
+        return "confirmed" if "emitted" in witnesses else "declared"
+    return "provisional" if unconfirmed else "confirmed"
+
+
+def _evidence(version: Open) -> tuple[Evidence, ...]:
+    """What each witness said, in order of its first word; a run counts where it began."""
+    seen = dict.fromkeys(p.observation for p in version.points if p.mark == p.observation.first)
+    result: list[Evidence] = []
+    for witness in dict.fromkeys(p.observation.witness for p in version.points):
+        marks = [p.mark for p in version.points if p.observation.witness == witness]
+        count = sum(o.count for o in (*seen, *version.repeats) if o.witness == witness)
+        result.append(Evidence(witness, count, marks[0], marks[-1]))
+    return tuple(result)
+
+
+def _aliases(observations: list[Observation], table: TableId) -> tuple[Alias, ...]:
+    """Topics and schema names under which the table's own events came, and former table names."""
+    names: dict[tuple[str, str], Mark] = {}
+    for o in sorted(observations, key=lambda o: (o.first.topic, o.first.partition, o.first.offset)):
+        if o.table == table and o.witness == "emitted":
+            names.setdefault(("topic", o.first.topic), o.first)
+            if o.schema_name:
+                names.setdefault(("schema_name", o.schema_name), o.first)
+        if o.table == table and o.previous is not None:
+            names.setdefault(("table", str(o.previous)), o.first)
+    return tuple(Alias(kind, name, mark) for (kind, name), mark in sorted(names.items()))  # type: ignore[arg-type]
+
+
+def _last_time(observation: Observation) -> int:
+    last = observation.last
+    return last.read_ms or last.timestamp_ms or last.ts_ms or 0
+
+
+def _list(names: tuple[str, ...]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,139 @@
+"""The order in which things were said of one table: observations → points in source order.
+
+A run tells two edges. Edges whose position lies behind what the same partition has already
+delivered are deliveries repeated after a restart: they support, they open nothing. What is
+read from the table itself (snapshots) stands behind the last streamed record before it.
+The result is a function of the set of observations, not of their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from schemaman.evidence import Mark, Observation, PositionKind, Rank
+
+OrderKey = tuple[int, Rank, int, int, str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One edge of an observation, at its place in the order of the source."""
+
+    order: OrderKey
+    mark: Mark
+    observation: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Points in source order, and the observations that only repeat what had been delivered."""
+
+    points: tuple[Point, ...]
+    repeated: tuple[Observation, ...]
+
+
+def timeline(observations: Iterable[Observation]) -> Timeline:
+    """The points of one table in the order of its source."""
+    runs = merged(observations)
+    kinds = _kind_starts(runs)
+    points: list[Point] = []
+    repeated: list[Observation] = []
+    for _, partition in groupby(runs, key=_place):
+        _partition_points(list(partition), kinds, points, repeated)
+    return Timeline(tuple(sorted(points, key=lambda p: p.order)), tuple(repeated))
+
+
+def merged(observations: Iterable[Observation]) -> tuple[Observation, ...]:
+    """The observations with each run in one piece again, however many ingests cut it.
+
+    Two neighbours of a partition that say the same, and whose positions do not go back,
+    are one: nothing about this table was said between them.
+    """
+    result: list[Observation] = []
+    for observation in sorted(set(observations), key=lambda o: (*_place(o), _sort_text(o))):
+        last = result[-1] if result else None
+        if last is not None and _continues(last, observation):
+            result[-1] = replace(last, last=observation.last, count=last.count + observation.count)
+        else:
+            result.append(observation)
+    return tuple(result)
+
+
+def _place(observation: Observation) -> tuple[str, int]:
+    return (observation.first.topic, observation.first.partition)
+
+
+def _sort_text(observation: Observation) -> tuple[int, int, str]:
+    return (observation.first.offset, observation.last.offset, repr(observation))
+
+
+def _continues(last: Observation, following: Observation) -> bool:
+    if last.witness == "declared" or last.interrupted or following.interrupted:
+        return False
+    if _place(last) != _place(following) or following.first.offset <= last.last.offset:
+        return False
+    if following.first.position.rank < last.last.position.rank:
+        return False
+    alike = replace(following, first=last.first, last=last.last, count=last.count)
+    return alike == last
+
+
+def _kind_starts(runs: Sequence[Observation]) -> dict[PositionKind, int]:
+    """When each kind of position first appeared: kinds never compare, so they follow in time."""
+    starts: dict[PositionKind, int] = {}
+    for run in runs:
+        kind, at = run.first.position.kind, _time(run.first)
+        starts[kind] = min(starts.get(kind, at), at)
+    return starts
+
+
+def _time(mark: Mark) -> int:
+    return next((t for t in (mark.read_ms, mark.timestamp_ms, mark.ts_ms) if t is not None), 0)
+
+
+def _partition_points(
+    runs: list[Observation],
+    kinds: dict[PositionKind, int],
+    points: list[Point],
+    repeated: list[Observation],
+) -> None:
+    high: dict[PositionKind, Rank] = {}
+    place: tuple[int, Rank] = (0, ())
+    for run in runs:
+        kind = run.first.position.kind
+        if run.snapshot or kind == "none":
+            behind = place if high else (kinds[kind], run.first.position.rank)
+            points += (_point(run, mark, behind, tier=1) for mark in _edges(run))
+            continue
+        novel = [m for m in _edges(run) if m.position.rank >= high.get(kind, ())]
+        if novel and novel[0].position.rank == high.get(kind) and not _sibling(run, points):
+            novel = novel[1:]
+        points += (_point(run, m, (kinds[kind], m.position.rank), tier=0) for m in novel)
+        if not novel:
+            repeated.append(run)
+        else:
+            high[kind] = max(high.get(kind, ()), novel[-1].position.rank)
+            place = (kinds[kind], high[kind])
+
+
+def _sibling(run: Observation, points: Sequence[Point]) -> bool:
+    """Whether a record at the position of the last one is its sibling and not its repetition.
+
+    A delete and a create of one changed key share a position and a shape; the same position
+    with another shape is the same record delivered again, with a later catalogue. Several
+    declared images at one position are parts of one statement.
+    """
+    before = points[-1].observation
+    alike = replace(run, first=before.first, last=before.last, count=before.count)
+    return run.witness == "declared" or alike == before
+
+
+def _edges(run: Observation) -> list[Mark]:
+    return [run.first] if run.first == run.last else [run.first, run.last]
+
+
+def _point(run: Observation, mark: Mark, place: tuple[int, Rank], tier: int) -> Point:
+    order = (place[0], place[1], tier, _time(mark), mark.topic, mark.partition, mark.offset)
+    return Point(order, mark, run)
