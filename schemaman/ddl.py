@@ -131,16 +131,16 @@ _WORDS |= {"INTEGER": Integer(32), "LONG": Integer(64), "SHORT": Integer(16), "B
 _WORDS |= {"TEXT": String(), "VARCHAR": String(), "REAL": Floating(32), "BOOL": Boolean()}
 _WORDS |= {"TIMESTAMP_LTZ": Timestamp(), "TIMESTAMP": Timestamp(), "TIME": Time(), "DECIMAL": Decimal(10, 0)}
 _WORDS |= {"TIMESTAMP_NTZ": Timestamp(zoned=False), "TIMETZ": Time(zoned=True), "DEC": Decimal(10, 0)}
-_SIZED: dict[str, Callable[[list[int]], Type]] = {
-    "DECIMAL": lambda n: Decimal(n[0], n[1] if len(n) > 1 else 0),
-    "CHAR": lambda n: String(n[0] if n else None, fixed=True),
-    "VARCHAR": lambda n: String(n[0]),
-    "BINARY": lambda n: Binary(n[0]),
-    "BITS": lambda n: Bits(n[0]),
-    "TIME": lambda n: Time(n[0]),
-    "TIMETZ": lambda n: Time(n[0], zoned=True),
-    "TIMESTAMP": lambda n: Timestamp(n[0]),
-    "TIMESTAMP_NTZ": lambda n: Timestamp(n[0], zoned=False),
+_SIZED: dict[str, Callable[..., Type]] = {
+    "DECIMAL": lambda precision, scale=0: Decimal(precision, scale),
+    "CHAR": lambda length=None: String(length, fixed=True),
+    "VARCHAR": lambda length: String(length),
+    "BINARY": lambda length: Binary(length),
+    "BITS": lambda length: Bits(length),
+    "TIME": lambda precision: Time(precision),
+    "TIMETZ": lambda precision: Time(precision, zoned=True),
+    "TIMESTAMP": lambda precision: Timestamp(precision),
+    "TIMESTAMP_NTZ": lambda precision: Timestamp(precision, zoned=False),
 }
 
 
@@ -185,13 +185,12 @@ class _Reader:
         if word in ("ARRAY", "MAP", "STRUCT"):
             return self.nested(word)
         if word in ("ENUM", "SET", "UNKNOWN") and self.peek() == "(":
-            labels = self.labels()
-            return Enum(labels) if word == "ENUM" else EnumSet(labels) if word == "SET" else Unknown(labels[0])
+            return self.labelled(word)
         if word in _SIZED and self.peek() == "(":
             try:
-                return _SIZED[word](self.numbers())
-            except IndexError:
-                raise self.wrong("a number") from None
+                return _SIZED[word](*self.numbers())
+            except TypeError:
+                raise self.wrong("another count of numbers") from None
         if word not in _WORDS:
             self.at = start
             raise self.wrong("a type")
@@ -199,6 +198,16 @@ class _Reader:
         if isinstance(found, Integer) and self.accept("UNSIGNED"):
             return Integer(found.bits, signed=False)
         return found
+
+    def labelled(self, word: str) -> Type:
+        labels = self.labels()
+        if word == "ENUM":
+            return Enum(labels)
+        if word == "SET":
+            return EnumSet(labels)
+        if len(labels) != 1:
+            raise self.wrong("one quoted name in UNKNOWN('…')")
+        return Unknown(labels[0])
 
     def nested(self, word: str) -> Type:
         self.expect("<")
@@ -215,6 +224,8 @@ class _Reader:
                 fields.append(self.field())
                 if not self.accept(","):
                     break
+            if len({f.name for f in fields}) < len(fields):
+                raise self.wrong("every member once")
             found = Struct(tuple(fields))
         self.expect(">")
         return found
@@ -239,7 +250,7 @@ class _Reader:
         found: list[int] = []
         while self.peek() != ")":
             token = self.take()
-            if not token.isdigit():
+            if not token.isdecimal():
                 raise self.wrong("a number")
             found.append(int(token))
             if not self.accept(","):

@@ -261,6 +261,8 @@ def _nullable_change(path: Path, old: bool, new: bool) -> list[Change]:
 
 def _rename(schema: TableSchema, renames: Iterable[RenameColumn]) -> TableSchema:
     names = {c.path[-1]: c.name for c in renames}
+    if missing := names.keys() - set(schema.names):
+        raise KeyError(tuple(missing))
     columns = tuple(replace(c, name=names.get(c.name, c.name)) for c in schema.columns)
     return replace(schema, columns=columns, key=tuple(names.get(k, k) for k in schema.key))
 

@@ -221,7 +221,7 @@ def widens(old: Type, new: Type) -> bool:
         case Enum(values):
             return _labels_fit(values, new)
         case EnumSet(values):
-            return isinstance(new, EnumSet) and set(values) <= set(new.values)
+            return isinstance(new, EnumSet) and bool(values) and set(values) <= set(new.values)
         case Array(element, nullable):
             return isinstance(new, Array) and widens(element, new.element) and new.nullable >= nullable
         case Map(key, value, nullable):
@@ -279,7 +279,7 @@ def _longer(old: int | None, new: int | None) -> bool:
 def _labels_fit(values: tuple[str, ...], new: Type) -> bool:
     match new:
         case Enum(others):
-            return set(values) <= set(others)
+            return bool(values) and set(values) <= set(others)
         case String(length, False):
             return length is None or (bool(values) and all(len(v) <= length for v in values))
         case _:
