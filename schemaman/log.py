@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 from schemaman.evidence import Observation, Reject
 from schemaman.schema import TableId
+from schemaman.versions import TableHistory
 
 StepState = Literal["intent", "done", "skipped", "failed"]
 
@@ -81,3 +82,32 @@ class Store(Protocol):
 
     def load(self, table: TableId) -> Sequence[Observation]:
         """All observations that speak of a table (also as the old name of a rename)."""
+
+
+class Projections(Protocol):
+    """What a store keeps folded, written in the transaction of the entries that it follows from."""
+
+    def end(self) -> int:
+        """The sequence of the last entry; 0 for an empty log."""
+
+    def tables(self) -> tuple[TableId, ...]:
+        """Every table that has a history, in order."""
+
+    def history(self, table: TableId) -> TableHistory | None:
+        """The folded history of a table; None if nothing gives it a structure."""
+
+    def covered(self, stream: str) -> tuple[Covered, ...]:
+        """What has been read of a stream, in the order of the log."""
+
+
+class Leases(Protocol):
+    """Who may migrate a target: one owner at a time, until a moment (epoch ms), then anyone."""
+
+    def acquire(self, target: str, owner: str, now_ms: int, ttl_ms: int) -> str:
+        """A token for the target until `now_ms + ttl_ms`. Raises `Locked`: who holds it, until when."""
+
+    def renew(self, target: str, token: str, now_ms: int, ttl_ms: int) -> None:
+        """Hold it longer. Raises `Locked` if the token holds it no more."""
+
+    def release(self, target: str, token: str) -> None:
+        """Give it back; nothing happens if the token holds it no more."""
