@@ -1,0 +1,177 @@
+"""Folded histories as JSON: what a store keeps so that reading needs no folding.
+
+Law: `from_json(to_json(h)) == h` for every history.
+"""
+
+from __future__ import annotations
+
+from schemaman.codec import (
+    VERSION,
+    Json,
+    Parsed,
+    given,
+    loads,
+    mark_from_json,
+    mark_to_json,
+    maybe,
+    reading,
+    schema_from_json,
+    schema_to_json,
+    table_from_json,
+    table_to_json,
+    versioned,
+)
+from schemaman.versions import (
+    Alias,
+    Disagreement,
+    Evidence,
+    RenameCandidate,
+    Revision,
+    SchemaVersion,
+    TableEvent,
+    TableHistory,
+)
+
+
+def to_json(history: TableHistory) -> Json:
+    """A history as JSON with its layout version `v`."""
+    return {
+        "v": VERSION,
+        "table": table_to_json(history.table),
+        "connector": history.connector,
+        "identity": history.identity,
+        "versions": [version_to_json(v) for v in history.versions],
+        **given(
+            aliases=[_alias_to_json(a) for a in history.aliases] or None,
+            disagreements=[_disagreement_to_json(d) for d in history.disagreements] or None,
+            events=[_event_to_json(e) for e in history.events] or None,
+        ),
+    }
+
+
+def from_json(value: object, where: str = "history") -> TableHistory:
+    """The history that `to_json` wrote.
+
+    Raises:
+        StoreUnavailable: another layout version, or a member that is missing or wrong.
+    """
+    return reading(_history, versioned(value, where), where)
+
+
+def from_bytes(body: bytes | str, where: str = "history") -> TableHistory:
+    """The history whose canonical JSON these bytes are. Raises `StoreUnavailable` as above."""
+    return from_json(loads(body, where), where)
+
+
+def version_to_json(version: SchemaVersion) -> Json:
+    """One version of a table with its interval, evidence and suspected renames."""
+    return {
+        "number": version.number,
+        "id": version.id,
+        "incarnation": version.incarnation,
+        "status": version.status,
+        "revisions": [
+            {"number": r.number, "schema": schema_to_json(r.schema), "at": mark_to_json(r.at)}
+            for r in version.revisions
+        ],
+        "at": mark_to_json(version.at),
+        "records": version.records,
+        "evidence": [_evidence_to_json(e) for e in version.evidence],
+        **given(
+            after=maybe(mark_to_json, version.after),
+            until=maybe(mark_to_json, version.until),
+            unconfirmed=list(version.unconfirmed) or None,
+            candidates=[_candidate_to_json(c) for c in version.candidates] or None,
+        ),
+    }
+
+
+def version_from_json(value: Parsed) -> SchemaVersion:
+    """The version that `version_to_json` wrote."""
+    return SchemaVersion(
+        value["number"],
+        value["id"],
+        value["incarnation"],
+        value["status"],
+        tuple(
+            Revision(r["number"], schema_from_json(r["schema"]), mark_from_json(r["at"]))
+            for r in value["revisions"]
+        ),
+        maybe(mark_from_json, value.get("after")),
+        mark_from_json(value["at"]),
+        maybe(mark_from_json, value.get("until")),
+        value["records"],
+        tuple(_evidence(e) for e in value["evidence"]),
+        tuple(value.get("unconfirmed", ())),
+        tuple(_candidate(c) for c in value.get("candidates", ())),
+    )
+
+
+def _history(value: Parsed) -> TableHistory:
+    return TableHistory(
+        table_from_json(value["table"]),
+        value["connector"],
+        tuple(version_from_json(v) for v in value["versions"]),
+        tuple(_alias(a) for a in value.get("aliases", ())),
+        tuple(_disagreement(d) for d in value.get("disagreements", ())),
+        tuple(_event(e) for e in value.get("events", ())),
+        value["identity"],
+    )
+
+
+def _evidence_to_json(evidence: Evidence) -> Json:
+    return {
+        "witness": evidence.witness,
+        "records": evidence.records,
+        "first": mark_to_json(evidence.first),
+        "last": mark_to_json(evidence.last),
+    }
+
+
+def _evidence(value: Parsed) -> Evidence:
+    first, last = mark_from_json(value["first"]), mark_from_json(value["last"])
+    return Evidence(value["witness"], value["records"], first, last)
+
+
+def _candidate_to_json(candidate: RenameCandidate) -> Json:
+    c = candidate
+    return {"old": c.old, "new": c.new, "grade": c.grade, "evidence": list(c.evidence)}
+
+
+def _candidate(value: Parsed) -> RenameCandidate:
+    return RenameCandidate(value["old"], value["new"], value["grade"], tuple(value["evidence"]))
+
+
+def _alias_to_json(alias: Alias) -> Json:
+    until = maybe(mark_to_json, alias.until)
+    return {"kind": alias.kind, "name": alias.name, "first": mark_to_json(alias.first), **given(until=until)}
+
+
+def _alias(value: Parsed) -> Alias:
+    first, until = mark_from_json(value["first"]), maybe(mark_from_json, value.get("until"))
+    return Alias(value["kind"], value["name"], first, until)
+
+
+def _disagreement_to_json(disagreement: Disagreement) -> Json:
+    return {
+        "kind": disagreement.kind,
+        "versions": list(disagreement.versions),
+        "message": disagreement.message,
+        "marks": [mark_to_json(m) for m in disagreement.marks],
+    }
+
+
+def _disagreement(value: Parsed) -> Disagreement:
+    marks = tuple(mark_from_json(m) for m in value["marks"])
+    return Disagreement(value["kind"], tuple(value["versions"]), value["message"], marks)
+
+
+def _event_to_json(event: TableEvent) -> Json:
+    other = maybe(table_to_json, event.other)
+    at = mark_to_json(event.at)
+    return {"kind": event.kind, "at": at, "incarnation": event.incarnation, **given(other=other)}
+
+
+def _event(value: Parsed) -> TableEvent:
+    other = maybe(table_from_json, value.get("other"))
+    return TableEvent(value["kind"], mark_from_json(value["at"]), value["incarnation"], other)
