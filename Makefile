@@ -1,0 +1,53 @@
+# Everything a checkout can do. On a fresh machine: Python 3.11 to 3.13 and Java 17 or 21, nothing else.
+
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(shell $(p) -c "import sys; print('$(p)' if (3, 11) <= sys.version_info[:2] < (3, 14) else '')" 2>/dev/null)))
+JAVA   := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup java demo check test proof bless bench clean
+
+help: ## what there is
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+
+setup: $(READY) ## the environment in .venv; does nothing when it is up to date
+
+$(READY): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "schemaman needs Python 3.11, 3.12 or 3.13 on the PATH; or name one: make PYTHON=/path/to/python" >&2; exit 3; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing schemaman and its tools into $(VENV) …" >&2
+	@$(BIN)/python -m pip install --quiet --editable '.[all,dev]'
+	@mkdir -p build/typing && ln -sfn ../../cli build/typing/schemaman_cli
+	@touch $(READY)
+
+java:
+	@$(JAVA) -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])' || { echo "schemaman needs Java 17 or newer for Spark: install one (Debian: apt install openjdk-17-jre-headless) or point JAVA_HOME at it" >&2; exit 3; }
+
+demo: java setup ## the whole chain on recorded streams, up to ALTERs on real Delta and Iceberg tables
+	@$(BIN)/schemaman demo
+
+check: setup ## what needs no Java: lint, types, floors
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
+
+test: java setup ## everything, with small fixed seeds
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/python -m pytest -q
+
+proof: java setup ## everything at full counts; the figures go to docs/proof.md
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@SCHEMAMAN_PROOF=1 $(BIN)/python -m pytest -q
+
+bless: java setup ## write what comes out into stories and golden files; read the diff
+	@$(BIN)/python -m pytest -q --bless
+
+bench: setup ## what it costs, as ratios
+	@$(BIN)/python -m bench
+
+clean: ## remove what this Makefile made
+	@rm -rf $(VENV) build schemaman-demo

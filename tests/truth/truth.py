@@ -1,0 +1,198 @@
+"""What the database itself said about its tables while a recording was made.
+
+Two forms: PostgreSQL lines carry the transaction that wrote them, so an event is placed by its own
+transaction and log position; Db2 and MariaDB lines carry the offsets that the topics had reached.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.truth.recording import Fact, Place
+
+
+@dataclass(frozen=True, slots=True)
+class TrueColumn:
+    """A column as the catalogue describes it; `type` in the database's own words."""
+
+    name: str
+    type: str
+    nullable: bool
+    generated: bool = False
+    labels: tuple[str, ...] = ()
+    size: int | None = None
+    scale: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrueTable:
+    """A table as it really was; `key` is the primary key, else the first unique index by name."""
+
+    name: tuple[str, str]
+    columns: tuple[TrueColumn, ...]
+    key: tuple[str, ...]
+    identity: int | None = None
+
+
+Tables = Mapping[tuple[str, str], TrueTable]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The tables after one statement, what the statement was, and what happened around it."""
+
+    number: int
+    text: str
+    tables: Tables
+    connector: str = ""
+
+
+@dataclass(slots=True)
+class PostgresTruth:
+    """Steps by transaction and log position."""
+
+    steps: tuple[Step, ...]
+    ends: tuple[int, ...]
+    transactions: dict[int, list[int]] = field(default_factory=dict)
+    start: int = 0
+
+    @classmethod
+    def read(cls, path: Path) -> PostgresTruth:
+        """The truth of a PostgreSQL run."""
+        steps: list[Step] = []
+        ends: list[int] = []
+        transactions: dict[int, list[int]] = {}
+        tables: dict[int, TrueTable] = {}
+        start = 0
+        for line in path.read_text(encoding="utf-8").splitlines():
+            told = json.loads(line)
+            for table in (*told.get("affected", ()), *told.get("tables", ())):
+                tables[table["oid"]] = _postgres_table(table)
+            for table in told.get("dropped", ()):
+                tables.pop(table["oid"], None)
+            if told.get("control", "").startswith("connector start ") if told.get("control") else False:
+                start = len(steps)
+            if told["txid"] is not None:
+                transactions.setdefault(int(told["txid"]), []).append(len(steps))
+            text = told.get("sql") or told.get("control") or ""
+            now = {t.name: t for t in tables.values()}
+            steps.append(Step(told["step"], text, now, told["connector"]))
+            ends.append(_lsn(told["insert_lsn"]))
+        return cls(tuple(steps), tuple(ends), transactions, start)
+
+    def at(self, fact: Fact) -> Step | None:
+        """The step that wrote the record; a snapshot record belongs to the start of the connector."""
+        if fact.snapshot:
+            return self.steps[self.start]
+        numbers = self.transactions.get(int(fact.source["txId"] or -1))
+        if numbers is None:
+            return None
+        lsn = int(fact.source["lsn"])
+        return self.steps[next((n for n in numbers if self.ends[n] > lsn), numbers[-1])]
+
+
+@dataclass(slots=True)
+class OffsetTruth:
+    """Steps by the offsets that each topic had reached when the step was over."""
+
+    steps: tuple[Step, ...]
+    offsets: dict[str, list[int]]
+
+    @classmethod
+    def read(cls, path: Path) -> OffsetTruth:
+        """The truth of a Db2 or MariaDB run."""
+        steps: list[Step] = []
+        offsets: dict[str, list[int]] = {}
+        tables: dict[tuple[str, str], TrueTable] = {}
+        for line in path.read_text(encoding="utf-8").splitlines():
+            told = json.loads(line)
+            for table in told["changed_tables"]:
+                made = _plain_table(table)
+                tables[made.name] = made
+            for name in told["dropped_tables"]:
+                tables.pop(_split(name), None)
+            for topic, offset in told["next_offsets"].items():
+                reached = offsets.setdefault(topic, [0] * len(steps))
+                reached.append(offset)
+            for reached in offsets.values():
+                if len(reached) == len(steps):
+                    reached.append(reached[-1] if reached else 0)
+            text = told.get("sql") or f"{told['op']} {told.get('table', '')}".strip()
+            text = "; ".join(text) if isinstance(text, list) else text
+            steps.append(Step(told["step"], text, dict(tables)))
+        return cls(tuple(steps), offsets)
+
+    def at(self, fact: Fact) -> Step | None:
+        """The first step after which the topic had gone past the record."""
+        topic, _, offset = fact.place
+        number = bisect_right(self.offsets.get(topic, []), offset)
+        return self.steps[number] if number < len(self.steps) else None
+
+
+Truth = PostgresTruth | OffsetTruth
+
+
+def read_truth(folder: Path) -> Truth:
+    """The truth of a run, in whichever form it lies there."""
+    path = folder / "truth.jsonl"
+    form = OffsetTruth if '"next_offsets"' in path.read_text(encoding="utf-8").split("\n", 1)[0] else PostgresTruth
+    return form.read(path)
+
+
+def place_of(mark: Any) -> Place:
+    """Where a mark of the history points to."""
+    return mark.topic, mark.partition, mark.offset
+
+
+def _lsn(text: str) -> int:
+    high, low = text.split("/")
+    return (int(high, 16) << 32) + int(low, 16)
+
+
+def _split(name: Any) -> tuple[str, str]:
+    schema, table = name.split(".", 1) if isinstance(name, str) else name
+    return schema, table
+
+
+def _first_unique(indexes: Any) -> tuple[str, ...]:
+    if isinstance(indexes, dict):
+        return tuple(indexes[min(indexes)]) if indexes else ()
+    found = sorted((i["name"], tuple(i["columns"])) for i in indexes or ())
+    return found[0][1] if found else ()
+
+
+def _postgres_table(told: dict[str, Any]) -> TrueTable:
+    columns = tuple(
+        TrueColumn(
+            name=c["name"],
+            type=c["domain"]["base"] if c["domain"] else c["type"],
+            nullable=not (c["not_null"] or (c["domain"] or {}).get("not_null", False)),
+            generated=bool(c["generated"]),
+            labels=tuple(c["enum"] or ()),
+        )
+        for c in told["columns"]
+    )
+    key = told["primary_key"]["columns"] if told["primary_key"] else _first_unique(told["unique_indexes"])
+    return TrueTable((told["schema"], told["name"]), columns, tuple(key), told["oid"])
+
+
+def _plain_table(told: dict[str, Any]) -> TrueTable:
+    columns = tuple(
+        TrueColumn(
+            name=c["name"],
+            type=c["type"],
+            nullable=c["nullable"],
+            generated=c["generated"] and not c.get("identity", False),
+            size=c.get("size"),
+            scale=c.get("scale"),
+        )
+        for c in told["columns"]
+    )
+    name = (told["schema"] if "schema" in told else told["db"], told["table"])
+    key = told["primary_key"] or _first_unique(told["unique_indexes"])
+    return TrueTable(name, columns, tuple(key))
