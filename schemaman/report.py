@@ -10,11 +10,15 @@ Tone = Literal["plain", "good", "note", "danger", "break", "muted"]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words, with a tone that a format may colour; the words themselves must be enough."""
+    """Words, with a tone that a format may colour; the words themselves must be enough.
+
+    `link` is the anchor of a heading of the same report, empty for none.
+    """
 
     text: str
     tone: Tone = "plain"
     code: bool = False
+    link: str = ""
 
 
 Inline = tuple[Text, ...]
@@ -62,12 +66,13 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A point on a timeline."""
+    """A point on a timeline; `badges` are its few words of state."""
 
     label: str
     when: str
     tone: Tone
     lines: tuple[Inline, ...]
+    badges: Inline = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,23 @@ class Timeline:
     events: tuple[Event, ...]
 
 
-Block = Heading | Paragraph | Facts | Grid | Code | Timeline
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that needs a reader's eye: a finding, a refusal, a disagreement.
+
+    `title` names it in a few words, `place` says where, `message` is one sentence, `facts`
+    what belongs to it: what it was and is, what to do.
+    """
+
+    title: str
+    tone: Tone
+    place: str
+    message: str
+    facts: tuple[tuple[str, Inline], ...] = ()
+    anchor: str = ""
+
+
+Block = Heading | Paragraph | Facts | Grid | Code | Timeline | Notice
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,173 @@
+"""What changed and what it means, as the JSON that scripts read: `diff`, `check`, `explain`, `rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, assert_never
+
+from schemaman.compat import READERS, Finding, Rule, Severity
+from schemaman.ddl import format_type
+from schemaman.diff import (
+    AddColumn,
+    Change,
+    ChangeAttribute,
+    ChangeComment,
+    ChangeDefault,
+    ChangeKey,
+    ChangeNullable,
+    ChangeType,
+    Diff,
+    DropColumn,
+    Member,
+    MoveColumn,
+    RenameColumn,
+)
+from schemaman.documents.tables import SCHEMA_VERSION, Document, Json, candidate
+from schemaman.documents.tables import column as column_document
+from schemaman.schema import Column, Path
+from schemaman.versions import RenameCandidate
+
+
+def diff(old: str, new: str, changes: Diff, candidates: Iterable[RenameCandidate] = ()) -> Document:
+    """The document of `diff A B`; `old` and `new` are the two REFs."""
+    known = tuple(candidates)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "old": old,
+        "new": new,
+        "changes": [change(c, known) for c in changes],
+        "candidates": [candidate(c) for c in known],
+    }
+
+
+def change(found: Change, candidates: Iterable[RenameCandidate] = ()) -> Document:
+    """One change; a rename carries the grade and the evidence that the history has for it."""
+    path, old, new = _sides(found)
+    grade: Json = None
+    evidence: list[Json] = []
+    if isinstance(found, RenameColumn):
+        known = next((c for c in candidates if (c.old, c.new) == (found.path[-1], found.name)), None)
+        grade = "stated" if known is None else known.grade
+        evidence = [] if known is None else list(known.evidence)
+    return {
+        "change": kind(found),
+        "path": list(path),
+        "old": old,
+        "new": new,
+        "grade": grade,
+        "evidence": evidence,
+    }
+
+
+def kind(found: Change) -> str:
+    """The word for a change: `add-column`, `change-type` and so on."""
+    match found:
+        case AddColumn():
+            return "add-column"
+        case DropColumn():
+            return "drop-column"
+        case RenameColumn():
+            return "rename-column"
+        case MoveColumn():
+            return "move-column"
+        case ChangeType():
+            return "change-type"
+        case ChangeNullable():
+            return "change-nullable"
+        case ChangeDefault():
+            return "change-default"
+        case ChangeComment():
+            return "change-comment"
+        case ChangeAttribute(_, attribute, _, _):
+            return f"change-{attribute.replace('_', '-')}"
+        case ChangeKey():
+            return "change-key"
+        case _:
+            assert_never(found)
+
+
+def check(findings: Iterable[tuple[Finding, Severity]], verdict: Literal["pass", "fail"]) -> Document:
+    """The document of `check`: every finding with the severity that the declared readers give it."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "verdict": verdict,
+        "findings": [finding(f, severity) for f, severity in findings],
+    }
+
+
+def finding(found: Finding, severity: Severity) -> Document:
+    """One finding; `verdicts` in the order of the seven readers."""
+    return {
+        "fingerprint": found.fingerprint,
+        "rule": found.rule,
+        "table": str(found.table),
+        "path": list(found.path),
+        "before": found.before,
+        "after": found.after,
+        "old": found.old_ref,
+        "new": found.new_ref,
+        "message": found.message,
+        "verdicts": {reader: found.verdicts[reader] for reader in READERS if reader in found.verdicts},
+        "severity": severity,
+        "status": "open",
+        "waiver": None,
+        "evidence": list(found.evidence),
+        "witness": found.witness,
+        "fixes": list(found.fixes),
+    }
+
+
+def explain(found: Finding, severity: Severity, rule: Rule) -> Document:
+    """The document of `explain FINDING`: the finding and the page of its rule."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "finding": finding(found, severity),
+        "rule": _rule(rule),
+    }
+
+
+def rules(catalogue: Iterable[Rule]) -> Document:
+    """The document of `rules`."""
+    return {"schema_version": SCHEMA_VERSION, "rules": [_rule(r) for r in catalogue]}
+
+
+def _rule(rule: Rule) -> Document:
+    verdicts: Mapping[str, str] = {r: rule.verdicts[r] for r in READERS if r in rule.verdicts}
+    return {"name": rule.name, "title": rule.title, "verdicts": dict(verdicts), "page": rule.page}
+
+
+def _sides(found: Change) -> tuple[Path, Json, Json]:
+    match found:
+        case AddColumn(path, column, after):
+            return path, None, _member(column) | {"after": after}
+        case DropColumn(path, column):
+            return path, _member(column), None
+        case RenameColumn(path, name):
+            return path, path[-1], name
+        case MoveColumn(path, after):
+            return path, None, {"after": after}
+        case ChangeType(path, old, new):
+            return path, format_type(old), format_type(new)
+        case ChangeKey(old, new):
+            return (), list(old), list(new)
+        case ChangeNullable(path, old, new):
+            return path, old, new
+        case ChangeDefault(path, old, new):
+            return path, old, new
+        case ChangeComment(path, old, new):
+            return path, old, new
+        case ChangeAttribute(path, _, old, new):
+            return path, old, new
+        case _:
+            assert_never(found)
+
+
+def _member(found: Member) -> Document:
+    if isinstance(found, Column):
+        return column_document(found)
+    return {
+        "name": found.name,
+        "type": format_type(found.type),
+        "nullable": found.nullable,
+        "comment": found.comment,
+    }

@@ -1,0 +1,55 @@
+"""What an ingest did and could not understand, as the JSON that scripts read: `ingest`, `rejects`."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+
+from schemaman.documents.tables import SCHEMA_VERSION, Document
+from schemaman.evidence import Reject
+
+
+def ingest(
+    *,
+    stream: str,
+    engine: str,
+    sources: Sequence[str],
+    read: int,
+    new: int,
+    known: int,
+    asides: Mapping[str, int],
+    rejects: int,
+    tables: Mapping[str, int],
+) -> Document:
+    """The summary at the end of `ingest`.
+
+    Of `read` records `new` were read for the first time and `known` had been read before. `asides` counts
+    what is no testimony, by kind; `tables` maps each table that was spoken of to its number of versions now.
+    """
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "stream": stream,
+        "engine": engine,
+        "sources": list(sources),
+        "records": {"read": read, "new": new, "known": known, "rejected": rejects},
+        "asides": dict(sorted(asides.items())),
+        "tables": [{"table": name, "versions": count} for name, count in sorted(tables.items())],
+    }
+
+
+def rejects(found: Iterable[Reject]) -> Document:
+    """The document of `rejects`; bytes in base64, where they were kept."""
+    return {"schema_version": SCHEMA_VERSION, "rejects": [_reject(r) for r in found]}
+
+
+def _reject(found: Reject) -> Document:
+    return {
+        "stream": found.stream,
+        "topic": found.topic,
+        "partition": found.partition,
+        "offset": found.offset,
+        "count": found.count,
+        "reason": found.reason,
+        "sha256": found.sha256,
+        "payload": None if found.payload is None else base64.b64encode(found.payload).decode(),
+    }

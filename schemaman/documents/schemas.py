@@ -1,0 +1,67 @@
+"""The JSON Schemas of the documents, as `schemaman schema NAME` prints them.
+
+They lie in `schemaman/schemas/`, one file a document; what several of them say is written
+once in `_shared.json` and put into each schema that refers to it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from difflib import get_close_matches
+from importlib.resources import files
+from typing import Any
+
+from schemaman.errors import UnknownName
+
+Schema = dict[str, Any]
+
+
+def names() -> tuple[str, ...]:
+    """The documents that have a schema, in alphabetical order."""
+    found = (f.name.removesuffix(".json") for f in files("schemaman").joinpath("schemas").iterdir())
+    return tuple(sorted(name for name in found if not name.startswith("_")))
+
+
+def get(name: str) -> Schema:
+    """The JSON Schema (draft 2020-12) of a document, whole in itself.
+
+    Raises:
+        UnknownName: there is no such document; the message lists those that are.
+    """
+    known = names()
+    if name not in known:
+        near = get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]}?" if near else None
+        raise UnknownName(f"no output is called {name!r}; there are: {', '.join(known)}", hint=hint)
+    schema, shared = _read(name), _read("_shared")["$defs"]
+    wanted = {ref: shared[ref] for ref in _closure(schema, shared)}
+    return schema | {"$defs": dict(sorted(wanted.items()))} if wanted else schema
+
+
+def _read(name: str) -> Schema:
+    text = files("schemaman").joinpath("schemas", f"{name}.json").read_text(encoding="utf-8")
+    found: Schema = json.loads(text)
+    return found
+
+
+def _closure(schema: Schema, shared: Schema) -> set[str]:
+    found: set[str] = set()
+    waiting = set(_references(schema))
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        waiting |= set(_references(shared[name])) - found
+    return found
+
+
+def _references(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if key == "$ref":
+                yield value.removeprefix("#/$defs/")
+            else:
+                yield from _references(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _references(value)

@@ -1,0 +1,208 @@
+"""Histories as the JSON that scripts read: `tables`, `history`, `show`, `names`.
+
+Law: every document carries `schema_version` and is valid against its JSON Schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from schemaman.ddl import format_type
+from schemaman.evidence import Mark, Position
+from schemaman.schema import Column, Scalar, TableId, TableSchema
+from schemaman.versions import (
+    Alias,
+    Disagreement,
+    Evidence,
+    RenameCandidate,
+    Revision,
+    SchemaVersion,
+    TableEvent,
+    TableHistory,
+)
+
+Json = Scalar | Sequence["Json"] | dict[str, "Json"]
+Document = dict[str, Json]
+
+SCHEMA_VERSION = 1
+
+
+def tables(histories: Iterable[TableHistory]) -> Document:
+    """The document of `tables`: one short entry a table."""
+    return {"schema_version": SCHEMA_VERSION, "tables": [_summary(h) for h in histories]}
+
+
+def history(found: TableHistory) -> Document:
+    """The document of `history TABLE`."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "table": _table(found),
+        "aliases": [_alias(a) for a in found.aliases],
+        "versions": [_version(v) for v in found.versions],
+        "events": [_event(e) for e in found.events],
+        "disagreements": [_disagreement(d) for d in found.disagreements],
+    }
+
+
+def show(
+    ref: str, structure: TableSchema, table: TableId | None = None, version: SchemaVersion | None = None
+) -> Document:
+    """The document of `show REF`; `table` and `version` where the REF is one of the history."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "ref": ref,
+        "table": None if table is None else str(table),
+        "version": None if version is None else version.number,
+        "id": None if version is None else version.id,
+        "status": None if version is None else version.status,
+        **_structure(structure),
+    }
+
+
+def mark(found: Mark) -> Document:
+    """Where and when a record stands; times in epoch milliseconds."""
+    return {
+        "position": position(found.position),
+        "ts_ms": found.ts_ms,
+        "read_ms": found.read_ms,
+        "topic": found.topic,
+        "partition": found.partition,
+        "offset": found.offset,
+    }
+
+
+def position(found: Position) -> Document:
+    """A source position, its value as the connector prints it."""
+    document: Document = {"kind": found.kind, "value": found.value}
+    return document if found.commit is None else document | {"commit": found.commit}
+
+
+def column(found: Column) -> Document:
+    """A column, its type in words."""
+    return {
+        "id": found.id,
+        "name": found.name,
+        "emitted_name": found.emitted_name,
+        "type": format_type(found.type),
+        "nullable": found.nullable,
+        "default": found.default,
+        "comment": found.comment,
+        "source_type": found.source_type,
+    }
+
+
+def candidate(found: RenameCandidate) -> Document:
+    """A pair of columns that may be one, with grade and evidence."""
+    return {"old": found.old, "new": found.new, "grade": found.grade, "evidence": list(found.evidence)}
+
+
+def _optional(found: Mark | None) -> Json:
+    return None if found is None else mark(found)
+
+
+def _structure(structure: TableSchema) -> Document:
+    return {
+        "columns": [column(c) for c in structure.columns],
+        "key": list(structure.key),
+        "comment": structure.comment,
+    }
+
+
+def _table(found: TableHistory) -> Document:
+    table = found.table
+    return {
+        "id": str(table),
+        "stream": table.stream,
+        "connector": found.connector,
+        "server": table.server,
+        "database": table.database,
+        "schema": table.schema,
+        "name": table.table,
+        "identity": found.identity,
+        "dropped": found.dropped,
+    }
+
+
+def _summary(found: TableHistory) -> Document:
+    latest = found.latest
+    return _table(found) | {
+        "versions": len(found.versions),
+        "latest": {
+            "version": latest.number,
+            "id": latest.id,
+            "revision": latest.revision,
+            "status": latest.status,
+            "columns": len(latest.schema.columns),
+            "key": list(latest.schema.key),
+            "unconfirmed": list(latest.unconfirmed),
+            "from": _interval(latest),
+        },
+        "records": sum(v.records for v in found.versions),
+        "disagreements": len(found.disagreements),
+    }
+
+
+def _version(found: SchemaVersion) -> Document:
+    return {
+        "version": found.number,
+        "id": found.id,
+        "revision": found.revision,
+        "incarnation": found.incarnation,
+        "status": found.status,
+        **_structure(found.schema),
+        "unconfirmed": list(found.unconfirmed),
+        "from": _interval(found),
+        "until": _optional(found.until),
+        "records": found.records,
+        "evidence": [_evidence(e) for e in found.evidence],
+        "revisions": [_revision(r) for r in found.revisions],
+        "candidates": [candidate(c) for c in found.candidates],
+    }
+
+
+def _interval(found: SchemaVersion) -> Document:
+    return {"after": _optional(found.after), "at": mark(found.at)}
+
+
+def _revision(found: Revision) -> Document:
+    return {"revision": found.number, "at": mark(found.at), **_structure(found.schema)}
+
+
+def _evidence(found: Evidence) -> Document:
+    return {
+        "kind": found.witness,
+        "records": found.records,
+        "first": mark(found.first),
+        "last": mark(found.last),
+    }
+
+
+def _alias(found: Alias) -> Document:
+    return {
+        "kind": found.kind,
+        "name": found.name,
+        "from": mark(found.first),
+        "until": _optional(found.until),
+    }
+
+
+def _event(found: TableEvent) -> Document:
+    return {
+        "kind": found.kind,
+        "incarnation": found.incarnation,
+        "at": mark(found.at),
+        "other": None if found.other is None else str(found.other),
+    }
+
+
+def _disagreement(found: Disagreement) -> Document:
+    return {
+        "kind": found.kind,
+        "versions": list(found.versions),
+        "message": found.message,
+        "evidence": [_place(m) for m in found.marks],
+    }
+
+
+def _place(found: Mark) -> str:
+    return f"{found.topic}[{found.partition}]@{found.offset}"

@@ -1,0 +1,294 @@
+"""What the user decided, and where he said so: flag > environment > file > default.
+
+Pure: the files and the environment are read at the door and handed in as text and mapping.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from string import Formatter
+from typing import Any, Generic, TypeVar
+
+from schemaman.compat import READERS, SEVERITIES, Reader, Severity
+from schemaman.errors import BadConfiguration, UnknownName
+from schemaman.plan import DropPolicy, Policy
+from schemaman.schema import TableId
+
+T = TypeVar("T")
+Value = str | bool | tuple[str, ...] | tuple[tuple[str, str], ...]
+
+PREFIX = "SCHEMAMAN_"
+_DROPS: tuple[DropPolicy, ...] = ("keep", "drop")
+_ENGINES = ("auto", "local", "spark")
+_COLORS = ("auto", "always", "never")
+_PLACES = ("stream", "server", "database", "schema", "table")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Generic[T]):
+    """A value and where it was said: `--store`, `SCHEMAMAN_STORE`, `schemaman.toml`, `default`."""
+
+    value: T
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSetting:
+    """A `[[target]]`: which tables go where. One of `table` and `path` is set.
+
+    `tables` are patterns over the table's full name or any suffix of it; `table` and `path` may
+    hold `{stream}`, `{server}`, `{database}`, `{schema}`, `{table}`.
+    """
+
+    name: str
+    format: str
+    tables: tuple[str, ...]
+    table: str | None = None
+    path: str | None = None
+
+    def holds(self, table: TableId) -> bool:
+        """Whether this target follows a table."""
+        suffixes = [".".join(table.parts[i:]) for i in range(len(table.parts))]
+        return any(fnmatchcase(s, pattern) for s in (str(table), *suffixes) for pattern in self.tables)
+
+    def address(self, table: TableId) -> str:
+        """The lake table, or the path in the form of a `lake:` REF, that follows a table."""
+        names = {place: getattr(table, place) for place in _PLACES}
+        return (self.table if self.table is not None else self.path or "").format(**names)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """A file that may hold settings: its path for people, its text, and the TOML table to read."""
+
+    path: str
+    text: str
+    section: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be decided, each value with its origin."""
+
+    store: Setting[str]
+    stream: Setting[str]
+    engine: Setting[str]
+    registry: Setting[str]
+    color: Setting[str]
+    snapshots: Setting[str]
+    decisions: Setting[str]
+    fail_on: Setting[Severity]
+    readers: Setting[tuple[Reader, ...]]
+    rules: Setting[tuple[tuple[str, Severity], ...]]
+    warehouse: Setting[str]
+    catalog: Setting[str]
+    master: Setting[str]
+    spark: Setting[tuple[tuple[str, str], ...]]
+    drops: Setting[DropPolicy]
+    comments: Setting[bool]
+    upgrades: Setting[bool]
+    targets: Setting[tuple[TargetSetting, ...]]
+
+    @property
+    def policy(self) -> Policy:
+        """What a plan may do."""
+        return Policy(drops=self.drops.value, comments=self.comments.value, upgrades=self.upgrades.value)
+
+    def target(self, name: str) -> TargetSetting:
+        """The target of that name. Raises `UnknownName`."""
+        found = next((t for t in self.targets.value if t.name == name), None)
+        if found is not None:
+            return found
+        names = tuple(t.name for t in self.targets.value)
+        known = f"there are: {', '.join(names)}" if names else f"{self.targets.origin} names none"
+        hint = (
+            _nearest(name, names) or "add a [[target]] to schemaman.toml, or say --target delta --table TABLE"
+        )
+        raise UnknownName(f"no target is called {name!r}; {known}", hint=hint)
+
+    def origins(self) -> tuple[tuple[str, object, str], ...]:
+        """Name, value and origin of every setting, in the order in which they are printed."""
+        found = ((name, getattr(self, name)) for name in self.__slots__)
+        return tuple((name, setting.value, setting.origin) for name, setting in found)
+
+
+def read(
+    flags: Mapping[str, object], environment: Mapping[str, str], file: SettingsFile | None = None
+) -> Settings:
+    """The settings that hold; a flag that is None was not given.
+
+    Raises:
+        BadConfiguration: a value that cannot be, a key that nobody knows, a file that is no TOML.
+    """
+    sources = _Sources(flags, environment, {} if file is None else _section(file), file)
+    return Settings(
+        store=sources.get("store", _text, "sqlite:///schemaman.db"),
+        stream=sources.get("stream", _text, "main"),
+        engine=sources.get("engine", _one_of(_ENGINES), "auto"),
+        registry=sources.get("registry", _text, ""),
+        color=sources.get("color", _one_of(_COLORS), "auto"),
+        snapshots=sources.get("snapshots", _text, "schemas"),
+        decisions=sources.get("decisions", _text, "schemaman.decisions.toml"),
+        fail_on=sources.get("fail_on", _one_of(SEVERITIES), "break"),
+        readers=sources.get("readers", _several_of(READERS), READERS),
+        rules=sources.get("rules", _rules, ()),
+        warehouse=sources.get("warehouse", _text, "warehouse"),
+        catalog=sources.get("catalog", _text, "ice"),
+        master=sources.get("master", _text, "local[2]"),
+        spark=sources.get("spark", _pairs, ()),
+        drops=sources.get("drops", _one_of(_DROPS), "keep"),
+        comments=sources.get("comments", _boolean, True),
+        upgrades=sources.get("upgrades", _boolean, False),
+        targets=sources.get("target", _targets, ()),
+    )
+
+
+KEYS = (*(name for name in Settings.__slots__ if name != "targets"), "target")
+"""What `schemaman.toml` may hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    flags: Mapping[str, object]
+    environment: Mapping[str, str]
+    section: Mapping[str, object]
+    file: SettingsFile | None
+
+    def get(self, key: str, read: Callable[[object], T], default: T) -> Setting[T]:
+        """The value of the highest source that has one; a `ValueError` of `read` becomes a message."""
+        variable = PREFIX + key.upper()
+        found: list[tuple[object, str, str]] = []
+        if self.flags.get(key) is not None:
+            flag = "--" + key.replace("_", "-")
+            found.append((self.flags[key], flag, flag))
+        if key in KEYS and self.environment.get(variable):
+            found.append((self.environment[variable], variable, f"environment variable {variable}"))
+        if self.file is not None and key in self.section:
+            found.append((self.section[key], self.file.path, f"{self.file.path}: {key}"))
+        if not found:
+            return Setting(default, "default")
+        value, origin, where = found[0]
+        try:
+            return Setting(read(value), origin)
+        except ValueError as error:
+            raise BadConfiguration(f"{where}: {error}", hint="see `schemaman config show`") from error
+
+
+def _section(file: SettingsFile) -> Mapping[str, object]:
+    try:
+        document: object = tomllib.loads(file.text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadConfiguration(f"{file.path} is not valid TOML: {error}", hint="mend that line") from error
+    for name in file.section:
+        document = document.get(name, {}) if isinstance(document, dict) else {}
+    if not isinstance(document, dict):
+        raise BadConfiguration(f"{file.path}: [{'.'.join(file.section)}] is not a table", hint=None)
+    for key in document:
+        if key not in KEYS:
+            hint = _nearest(key, KEYS) or f"known keys: {', '.join(KEYS)}"
+            raise BadConfiguration(f"{file.path}: unknown key {key!r}", hint=hint)
+    return document
+
+
+def _nearest(word: str, known: Sequence[str]) -> str | None:
+    near = get_close_matches(word, known, 1, 0.5)
+    return f"did you mean {near[0]}?" if near else None
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise ValueError(f"expected a text, found {value!r}")
+
+
+def _boolean(value: object) -> bool:
+    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    found = words.get(value.lower()) if isinstance(value, str) else value
+    if isinstance(found, bool):
+        return found
+    raise ValueError(f"expected true or false, found {value!r}")
+
+
+def _one_of(choices: tuple[T, ...]) -> Callable[[object], T]:
+    def read(value: object) -> T:
+        found = next((c for c in choices if c == value), None)
+        if found is not None:
+            return found
+        near = get_close_matches(str(value), [str(c) for c in choices], 1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise ValueError(f"expected one of {', '.join(map(str, choices))}, found {value!r}{meant}")
+
+    return read
+
+
+def _several_of(choices: tuple[T, ...]) -> Callable[[object], tuple[T, ...]]:
+    one = _one_of(choices)
+
+    def read(value: object) -> tuple[T, ...]:
+        return tuple(one(word) for word in _words(value))
+
+    return read
+
+
+def _words(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return tuple(word.strip() for word in value.split(",") if word.strip())
+    if isinstance(value, list | tuple):
+        return tuple(_text(word) for word in value)
+    raise ValueError(f"expected a list of texts, found {value!r}")
+
+
+def _pairs(value: object) -> tuple[tuple[str, str], ...]:
+    """A TOML table of texts; in a flag or variable `name=value,name=value`."""
+    if isinstance(value, dict):
+        return tuple((str(name), _text(text)) for name, text in value.items())
+    parts = [word.partition("=") for word in _words(value)]
+    if all(sign for _, sign, _ in parts):
+        return tuple((name.strip(), text.strip()) for name, _, text in parts)
+    raise ValueError(f"expected name=value, found {value!r}")
+
+
+def _rules(value: object) -> tuple[tuple[str, Severity], ...]:
+    severity = _one_of(SEVERITIES)
+    return tuple((name, severity(text)) for name, text in _pairs(value))
+
+
+def _targets(value: object) -> tuple[TargetSetting, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError("targets are written as [[target]]")
+    found = tuple(_target(entry, number) for number, entry in enumerate(value, 1))
+    names = [t.name for t in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two targets are called {name!r}")
+    return found
+
+
+def _target(entry: Any, number: int) -> TargetSetting:
+    if not isinstance(entry, dict):
+        raise ValueError(f"target {number} is not a table")
+    known = ("name", "format", "tables", "table", "path")
+    for key in entry:
+        if key not in known:
+            hint = _nearest(key, known) or f"known keys: {', '.join(known)}"
+            raise ValueError(f"target {number} has an unknown key {key!r}; {hint}")
+    for key in ("name", "format"):
+        if key not in entry:
+            raise ValueError(f"target {number} has no {key}")
+    if ("table" in entry) == ("path" in entry):
+        raise ValueError(f"target {entry['name']!r} needs either table or path")
+    address = _text(entry.get("table", entry.get("path")))
+    for _, place, _, _ in Formatter().parse(address):
+        if place is not None and place not in _PLACES:
+            raise ValueError(f"target {entry['name']!r}: {{{place}}} is none of {', '.join(_PLACES)}")
+    return TargetSetting(
+        name=_text(entry["name"]),
+        format=_text(entry["format"]),
+        tables=_words(entry.get("tables", "*")),
+        table=entry.get("table"),
+        path=entry.get("path"),
+    )

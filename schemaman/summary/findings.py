@@ -1,0 +1,83 @@
+"""Findings as notices, the gate's verdict as a report, and a rule's page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from schemaman.compat import READERS, Rule, Severity
+from schemaman.documents import changes as documents
+from schemaman.report import Block, Heading, Inline, Notice, Paragraph, Report, Text
+from schemaman.summary import words
+from schemaman.summary.stories import Judged
+
+
+def finding_notice(judged: Judged) -> Notice:
+    """A finding with what it was before and after, whom it hurts, and what to do."""
+    finding = judged.finding
+    place = ".".join((str(finding.table), *finding.path))
+    step = f"{place}  {_step(judged)}" if finding.new_ref else place
+    facts: list[tuple[str, Inline]] = []
+    if finding.before or finding.after:
+        facts.append(("was", (Text(finding.before or "absent", code=bool(finding.before)),)))
+        facts.append(("is", (Text(finding.after or "absent", code=bool(finding.after)),)))
+    hurt = [f"{r} {finding.verdicts[r]}" for r in READERS if r in finding.verdicts]
+    if hurt:
+        facts.append(("hurts", (Text(", ".join(hurt)),)))
+    if finding.witness:
+        facts.append(("witness", (Text(finding.witness),)))
+    facts += [("evidence", (Text(line),)) for line in finding.evidence]
+    facts += [("fix", (Text(fix),)) for fix in finding.fixes]
+    facts.append(("more", (Text(f"schemaman explain {finding.fingerprint}", code=True),)))
+    tone = words.SEVERITY_TONES[judged.severity]
+    return Notice(finding.rule, tone, step, finding.message, tuple(facts), judged.anchor)
+
+
+def check_report(judged: Sequence[Judged], tables: int, fail_on: Severity, failed: bool) -> Report:
+    """What `check` says: every finding, then one line that sums up."""
+    verdict: Literal["pass", "fail"] = "fail" if failed else "pass"
+    data = documents.check(((j.finding, j.severity) for j in judged), verdict)
+    blocks: list[Block] = [finding_notice(j) for j in judged]
+    blocks.append(Paragraph(_sum(judged, tables, fail_on, failed)))
+    return Report("check", tuple(blocks), dict(data))
+
+
+def explain_report(judged: Judged, rule: Rule) -> Report:
+    """What `explain` says: the finding, then the page of its rule."""
+    data = documents.explain(judged.finding, judged.severity, rule)
+    blocks = (finding_notice(judged), *rule_blocks(rule))
+    return Report(judged.finding.rule, blocks, dict(data))
+
+
+def rule_blocks(rule: Rule) -> tuple[Block, ...]:
+    """The page of a rule: its title, and each paragraph of its docstring."""
+    paragraphs = [" ".join(part.split()) for part in rule.page.split("\n\n") if part.strip()]
+    hurts = ", ".join(f"{r} {rule.verdicts[r]}" for r in READERS if r in rule.verdicts)
+    return (
+        Heading(f"{rule.name}: {rule.title}", 3),
+        *(Paragraph((Text(text),)) for text in paragraphs),
+        Paragraph((Text(f"Hurts: {hurts}." if hurts else "Hurts nobody by itself."),)),
+    )
+
+
+def _step(judged: Judged) -> str:
+    old, new = judged.finding.old_ref, judged.finding.new_ref
+    return f"{old.rpartition('@')[2]} → {new.rpartition('@')[2]}" if "@" in old and "@" in new else new
+
+
+def _sum(judged: Sequence[Judged], tables: int, fail_on: Severity, failed: bool) -> Inline:
+    counts = [(s, sum(j.severity == s for j in judged)) for s in ("break", "danger", "note", "off")]
+    found = ", ".join(f"{number} {severity}" for severity, number in counts if number) or "no findings"
+    text = f" · {found} in {words.count(tables, 'table')} · --fail-on {fail_on}"
+    return (Text("fail", "break") if failed else Text("pass", "good"), Text(text))
+
+
+def gravest_first(judged: Iterable[Judged]) -> tuple[Judged, ...]:
+    """Findings by severity, then table, then where they are."""
+    order = {"break": 0, "danger": 1, "note": 2, "off": 3}
+
+    def place(judged: Judged) -> tuple[int, str, tuple[str, ...], str]:
+        finding = judged.finding
+        return order[judged.severity], str(finding.table), finding.path, finding.rule
+
+    return tuple(sorted(judged, key=place))

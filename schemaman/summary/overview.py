@@ -1,0 +1,143 @@
+"""The report: an overview of all tables, then a chapter for each that is told in full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from schemaman.documents import changes as change_documents
+from schemaman.documents import tables as table_documents
+from schemaman.report import Block, Facts, Grid, Heading, Inline, Paragraph, Report, Text, Tone
+from schemaman.schema import TableId, quote_part
+from schemaman.summary import words
+from schemaman.summary.stories import Story, worst
+from schemaman.summary.tables import table_blocks
+
+CHAPTERS = 30
+"""How many tables a report tells in full before it keeps to those that need a person."""
+
+
+def report(stories: Sequence[Story], plans: Mapping[str, object] | None = None) -> Report:
+    """The compatibility report of some tables; `plans` are plan documents by lake table, for the JSON."""
+    titles = short_names([s.history.table for s in stories])
+    anchors = {s.history.table: f"t{number}" for number, s in enumerate(stories, 1)}
+    full = tuple(s for s in stories if len(stories) <= CHAPTERS or _needs_person(s))
+    blocks: list[Block] = [Heading("Schema report", 1), Paragraph(_lead(stories)), figures(stories)]
+    if len(stories) > 1:
+        told = frozenset(s.history.table for s in full)
+        blocks += [Heading("All tables", 2, "tables"), _tables_grid(stories, titles, anchors, told)]
+    if len(full) < len(stories):
+        left = words.count(len(stories) - len(full), "table")
+        advice = f"{left} without open matters are not told in full: schemaman report TABLE does."
+        blocks.append(Paragraph((Text(advice, "muted"),)))
+    for story in full:
+        blocks += table_blocks(story, titles[story.history.table], anchors[story.history.table])
+    return Report("Schema report", tuple(blocks), _data(stories, plans or {}))
+
+
+def figures(stories: Sequence[Story]) -> Facts:
+    """The numbers that tell whether anything needs a person."""
+    breaks = sum(f.severity == "break" for s in stories for f in s.findings)
+    dangers = sum(f.severity == "danger" for s in stories for f in s.findings)
+    facts = sum(len(s.history.latest.unconfirmed) for s in stories)
+    disputes = sum(len(s.history.disagreements) for s in stories)
+    return Facts(
+        (
+            ("tables", _number(len(stories), "plain")),
+            ("versions", _number(sum(len(s.history.versions) for s in stories), "plain")),
+            ("breaking changes", _number(breaks, "break")),
+            ("dangerous changes", _number(dangers, "danger")),
+            ("provisional facts", _number(facts, "note")),
+            ("disagreements", _number(disputes, "danger")),
+        )
+    )
+
+
+def short_names(tables: Iterable[TableId]) -> dict[TableId, str]:
+    """The shortest suffix of each table's name that names it alone, as users may type it."""
+    known = tuple(tables)
+    return {table: _short(table, known) for table in known}
+
+
+def _short(table: TableId, known: Sequence[TableId]) -> str:
+    for length in range(1, len(table.parts) + 1):
+        suffix = table.parts[-length:]
+        if sum(other.parts[-length:] == suffix for other in known) == 1:
+            return ".".join(quote_part(part) for part in suffix)
+    return str(table)
+
+
+def _needs_person(story: Story) -> bool:
+    history = story.history
+    grave = worst(story.findings) in ("break", "danger")
+    return grave or bool(history.disagreements or history.latest.unconfirmed or story.plans)
+
+
+def _lead(stories: Sequence[Story]) -> Inline:
+    if not stories:
+        return (Text("Nothing has been recorded yet: schemaman ingest SOURCE"),)
+    connectors = dict.fromkeys(words.connector_name(s.history.connector) for s in stories)
+    breaking = sum(worst(s.findings) == "break" for s in stories)
+    verdict = (
+        f"{words.count(breaking, 'table')} changed in a way that breaks a reader."
+        if breaking
+        else ("No change breaks a reader.")
+    )
+    return (Text(f"What {', '.join(connectors)} changed, since when, and whom it hurts. {verdict}"),)
+
+
+def _number(number: int, tone: Tone) -> Inline:
+    return (Text(words.count(number, "").strip(), tone if number else "muted"),)
+
+
+def _tables_grid(
+    stories: Sequence[Story],
+    titles: Mapping[TableId, str],
+    anchors: Mapping[TableId, str],
+    told: frozenset[TableId],
+) -> Grid:
+    rows: list[tuple[Inline, ...]] = []
+    for story in stories:
+        history, table = story.history, story.history.table
+        severity, latest = worst(story.findings), history.latest
+        link = anchors[table] if table in told else ""
+        rows.append(
+            (
+                (Text(titles[table], code=True, link=link),),
+                (Text(words.connector_name(history.connector)),),
+                (Text(f"v{words.label(latest, latest.revision)}"),),
+                (Text(str(len(latest.schema.columns))),),
+                tuple(_state(story)),
+                (
+                    Text(severity, words.SEVERITY_TONES[severity])
+                    if severity != "off"
+                    else Text("—", "muted"),
+                ),
+                (Text(words.time(latest.at.ts_ms), "muted"),),
+            )
+        )
+    header = ("table", "source", "version", "columns", "state", "gravest finding", "as it is since")
+    return Grid("Every table, its newest version and what is open", header, tuple(rows))
+
+
+def _state(story: Story) -> Iterator[Text]:
+    history = story.history
+    if history.dropped:
+        yield Text("dropped", "muted")
+    elif history.disagreements:
+        yield Text("disputed", "danger")
+    else:
+        yield Text(history.latest.status, words.STATUS_TONES[history.latest.status])
+
+
+def _data(stories: Sequence[Story], plans: Mapping[str, object]) -> dict[str, object]:
+    return {
+        "schema_version": table_documents.SCHEMA_VERSION,
+        "tables": [
+            table_documents.history(s.history)
+            | {
+                "findings": [change_documents.finding(f.finding, f.severity) for f in s.findings],
+                "plans": [plans[p.table] for p in s.plans if p.table in plans],
+            }
+            for s in stories
+        ],
+    }

@@ -1,0 +1,65 @@
+"""Plans, refusals and drift in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemaman.plan import Plan, Refusal
+from schemaman.report import Block, Code, Grid, Heading, Inline, Notice, Paragraph, Text, Tone
+from schemaman.summary import words
+
+_CLASSES: dict[str, Tone] = {
+    "none": "muted", "additive": "good", "widening": "good", "metadata": "good", "capability-upgrade": "note",
+    "needs-scan": "danger", "needs-rewrite": "danger",
+}  # fmt: skip
+
+
+def plan_blocks(plan: Plan, anchor: str = "") -> Iterator[Block]:
+    """A plan under a heading of the third level: what it is for, steps, statements, refusals."""
+    name = f"{anchor}-plan-{plan.target}" if anchor else ""
+    yield Heading(f"Plan for {plan.target}", 3, name)
+    yield Paragraph(_head(plan))
+    if plan.steps:
+        yield Grid("Steps, one commit each", ("step", "what", "class", "way back"), tuple(_rows(plan)))
+        yield Code("\n".join(f"{step.statement};" for step in plan.steps), "sql")
+    yield from (refusal_notice(refusal, plan.table) for refusal in plan.refusals)
+    yield from (Paragraph((Text("note: ", "muted"), Text(note))) for note in plan.notes)
+    if plan.approvals_needed:
+        yield Paragraph((Text("Needs approval: "), Text(", ".join(plan.approvals_needed))))
+
+
+def refusal_notice(refusal: Refusal, table: str) -> Notice:
+    """A change that is not made, why, and what a person could do instead."""
+    instead: Inline = (Text(refusal.instead),)
+    facts = (("instead", instead),) if refusal.instead else ()
+    return Notice(f"refused: {refusal.change}", "break", table, refusal.reason, facts)
+
+
+def _head(plan: Plan) -> Inline:
+    source = plan.source
+    base = "a new table" if plan.base_version is None else f"the table as of version {plan.base_version}"
+    text = f" ({plan.format}) follows version {words_of(source.version, source.revision)}, from {base}. "
+    return (Text(plan.table, code=True), Text(text), *_state(plan))
+
+
+def words_of(version: int, revision: int) -> str:
+    """`3`, and `3.2` for its second revision."""
+    return f"{version}.{revision}" if revision else str(version)
+
+
+def _state(plan: Plan) -> Inline:
+    steps, refused = words.count(len(plan.steps), "step"), words.count(len(plan.refusals), "refusal")
+    if plan.refusals:
+        return (Text(f"{refused}, {steps}", "break"),)
+    return (Text(steps, "note"),) if plan.steps else (Text("nothing to do", "good"),)
+
+
+def _rows(plan: Plan) -> Iterator[tuple[Inline, ...]]:
+    for number, step in enumerate(plan.steps, 1):
+        tone = _CLASSES[step.step_class]
+        yield (
+            (Text(str(number)),),
+            (Text(step.kind),),
+            (Text(step.step_class, tone),),
+            (Text(step.reversible),),
+        )

@@ -1,0 +1,205 @@
+"""The chapter of one table: what it is now, how it got here, who breaks, what is open, what is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemaman.compat import READERS, Reader, Verdict
+from schemaman.ddl import format_type
+from schemaman.report import (
+    Block,
+    Event,
+    Facts,
+    Grid,
+    Heading,
+    Inline,
+    Notice,
+    Paragraph,
+    Text,
+    Timeline,
+    Tone,
+)
+from schemaman.schema import Column
+from schemaman.summary import words
+from schemaman.summary.findings import finding_notice
+from schemaman.summary.plans import plan_blocks
+from schemaman.summary.stories import Judged, Stage, Story, since, told
+from schemaman.versions import Disagreement, RenameCandidate, SchemaVersion, TableHistory
+
+_VERDICTS: dict[Verdict, Tone] = {"break": "break", "danger": "danger", "note": "note"}
+_NOTHING = (Text("—", "muted"),)
+READER_TITLES: dict[Reader, str] = {
+    "avro-backward": "Avro backward", "avro-forward": "Avro forward", "spark": "Spark", "delta": "Delta",
+    "iceberg": "Iceberg", "sql": "SQL", "merge-key": "Merge key",
+}  # fmt: skip
+
+
+def table_blocks(story: Story, title: str, anchor: str) -> Iterator[Block]:
+    """All blocks of one table, its heading first."""
+    history = story.history
+    yield Heading(title, 2, anchor)
+    yield Paragraph(_introduction(history))
+    yield Heading("Columns now" if not history.dropped else "Columns at the end", 3, f"{anchor}-columns")
+    yield columns_grid(history)
+    yield Heading("How it got here", 3, f"{anchor}-history")
+    yield timeline(story)
+    if story.findings:
+        yield Heading("Who breaks", 3, f"{anchor}-readers")
+        yield matrix(story)
+        yield from (finding_notice(judged) for judged in story.findings)
+    questions = tuple(_questions(history))
+    if questions:
+        yield Heading("What is not certain", 3, f"{anchor}-open")
+        yield from questions
+    for plan in story.plans:
+        yield from plan_blocks(plan, anchor)
+
+
+def columns_grid(history: TableHistory) -> Grid:
+    """The columns of the newest version, each with the version since which it is as it is."""
+    schema = history.latest.schema
+    renamed = any(c.emitted_name not in (None, c.name) for c in schema.columns)
+    commented = any(c.comment for c in schema.columns)
+    header = ["column", *(["on the wire"] if renamed else []), "type", "null", "default", "key", "since"]
+    rows = []
+    for column in schema.columns:
+        cells: list[Inline] = [(Text(column.name, code=True),)]
+        cells += [(Text(column.emitted_name or "not seen", code=column.emitted_name is not None),)] * renamed
+        cells += _attributes(history, column)
+        cells += [(Text(column.comment or ""),)] * commented
+        rows.append(tuple(cells))
+    latest = history.latest
+    caption = f"Version {words.label(latest, latest.revision)}, id {latest.id}"
+    return Grid(caption, tuple(header + ["comment"] * commented), tuple(rows))
+
+
+def timeline(story: Story) -> Timeline:
+    """Every version and revision with its interval of the source's log and what changed."""
+    events = [_event(story, stage) for stage in story.stages]
+    last = story.history.events[-1:] if story.history.dropped else ()
+    for event in last:
+        words_of = "Renamed" if event.kind == "renamed" else "Dropped"
+        other = ((Text("now "), Text(str(event.other), code=True)),) if event.other else ()
+        events.append(Event(words_of, words.when(event.at), "muted", other))
+    return Timeline("", tuple(events))
+
+
+def matrix(story: Story) -> Grid:
+    """Findings against the seven readers."""
+    rows = []
+    for stage in story.stages:
+        for judged in stage.findings:
+            finding = judged.finding
+            step = words.label(stage.version, stage.revision.number)
+            cells = [_verdict(finding.verdicts.get(reader)) for reader in READERS]
+            subject = Text(words.dotted(finding.path) or "table", code=bool(finding.path))
+            rows.append(((subject,), (Text(step),), (Text(finding.rule, link=judged.anchor),), *cells))
+    header = ("what", "version", "rule", *(READER_TITLES[r] for r in READERS))
+    return Grid("Verdict of each change for each reader", header, tuple(rows))
+
+
+def _introduction(history: TableHistory) -> Inline:
+    table, latest = history.table, history.latest
+    records = sum(v.records for v in history.versions)
+    parts = [
+        f"  {words.connector_name(history.connector)}",
+        f"stream {table.stream}",
+        words.count(len(history.versions), "version"),
+        words.count(records, "record"),
+    ]
+    if latest.incarnation > 1:
+        parts.append(f"created {words.count(latest.incarnation, 'time')} under this name")
+    if history.identity == "weak":
+        parts.append("named by its topic alone")
+    names = [a.name for a in history.aliases if a.kind == "topic"]
+    topics = f"topic {', '.join(dict.fromkeys(names))}" if names else ""
+    text = " · ".join([*parts, *([topics] if topics else [])])
+    gone = (Text("  "), Text("dropped", "danger")) if history.dropped else ()
+    return (Text(str(table), code=True), Text(text, "muted"), *gone)
+
+
+def _attributes(history: TableHistory, column: Column) -> list[Inline]:
+    schema = history.latest.schema
+    place = schema.key.index(column.name) + 1 if column.name in schema.key else 0
+    in_key = "" if not place else "key" if len(schema.key) == 1 else f"key {place}"
+    doubtful = f"nullable:{column.name}" in history.latest.unconfirmed
+    null = "null" if column.nullable else "not null"
+    has_default = column.default is not None
+    return [
+        (Text(format_type(column.type), code=True),),
+        (Text(null, "muted" if column.nullable else "plain"), *((Text(" ?", "note"),) if doubtful else ())),
+        (Text(words.default(column.default), code=True),) if has_default else _NOTHING,
+        (Text(in_key),) if in_key else _NOTHING,
+        (Text(f"v{since(history, column)}"),),
+    ]
+
+
+def _event(story: Story, stage: Stage) -> Event:
+    version, revision = stage.version, stage.revision
+    number = words.label(version, revision.number)
+    first = revision.number == 0
+    lines: list[Inline] = [words.change(c) for c in told(stage.changes)]
+    if first and stage is story.stages[0]:
+        columns = words.count(len(version.schema.columns), "column")
+        lines.append((Text(f"{columns}, key {words.key(revision.schema.key)}"),))
+    if not lines:
+        lines.append((Text("other attributes only", "muted"),))
+    badges: list[Text] = []
+    if stage.findings and stage.severity != "off":
+        badges.append(Text(stage.severity, words.SEVERITY_TONES[stage.severity]))
+    if first and version.status != "confirmed":
+        badges.append(Text(version.status, words.STATUS_TONES[version.status]))
+    when = words.began(version) if first else words.when(revision.at)
+    tone = words.SEVERITY_TONES[stage.severity] if stage.severity != "off" else _calm(stage)
+    return Event(f"Version {number}", when, tone, tuple(lines), tuple(badges))
+
+
+def _calm(stage: Stage) -> Tone:
+    return "good" if stage.revision.number == 0 else "muted"
+
+
+def _verdict(verdict: Verdict | None) -> Inline:
+    return _NOTHING if verdict is None else (Text(verdict, _VERDICTS[verdict]),)
+
+
+def _questions(history: TableHistory) -> Iterator[Block]:
+    for found in history.disagreements:
+        yield _disagreement(found)
+    for version in history.versions:
+        for candidate in version.candidates:
+            if candidate.grade != "stated":
+                yield _candidate(version, candidate)
+    facts = [words.unconfirmed(fact) for fact in history.latest.unconfirmed]
+    if facts:
+        yield Notice(
+            "provisional",
+            "note",
+            f"version {history.latest.number}",
+            f"Read from the database later than the rows it belongs to: {'; '.join(facts)}. "
+            "A later record, a declared structure or a person confirms it.",
+        )
+
+
+def _disagreement(found: Disagreement) -> Notice:
+    numbers = ", ".join(str(v) for v in found.versions)
+    places = tuple(f"{m.topic}[{m.partition}]@{m.offset}" for m in found.marks[:3])
+    records: Inline = (Text(", ".join(places), code=True),)
+    facts = (("records", records),) if places else ()
+    return Notice(found.kind, "danger", f"version {numbers}" if numbers else "", found.message, facts)
+
+
+def _candidate(version: SchemaVersion, found: RenameCandidate) -> Notice:
+    evidence = "; ".join(found.evidence)
+    return Notice(
+        "perhaps a rename",
+        "note",
+        f"version {version.number}",
+        f"{found.old} went and {found.new} came: {found.grade}" + (f" ({evidence})." if evidence else "."),
+        (("answer", (Text("schemaman decide", code=True),)),),
+    )
+
+
+def reader_facts(judged: Judged) -> Facts:
+    """The verdicts of one finding as names and values."""
+    verdicts = judged.finding.verdicts
+    return Facts(tuple((READER_TITLES[r], _verdict(verdicts.get(r))) for r in READERS if r in verdicts))

@@ -1,0 +1,173 @@
+"""Small things in words: changes, places, times, numbers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import assert_never
+
+from schemaman.compat import Severity
+from schemaman.ddl import format_type
+from schemaman.diff import (
+    AddColumn,
+    Change,
+    ChangeAttribute,
+    ChangeComment,
+    ChangeDefault,
+    ChangeKey,
+    ChangeNullable,
+    ChangeType,
+    DropColumn,
+    Member,
+    MoveColumn,
+    RenameColumn,
+)
+from schemaman.evidence import Mark, Position
+from schemaman.report import Inline, Text, Tone
+from schemaman.schema import Column, Path, Scalar
+from schemaman.versions import SchemaVersion, Status
+
+SEVERITY_TONES: dict[Severity, Tone] = {"break": "break", "danger": "danger", "note": "note", "off": "muted"}
+STATUS_TONES: dict[Status, Tone] = {
+    "confirmed": "good", "provisional": "note", "phantom": "danger", "declared": "note", "inferred": "note",
+}  # fmt: skip
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CONNECTORS = {
+    "postgresql": "PostgreSQL", "db2": "Db2", "mysql": "MySQL", "mariadb": "MariaDB",
+    "sqlserver": "SQL Server", "oracle": "Oracle", "mongodb": "MongoDB",
+}  # fmt: skip
+
+
+def connector_name(connector: str) -> str:
+    """The product's own spelling of a connector's name."""
+    return _CONNECTORS.get(connector, connector)
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """`1 table`, `2 tables`, `1 200 records`."""
+    return f"{number:,}".replace(",", "\u202f") + f" {one if number == 1 else many or one + 's'}"
+
+
+def change(found: Change) -> Inline:
+    """A change as a line: a sign, the column, what happened to it."""
+    match found:
+        case AddColumn(path, column, _):
+            return (Text("+ "), _name(path), Text(f"  {_kind(column)}"))
+        case DropColumn(path, column):
+            return (Text("- "), _name(path), Text(f"  {_kind(column)}"))
+        case RenameColumn(path, name):
+            return (Text("→ "), _name(path), Text(" is now called "), _name((*path[:-1], name)))
+        case MoveColumn(path, after):
+            return (Text("↕ "), _name(path), *_behind(after))
+        case ChangeType(path, old, new):
+            return (Text("~ "), _name(path), Text(f"  {format_type(old)} → {format_type(new)}"))
+        case ChangeNullable(path, _, new):
+            return (Text("~ "), _name(path), Text("  may be NULL now" if new else "  is NOT NULL now"))
+        case ChangeDefault(path, old, new):
+            return (Text("~ "), _name(path), Text(f"  default {default(old)} → {default(new)}"))
+        case ChangeComment(path, old, new):
+            return (Text("~ "), *_subject(path), Text(f"  comment {_quoted(old)} → {_quoted(new)}"))
+        case ChangeAttribute(path, attribute, old, new):
+            words = {"source_type": "database type", "emitted_name": "name on the wire", "id": "column id"}
+            return (Text("~ "), _name(path), Text(f"  {words[attribute]} {_known(old)} → {_known(new)}"))
+        case ChangeKey(old_key, new_key):
+            return (Text("~ key  "), Text(f"{key(old_key)} → {key(new_key)}"))
+        case _:
+            assert_never(found)
+
+
+def key(columns: tuple[str, ...]) -> str:
+    """A key in words."""
+    return f"({', '.join(columns)})" if columns else "none"
+
+
+def default(value: Scalar) -> str:
+    """A default in words; texts in quotes."""
+    return "none" if value is None else repr(value) if isinstance(value, str) else str(value).lower()
+
+
+def dotted(path: Path) -> str:
+    """A path in dots."""
+    return ".".join(path)
+
+
+def position(found: Position) -> str:
+    """A source position as a person writes it: PostgreSQL's as `X/Y`."""
+    match found.kind:
+        case "none":
+            return ""
+        case "lsn":
+            lsn = int(found.value)
+            return f"LSN {lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
+        case "commit_lsn":
+            return f"LSN {found.value or found.commit or ''}"
+        case "binlog":
+            file, offset, _ = found.value.rsplit(":", 2)
+            return f"binlog {file}:{offset}"
+        case _:
+            return f"{found.kind.upper()} {found.value}"
+
+
+def time(epoch_ms: int | None) -> str:
+    """RFC 3339 in UTC; `time unknown` where the source told none."""
+    if epoch_ms is None:
+        return "time unknown"
+    try:
+        at = _EPOCH + timedelta(milliseconds=epoch_ms)
+    except OverflowError:
+        return f"epoch ms {epoch_ms}"
+    return at.strftime("%Y-%m-%d %H:%M:%S") + (f".{epoch_ms % 1000:03d}" if epoch_ms % 1000 else "") + " UTC"
+
+
+def when(found: Mark) -> str:
+    """Where and when a record stands, the source's own words first."""
+    place = position(found.position) or f"{found.topic}[{found.partition}]@{found.offset}"
+    return f"{time(found.ts_ms)} · {place}"
+
+
+def began(version: SchemaVersion) -> str:
+    """The interval in which a version began."""
+    if version.after is None:
+        return f"first seen {when(version.at)}"
+    return f"after {when(version.after)}, no later than {when(version.at)}"
+
+
+def label(version: SchemaVersion, revision: int) -> str:
+    """`3`, and `3.2` for its second revision of attributes."""
+    return f"{version.number}.{revision}" if revision else str(version.number)
+
+
+def unconfirmed(fact: str) -> str:
+    """A fact that may be from the future, in words: `the key`, `that name is nullable`."""
+    kind, _, column = fact.partition(":")
+    if kind == "key":
+        return "its key"
+    return f"whether {column} may be NULL" if kind == "nullable" else f"{kind} of {column}"
+
+
+def _name(path: Path) -> Text:
+    return Text(dotted(path), code=True)
+
+
+def _subject(path: Path) -> Inline:
+    return (_name(path),) if path else (Text("table"),)
+
+
+def _kind(member: Member) -> str:
+    words = [format_type(member.type), "" if member.nullable else "NOT NULL"]
+    if isinstance(member, Column) and member.default is not None:
+        words.append(f"DEFAULT {default(member.default)}")
+    return " ".join(word for word in words if word)
+
+
+def _behind(after: str | None) -> Inline:
+    if after is None:
+        return (Text("  now stands first"),)
+    return (Text("  now stands behind "), Text(after, code=True))
+
+
+def _quoted(text: str | None) -> str:
+    return "none" if text is None else repr(text)
+
+
+def _known(value: str | int | None) -> str:
+    return "none" if value is None else str(value)
