@@ -91,6 +91,8 @@ class Run:
     `sample` is the first record: it is decoded for all, and never stored. `fault` tells why
     a record could not even be compared (then `count` is 1). `interrupted`: other shapes of
     the same table lie between, since they alternate too often to be told one by one.
+    `table` is what the records call their table: (server, database, schema, table), or the
+    schema's name where no source block speaks; empty for a record that stands alone.
     """
 
     shape: str
@@ -100,6 +102,7 @@ class Run:
     sample: Record
     fault: str | None = None
     interrupted: bool = False
+    table: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
