@@ -12,6 +12,7 @@
     │   ├── EngineUnavailable   Spark, Java or an optional package is missing or refused to start
     │   ├── NoHistory           nothing is known of a table that was named
     │   └── StatementFailed     the target refused a statement
+    │       └── StatementConflict   another writer committed first
     ├── Stale                   the world moved since the plan, or someone else holds the lock
     │   ├── StalePlan
     │   ├── Conflict
@@ -77,6 +78,10 @@ class NoHistory(CouldNotDo):
 
 class StatementFailed(CouldNotDo):
     """A target refused a statement of a plan; nothing of that statement was done."""
+
+
+class StatementConflict(StatementFailed):
+    """Another writer of the target committed first; the statement may be tried again."""
 
 
 class Stale(SchemamanError):

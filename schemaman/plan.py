@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -14,11 +14,20 @@ StepClass = Literal[
     "none", "additive", "widening", "metadata", "capability-upgrade", "needs-scan", "needs-rewrite"
 ]
 StepKind = Literal[
-    "create-table", "add-columns", "change-type", "rename-column", "drop-not-null",
+    "create-namespace", "create-table", "add-columns", "change-type", "rename-column", "drop-not-null",
     "drop-columns", "change-comment", "set-properties", "set-key",
 ]  # fmt: skip
 Reversible = Literal["reversible", "time-travel", "no"]
 DropPolicy = Literal["keep", "drop"]
+
+SOURCE_PROPERTY = "schemaman.source"
+"""Table property: the source table that a target table follows."""
+VERSION_PROPERTY = "schemaman.version"
+"""Table property: the id of the version that the target table was last brought to."""
+BEGAN_PROPERTY = "schemaman.began"
+"""Table property: where that version began, as JSON; an id alone can come back, a place cannot."""
+KEY_PROPERTY = "schemaman.key"
+"""Table property: the key columns as a JSON list, whether or not the format knows keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +36,8 @@ class Live:
 
     `identity` names this very table (Delta's table id, Iceberg's uuid or location); `version`
     its newest metadata state (Delta's version, Iceberg's metadata file). `key` of the schema
-    is what the target keeps as key (Iceberg identifier fields; for Delta the property).
+    is what the target keeps as key (Iceberg identifier fields; for Delta the property). `layout`
+    names the columns by which files are partitioned, clustered or sorted.
     """
 
     name: str
@@ -36,6 +46,20 @@ class Live:
     version: str
     properties: Mapping[str, str] = field(default_factory=dict)
     features: frozenset[str] = frozenset()
+    layout: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """An earlier version of the source, as a stamp on a target table may name it.
+
+    `names` maps each column name of that version to the name that the same column has now,
+    None for a column that has left since.
+    """
+
+    id: str
+    began: Mapping[str, object] = field(default_factory=dict)
+    names: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +67,9 @@ class Source:
     """The structure to follow and where it comes from, as it is printed into the plan.
 
     `former_names` maps a column to the names that the history says it had before (newest first):
-    what may be renamed on a live table that still has the old name.
+    what may be renamed on a live table that still has the old name. `past` lists the versions of this
+    incarnation up to the current one, oldest first: a stamped table is renamed exactly by them, and
+    columns that left are told from those that nobody knows.
     """
 
     table: str
@@ -54,11 +80,15 @@ class Source:
     began: Mapping[str, object] = field(default_factory=dict)
     former_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unanswered: tuple[tuple[str, str], ...] = ()
+    past: tuple[Past, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the user allows; the defaults are those that nobody regrets."""
+    """What the user allows; the defaults are those that nobody regrets.
+
+    `upgrades`: a table may be given features that older readers cannot read.
+    """
 
     drops: DropPolicy = "keep"
     comments: bool = True
@@ -69,9 +99,10 @@ class Policy:
 class Step:
     """One statement: one commit, one line in the journal.
 
-    `precondition` and `postcondition` are the columns (name → type in words, or None for
-    absent) and properties that must hold before and after; a step whose postcondition already
-    holds is recorded as done without being run.
+    `precondition` and `postcondition` are conditions as `planner.holds` checks them: `structure` (a
+    fingerprint of the whole table, None for no table), `columns` (name → type in words, None for
+    absent), `comments`, `properties`, `key`. A step whose postcondition already holds is recorded and
+    not run; an empty postcondition means that the statement may be repeated without harm.
     """
 
     kind: StepKind
@@ -141,11 +172,32 @@ class Target(Protocol):
     def hold(self, type: Type) -> Held | Refusal:
         """How this format holds a logical type."""
 
+    def table_name(self, table: str) -> str:
+        """A table as users name it, as SQL writes it. Raises `BadReference`."""
+
+    def refuse(self, schema: TableSchema) -> tuple[Refusal, ...]:
+        """Names that the format would accept and then choke on."""
+
     def create(self, table: str, schema: TableSchema, properties: Mapping[str, str]) -> Draft:
         """The statement that creates a table, with what later steps need switched on."""
 
+    def create_namespace(self, table: str) -> Draft | None:
+        """The statement that makes room for a table, None where a path is enough."""
+
+    def set_key(self, table: str, schema: TableSchema) -> Draft | None:
+        """The statement that tells a new table its key, None where the format keeps none."""
+
+    def set_properties(self, table: str, properties: Mapping[str, str]) -> Draft:
+        """The statement that stamps a table."""
+
+    def needs(self, live: Live, change: Change) -> Mapping[str, str]:
+        """The table properties to switch on before a change can be made; empty if none is missing."""
+
     def alter(self, live: Live, change: Change) -> Draft | Refusal:
         """The statement for one change of a live table, or why there is none."""
+
+    def together(self, live: Live, drafts: Sequence[Draft]) -> Draft:
+        """One statement for several accepted changes of one kind, none inside another's column."""
 
 
 class Executor(Protocol):

@@ -1,0 +1,163 @@
+"""One Spark session for both formats: Delta owns `spark_catalog`, Iceberg is a named catalogue beside it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+from schemaman.errors import EngineUnavailable
+
+try:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.logger import PySparkLogger
+    from pyspark.sql import SparkSession
+except ImportError as error:
+    raise EngineUnavailable(
+        f"Spark is needed for this and its Python package is not installed ({error})",
+        hint="pip install 'schemaman[spark]'",
+    ) from error
+
+PACKAGES = (
+    "io.delta:delta-spark_4.1_2.13:4.4.0",
+    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",
+    "org.xerial:sqlite-jdbc:3.50.3.0",
+)
+"""Maven coordinates. A Delta or Iceberg runtime fits one minor version of Spark: change all together."""
+
+DEFAULT_CATALOG = "ice"
+_OLDEST_JAVA = 17
+_JAVA_HINT = f"install Java {_OLDEST_JAVA} or 21 (Debian: openjdk-17-jre-headless) and let JAVA_HOME name it"
+
+
+def session(
+    *,
+    warehouse: str | Path,
+    catalog: str = DEFAULT_CATALOG,
+    master: str = "local[2]",
+    settings: Mapping[str, str] | None = None,
+    log: IO[bytes] | None = None,
+) -> SparkSession:
+    """The Spark session of this process, started on the first call.
+
+    `warehouse` is a folder: Delta tables by name lie in `spark/`, Iceberg tables in `<catalog>/`, and the
+    Iceberg catalogue is the SQLite file `<catalog>.db` in it. `settings` are Spark's own and win over ours:
+    another kind of catalogue is given so. `log` takes what the JVM prints; without it nothing is printed,
+    and its last words are part of the error. A session that is already active is given back as it is.
+
+    Raises:
+        EngineUnavailable: no Java, a Java that is too old, jars that cannot be had, or Spark did not start.
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    folder = Path(warehouse).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        require_java()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    chosen = session_settings(folder, catalog, master) | dict(settings or {})
+    spark = _started(SparkConf(loadDefaults=False).setAll(list(chosen.items())), log)
+    spark.sparkContext.setLogLevel("ERROR")
+    # PySpark prints a JSON record of several kilobytes for every statement that fails, also an expected one.
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+    return spark
+
+
+def session_settings(warehouse: Path, catalog: str, master: str) -> dict[str, str]:
+    """Spark's settings for both formats in one application.
+
+    Source: Delta "Set up Apache Spark with Delta Lake" (extension and catalogue), Iceberg "Spark
+    configuration" (catalogue of type jdbc, `cache-enabled`). A migration must see foreign changes at once,
+    so the catalogue does not cache.
+    """
+    ice = f"spark.sql.catalog.{catalog}"
+    return {
+        "spark.app.name": "schemaman",
+        "spark.master": master,
+        "spark.driver.memory": "2g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.jars.packages": ",".join(PACKAGES),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
+        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(warehouse / "spark"),
+        "spark.databricks.delta.snapshotPartitions": "2",
+        ice: "org.apache.iceberg.spark.SparkCatalog",
+        f"{ice}.type": "jdbc",
+        f"{ice}.uri": f"jdbc:sqlite:{warehouse / f'{catalog}.db'}",
+        # Without the layout that knows views, asking for a missing table is an UnsupportedOperationException.
+        f"{ice}.jdbc.schema-version": "V1",
+        f"{ice}.warehouse": str(warehouse / catalog),
+        f"{ice}.cache-enabled": "false",
+    }
+
+
+def require_java() -> str:
+    """The `java` that Spark will start.
+
+    Raises:
+        EngineUnavailable: there is none, or it is older than Spark 4 accepts.
+    """
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    if found is None:
+        where = f"JAVA_HOME={home} has no bin/java" if home else "there is no java on the PATH"
+        raise EngineUnavailable(f"Spark needs Java and {where}", hint=_JAVA_HINT)
+    told = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
+    version = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    if told.returncode != 0 or version is None:
+        raise EngineUnavailable(f"{found} -version failed with exit code {told.returncode}", hint=_JAVA_HINT)
+    if int(version[1]) < _OLDEST_JAVA:
+        raise EngineUnavailable(
+            f"Spark needs Java {_OLDEST_JAVA} or newer and {found} is {version[1]}", hint=_JAVA_HINT
+        )
+    return found
+
+
+def _started(conf: SparkConf, log: IO[bytes] | None) -> SparkSession:
+    with tempfile.TemporaryFile() as silent:
+        output = log or silent
+        start = output.tell()
+        try:
+            # The JVM and the jar resolver talk on both streams; results of a command go to stdout alone.
+            gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
+            return SparkSession(SparkContext(conf=conf, gateway=gateway))
+        except (PySparkException, OSError) as error:
+            raise EngineUnavailable(
+                f"Spark did not start: {_last_words(output, start) or error}", hint=_start_hint(output, start)
+            ) from error
+
+
+def _printed(output: IO[bytes], start: int) -> str:
+    if not output.readable():
+        return ""
+    output.seek(start)
+    return output.read().decode(errors="replace")
+
+
+def _last_words(output: IO[bytes], start: int) -> str:
+    lines = [line.strip() for line in _printed(output, start).splitlines() if line.strip()]
+    telling = [line for line in lines if "Exception" in line or "rror:" in line or "not found" in line]
+    return (telling or lines or [""])[-1]
+
+
+def _start_hint(output: IO[bytes], start: int) -> str | None:
+    if "unresolved dependency" in _printed(output, start):
+        return "the jars of Delta and Iceberg come from Maven Central once: check the network or its proxy"
+    return None

@@ -1,0 +1,298 @@
+"""What the targets share in judging: how types are held, which changes no format takes, and the drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from schemaman.ddl import format_type
+from schemaman.diff import (
+    AddColumn,
+    Change,
+    ChangeAttribute,
+    ChangeComment,
+    ChangeDefault,
+    ChangeKey,
+    ChangeNullable,
+    ChangeType,
+    DropColumn,
+    MoveColumn,
+    RenameColumn,
+)
+from schemaman.plan import Draft, Held, Live, Refusal, StepKind
+from schemaman.schema import Path, TableSchema, walk
+from schemaman.targets import _spark_sql as sql
+from schemaman.types import (
+    Array,
+    Binary,
+    Bits,
+    Boolean,
+    Date,
+    Decimal,
+    Enum,
+    EnumSet,
+    Field,
+    Floating,
+    Integer,
+    Interval,
+    Json,
+    Map,
+    Numeric,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    Type,
+    Unknown,
+    Uuid,
+    Xml,
+    digits,
+)
+
+MAX_DIGITS = 38
+"""Digits of the widest DECIMAL. Source: Spark `DecimalType.MAX_PRECISION`, Iceberg spec "Primitive Types"."""
+MICROSECONDS = 6
+_NAMES_IT = "readers that name the column"
+_PINS_TYPE = "readers that pinned the old type"
+_EXPECTS_VALUE = "readers that expect a value in every row"
+_REKEY = "build a new table with the new key, fill it from a snapshot, and swap the names"
+_REBUILD = "check the data in a job of its own, or build a new table"
+
+
+def hold(type: Type, smallest_integer: int = 8) -> Held | Refusal:
+    """How a Spark table format holds a logical type, without loss wherever there is a way.
+
+    Members of structs and elements are nullable in the lake: a stream cannot promise more.
+    `smallest_integer`: bits of the narrowest integer that the format stores.
+    """
+    match type:
+        case Boolean() | Floating() | Date():
+            return Held(type)
+        case Integer():
+            return Held(_integer(type, smallest_integer))
+        case Decimal(precision, scale):
+            return _decimal(precision, scale)
+        case Numeric():
+            return Held(String(), "numbers without declared precision are kept as text, digit by digit")
+        case String() | Uuid() | Json() | Xml() | Enum() | EnumSet():
+            return Held(String())
+        case Time() | Interval():
+            return Held(String(), f"{format_type(type)} is kept as text, no table format has it")
+        case Timestamp(precision, zoned):
+            lost = "nanoseconds are cut to microseconds" if precision > MICROSECONDS else None
+            return Held(Timestamp(MICROSECONDS, zoned), lost)
+        case Binary() | Bits():
+            return Held(Binary())
+        case Array(element):
+            return _wrapped((element,), lambda held: Array(held[0]), smallest_integer)
+        case Map(key, value):
+            return _wrapped((key, value), lambda held: Map(held[0], held[1]), smallest_integer)
+        case Struct(fields):
+            return _struct(fields, smallest_integer)
+        case Unknown(name):
+            return Refusal(
+                "", f"nobody knows the type {name!r}", "teach the dialect this type, or leave the column out"
+            )
+
+
+def _integer(type: Integer, smallest: int) -> Type:
+    """Unsigned numbers need one size more; 64 unsigned bits need twenty digits."""
+    if not type.signed and type.bits == 64:
+        return Decimal(digits(type), 0)
+    return Integer(max(smallest, type.bits if type.signed else 2 * type.bits))
+
+
+def _decimal(precision: int, scale: int) -> Held:
+    # PostgreSQL allows a scale outside 0..precision: room for the zeros keeps every value.
+    behind = max(scale, 0)
+    before = max(precision - scale, 0)
+    if before + behind > MAX_DIGITS:
+        note = f"{before + behind} digits do not fit a DECIMAL({MAX_DIGITS}): kept as text, digit by digit"
+        return Held(String(), note)
+    return Held(Decimal(max(before + behind, 1), behind))
+
+
+def _wrapped(parts: Sequence[Type], build: Callable[[list[Type]], Type], smallest: int) -> Held | Refusal:
+    held: list[Type] = []
+    notes: list[str] = []
+    for part in parts:
+        inner = hold(part, smallest)
+        if isinstance(inner, Refusal):
+            return inner
+        held.append(inner.type)
+        notes += [inner.note] if inner.note else []
+    return Held(build(held), "; ".join(dict.fromkeys(notes)) or None)
+
+
+def _struct(fields: tuple[Field, ...], smallest: int) -> Held | Refusal:
+    if not fields:
+        return Refusal("", "a struct without fields cannot be written", "wait until the source fills it")
+    return _wrapped(
+        [f.type for f in fields],
+        lambda held: Struct(
+            tuple(replace(f, type=t, nullable=True) for f, t in zip(fields, held, strict=True))
+        ),
+        smallest,
+    )
+
+
+def create(name: str, schema: TableSchema, provider: str, properties: Mapping[str, str]) -> Draft:
+    """The draft of a `CREATE TABLE`."""
+    statement = sql.create_table(name, schema, provider, properties)
+    return Draft((), "create-table", statement, "additive", "reversible", undo=f"DROP TABLE {name}")
+
+
+def create_namespace(parts: Sequence[str]) -> Draft:
+    """The draft of a `CREATE NAMESPACE`."""
+    return Draft((), "create-namespace", sql.create_namespace(parts), "additive", "reversible")
+
+
+def set_properties(name: str, properties: Mapping[str, str]) -> Draft:
+    """The draft of a `SET TBLPROPERTIES`."""
+    return Draft((), "set-properties", sql.set_properties(name, properties), "none", "reversible")
+
+
+def refuse(change: Change, reason: str, instead: str) -> Refusal:
+    """A refusal that says in words which change is meant."""
+    return Refusal(words(change), reason, instead)
+
+
+def words(change: Change) -> str:
+    """A change in one line."""
+    if isinstance(change, ChangeKey):
+        return f"change the key from ({', '.join(change.old)}) to ({', '.join(change.new)})"
+    at = sql.path_name(change.path)
+    match change:
+        case AddColumn(_, column):
+            return f"add {at} {format_type(column.type)}"
+        case DropColumn():
+            return f"drop {at}"
+        case RenameColumn(_, name):
+            return f"rename {at} to {sql.path_name((name,))}"
+        case ChangeType(_, old, new):
+            return f"change {at} from {format_type(old)} to {format_type(new)}"
+        case ChangeNullable(_, _, new):
+            return f"{'allow' if new else 'forbid'} NULL in {at}"
+        case ChangeComment():
+            return f"comment on {at or 'the table'}"
+        case MoveColumn(_, after):
+            return f"move {at} {'to the front' if after is None else f'behind {sql.path_name((after,))}'}"
+        case ChangeDefault():
+            return f"change the default of {at}"
+        case ChangeAttribute(_, attribute):
+            return f"change {attribute} of {at}"
+        case _:
+            assert_never(change)
+
+
+def draft(name: str, change: Change) -> Draft | Refusal:
+    """The statement for a change that the format has agreed to; refused are those that no format takes.
+
+    Source: Spark SQL reference, ALTER TABLE; Delta "Update table schema"; Iceberg "Spark DDL".
+    """
+    match change:
+        case AddColumn(path, column):
+            statement = sql.add_columns(name, [(path, column)])
+            return Draft(
+                (change,), "add-columns", statement, "additive", "reversible", sql.drop_columns(name, [path])
+            )
+        case DropColumn(path, _):
+            statement = sql.drop_columns(name, [path])
+            return Draft((change,), "drop-columns", statement, "metadata", "no", None, (_NAMES_IT,))
+        case RenameColumn(path, new):
+            undo = sql.rename_column(name, (*path[:-1], new), path[-1])
+            statement = sql.rename_column(name, path, new)
+            return Draft((change,), "rename-column", statement, "metadata", "reversible", undo, (_NAMES_IT,))
+        case ChangeType(path, _, new):
+            statement = sql.alter_columns(name, [(path, f"TYPE {sql.type_name(new)}")])
+            return Draft((change,), "change-type", statement, "widening", "no", None, (_PINS_TYPE,))
+        case ChangeNullable(path, False, True) if path[-1] not in ("element", "value"):
+            statement = sql.alter_columns(name, [(path, "DROP NOT NULL")])
+            return Draft((change,), "drop-not-null", statement, "widening", "no", None, (_EXPECTS_VALUE,))
+        case ChangeNullable():
+            return refuse(change, "no format forbids NULL in a table that has rows", _REBUILD)
+        case ChangeComment(path, old, new):
+            statement, undo = _comment(name, path, new), _comment(name, path, old)
+            return Draft((change,), "change-comment", statement, "none", "reversible", undo)
+        case ChangeKey():
+            return refuse(change, "the rows were merged by the old key", _REKEY)
+        case MoveColumn() | ChangeDefault() | ChangeAttribute():
+            return refuse(change, "writers name every column and bring every value", "leave it as it is")
+        case _:
+            assert_never(change)
+
+
+def together(name: str, drafts: Sequence[Draft]) -> Draft:
+    """One statement for several drafts of one kind; a single one is given back as it is.
+
+    Raises:
+        ValueError: no statement does several changes of this kind.
+    """
+    if len(drafts) == 1:
+        return drafts[0]
+    first = drafts[0]
+    changes = tuple(change for each in drafts for change in each.changes)
+    undo = "; ".join(each.undo for each in drafts if each.undo) or None
+    hurts = tuple(dict.fromkeys(who for each in drafts for who in each.hurts))
+    return replace(
+        first, changes=changes, statement=_joined(name, first.kind, changes), undo=undo, hurts=hurts
+    )
+
+
+def _joined(name: str, kind: StepKind, changes: Sequence[Change]) -> str:
+    match kind:
+        case "add-columns":
+            return sql.add_columns(name, [(c.path, c.column) for c in changes if isinstance(c, AddColumn)])
+        case "drop-columns":
+            return sql.drop_columns(name, [c.path for c in changes if isinstance(c, DropColumn)])
+        case "change-type":
+            typed = [c for c in changes if isinstance(c, ChangeType)]
+            return sql.alter_columns(name, [(c.path, f"TYPE {sql.type_name(c.new)}") for c in typed])
+        case "drop-not-null":
+            relaxed = [c for c in changes if isinstance(c, ChangeNullable)]
+            return sql.alter_columns(name, [(c.path, "DROP NOT NULL") for c in relaxed])
+        case "change-comment":
+            told = [c for c in changes if isinstance(c, ChangeComment) and c.path]
+            return sql.alter_columns(name, [(c.path, f"COMMENT {sql.literal(c.new or '')}") for c in told])
+        case _:
+            raise ValueError(f"no statement does several changes of kind {kind}")
+
+
+def refuse_type_change(change: ChangeType) -> Refusal:
+    """The refusal of a type change that this format cannot make in place, with the way around it."""
+    column, new = sql.path_name(change.path[:1]), sql.path_name((f"{change.path[0]}__new",))
+    return refuse(
+        change,
+        "the format cannot make this change without rewriting the data",
+        f"add a column {new} of the new type, let the writer fill both, backfill it with try_cast, compare, "
+        f"then rename {column} away and {new} into its place",
+    )
+
+
+def refuse_drop(live: Live, change: DropColumn) -> Refusal | None:
+    """Drops that a format accepts and then chokes on, or refuses because the column is in use."""
+    top = change.path[0]
+    if len(change.path) == 1 and len(live.schema.columns) == 1:
+        return refuse(change, "it is the last column of the table", "drop the table instead")
+    if change.path[-1] in ("element", "key", "value") or _alone(live.schema, change.path):
+        return refuse(change, "it is the last member of its struct", "drop the whole column instead")
+    if top in live.layout:
+        reason = "the files are partitioned, clustered or sorted by it"
+        return refuse(change, reason, "change the layout of the table first")
+    if top in live.schema.key:
+        return refuse(change, "it is a key column", _REKEY)
+    return None
+
+
+def _alone(schema: TableSchema, path: Path) -> bool:
+    parent = path[:-1]
+    return any(
+        at == parent and isinstance(type, Struct) and len(type.fields) == 1 for at, type, _ in walk(schema)
+    )
+
+
+def _comment(name: str, path: Path, text: str | None) -> str:
+    if not path:
+        return sql.comment_on_table(name, text)
+    return sql.alter_columns(name, [(path, f"COMMENT {sql.literal(text or '')}")])

@@ -1,0 +1,228 @@
+"""The words that targets share: names, types and statements of Spark SQL, and Spark's schema JSON read back.
+
+Law: `read_columns` gives back the columns whose JSON Spark prints for a table that `create_table` made.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from schemaman.ddl import parse_type, quote_name
+from schemaman.errors import BadReference
+from schemaman.schema import Column, Path, TableSchema
+from schemaman.types import (
+    Array,
+    Binary,
+    Boolean,
+    Date,
+    Decimal,
+    Field,
+    Floating,
+    Integer,
+    Map,
+    String,
+    Struct,
+    Timestamp,
+    Type,
+    Unknown,
+)
+
+_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
+_INTEGERS = {8: "TINYINT", 16: "SMALLINT", 32: "INT", 64: "BIGINT"}
+_PLAIN: dict[str, Type] = {
+    "boolean": Boolean(),
+    "byte": Integer(8),
+    "short": Integer(16),
+    "integer": Integer(32),
+    "long": Integer(64),
+    "float": Floating(32),
+    "double": Floating(64),
+    "string": String(),
+    "binary": Binary(),
+    "date": Date(),
+    "timestamp": Timestamp(),
+    "timestamp_ntz": Timestamp(zoned=False),
+}
+
+
+def literal(text: str) -> str:
+    """A string literal. `${…}` is written so that Spark's variable substitution does not see it."""
+    escaped = "".join(_ESCAPES.get(ch, ch) for ch in text)
+    return "'" + escaped.replace("${", "\\u0024{") + "'"
+
+
+def path_name(path: Path) -> str:
+    """A column or a part of one: back-ticks around every part."""
+    return ".".join(quote_name(part) for part in path)
+
+
+def type_name(type: Type) -> str:
+    """A type as Spark SQL writes it.
+
+    Raises:
+        ValueError: no table format holds this type; `Target.hold` comes first.
+    """
+    match type:
+        case Boolean():
+            return "BOOLEAN"
+        case Integer(bits, True):
+            return _INTEGERS[bits]
+        case Floating(bits):
+            return "FLOAT" if bits == 32 else "DOUBLE"
+        case Decimal(precision, scale):
+            return f"DECIMAL({precision},{scale})"
+        case String(None):
+            return "STRING"
+        case String(length, fixed):
+            return f"{'CHAR' if fixed else 'VARCHAR'}({length})"
+        case Binary():
+            return "BINARY"
+        case Date():
+            return "DATE"
+        case Timestamp(_, zoned):
+            return "TIMESTAMP" if zoned else "TIMESTAMP_NTZ"
+        case Array(element):
+            return f"ARRAY<{type_name(element)}>"
+        case Map(key, value):
+            return f"MAP<{type_name(key)}, {type_name(value)}>"
+        case Struct(fields):
+            return f"STRUCT<{', '.join(_definition(f, ': ') for f in fields)}>"
+        case _:
+            raise ValueError(f"no Spark SQL type for {type!r}")
+
+
+def table_parts(table: str) -> tuple[str, ...]:
+    """The parts of a table name: dots split, back-ticks keep a part together.
+
+    Raises:
+        BadReference: an empty part or a back-tick that is not closed.
+    """
+    parts: list[str] = []
+    at = 0
+    while True:
+        match = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)").match(table, at)
+        if match is None:
+            raise BadReference(
+                f"{table!r} is no table name: nothing readable at character {at}",
+                hint="write catalog.schema.table, with back-ticks around odd parts",
+            )
+        parts.append(match[1].replace("``", "`") if match[1] is not None else match[2])
+        at = match.end()
+        if at == len(table):
+            return tuple(parts)
+        if table[at] != ".":
+            raise BadReference(f"{table!r} is no table name: expected a dot at character {at}")
+        at += 1
+
+
+def dotted(parts: Iterable[str]) -> str:
+    """A table or namespace name with every part in back-ticks."""
+    return ".".join(quote_name(part) for part in parts)
+
+
+def create_table(name: str, schema: TableSchema, provider: str, properties: Mapping[str, str]) -> str:
+    """`CREATE TABLE` with columns, NOT NULL, comments and properties."""
+    columns = ",\n".join(f"  {_definition(c, ' ')}" for c in schema.columns)
+    lines = [f"CREATE TABLE {name} (\n{columns}\n)", f"USING {provider}"]
+    if schema.comment:
+        lines.append(f"COMMENT {literal(schema.comment)}")
+    if properties:
+        lines.append(f"TBLPROPERTIES ({_assignments(properties)})")
+    return "\n".join(lines)
+
+
+def create_namespace(parts: Sequence[str]) -> str:
+    """`CREATE NAMESPACE`, which may be there already."""
+    return f"CREATE NAMESPACE IF NOT EXISTS {dotted(parts)}"
+
+
+def add_columns(name: str, added: Sequence[tuple[Path, Column | Field]]) -> str:
+    """`ADD COLUMNS`: each at the end of its table or struct, nullable as every format demands."""
+    rows = [f"{path_name(path)} {type_name(c.type)}{_comment(c.comment)}" for path, c in added]
+    return f"ALTER TABLE {name} ADD COLUMNS ({', '.join(rows)})"
+
+
+def alter_columns(name: str, actions: Sequence[tuple[Path, str]]) -> str:
+    """`ALTER COLUMN` with one action for each of several columns (Spark 4)."""
+    listed = ", ".join(f"{path_name(path)} {action}" for path, action in actions)
+    return f"ALTER TABLE {name} ALTER COLUMN {listed}"
+
+
+def rename_column(name: str, path: Path, new: str) -> str:
+    """`RENAME COLUMN`; one column a statement."""
+    return f"ALTER TABLE {name} RENAME COLUMN {path_name(path)} TO {quote_name(new)}"
+
+
+def drop_columns(name: str, paths: Sequence[Path]) -> str:
+    """`DROP COLUMNS`."""
+    return f"ALTER TABLE {name} DROP COLUMNS ({', '.join(path_name(p) for p in paths)})"
+
+
+def comment_on_table(name: str, comment: str | None) -> str:
+    """`COMMENT ON TABLE`."""
+    return f"COMMENT ON TABLE {name} IS {'NULL' if comment is None else literal(comment)}"
+
+
+def set_properties(name: str, properties: Mapping[str, str]) -> str:
+    """`SET TBLPROPERTIES`."""
+    return f"ALTER TABLE {name} SET TBLPROPERTIES ({_assignments(properties)})"
+
+
+def set_identifier_fields(name: str, columns: Sequence[str]) -> str:
+    """`SET IDENTIFIER FIELDS`, a word of Iceberg's SQL extension."""
+    return f"ALTER TABLE {name} SET IDENTIFIER FIELDS {', '.join(quote_name(c) for c in columns)}"
+
+
+def read_columns(text: str) -> tuple[Column, ...]:
+    """The columns of a table from the JSON that Spark prints for its schema.
+
+    A type that no format of ours creates is `Unknown`. Source: Spark `DataType.fromJson`; VARCHAR and
+    CHAR travel as metadata `__CHAR_VARCHAR_TYPE_STRING` (Spark `CharVarcharUtils`).
+    """
+    return tuple(Column(f.name, f.type, f.nullable, comment=f.comment) for f in _fields(json.loads(text)))
+
+
+def _definition(member: Column | Field, separator: str) -> str:
+    null = "" if member.nullable else " NOT NULL"
+    return f"{quote_name(member.name)}{separator}{type_name(member.type)}{null}{_comment(member.comment)}"
+
+
+def _comment(comment: str | None) -> str:
+    return f" COMMENT {literal(comment)}" if comment else ""
+
+
+def _assignments(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in sorted(properties.items()))
+
+
+def _fields(struct: Mapping[str, object]) -> tuple[Field, ...]:
+    found: list[Field] = []
+    members = struct["fields"]
+    assert isinstance(members, list)
+    for member in members:
+        metadata = member.get("metadata", {})
+        told = metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")
+        sized = re.fullmatch(r"(?:var)?char\(\d+\)", told)
+        type = parse_type(told) if sized else _read_type(member["type"])
+        found.append(Field(member["name"], type, member["nullable"], metadata.get("comment") or None))
+    return tuple(found)
+
+
+def _read_type(told: object) -> Type:
+    if isinstance(told, str):
+        decimal = re.fullmatch(r"decimal\((\d+),(-?\d+)\)", told)
+        if decimal:
+            return Decimal(int(decimal[1]), int(decimal[2]))
+        return _PLAIN.get(told, Unknown(told))
+    assert isinstance(told, dict)
+    match told["type"]:
+        case "struct":
+            return Struct(_fields(told))
+        case "array":
+            return Array(_read_type(told["elementType"]), told["containsNull"])
+        case "map":
+            return Map(_read_type(told["keyType"]), _read_type(told["valueType"]), told["valueContainsNull"])
+        case other:
+            return Unknown(str(other))

@@ -1,0 +1,209 @@
+"""Delta Lake on Spark: column mapping by name, type widening, keys as a table property."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from schemaman.diff import AddColumn, Change, ChangeType, DropColumn, RenameColumn
+from schemaman.errors import BadReference
+from schemaman.plan import Draft, Held, Live, Refusal
+from schemaman.schema import Path, TableSchema
+from schemaman.targets import _drafts as drafts
+from schemaman.targets import _spark_sql as sql
+from schemaman.types import (
+    Array,
+    Date,
+    Decimal,
+    Floating,
+    Integer,
+    Map,
+    String,
+    Struct,
+    Timestamp,
+    Type,
+    Unknown,
+)
+
+_MAPPING = {"delta.columnMapping.mode": "name"}
+_WIDENING = {"delta.enableTypeWidening": "true"}
+_NTZ = {"delta.feature.timestampNtz": "supported"}
+_CONSTRAINT = "delta.constraints."
+_INTEGER_DIGITS = 10
+_BIGINT_DIGITS = 20
+
+
+def widens_in_place(old: Type, new: Type, top_level: bool = True) -> bool:
+    """Whether Delta changes the type without touching a file, given type widening and timestampNtz.
+
+    Source: Delta `TypeWidening.isTypeChangeSupported`; char and varchar: Spark `CharVarcharUtils`. Whole
+    arrays, maps and structs never: their parts are addressed instead.
+    """
+    match old, new:
+        case Integer(a), Integer(b):
+            return b > a
+        case Integer(a), Floating(64):
+            return a < 64
+        case Integer(a), Decimal(precision, scale):
+            return precision - scale >= (_INTEGER_DIGITS if a < 64 else _BIGINT_DIGITS)
+        case Floating(32), Floating(64):
+            return True
+        case Decimal(p, s), Decimal(q, r):
+            return q - p >= r - s >= 0
+        case Date(), Timestamp(_, False):
+            return True
+        case String(int(length)), String(longer, False):
+            return longer is None or (top_level and longer >= length)
+        case Unknown("void"), _:
+            return True
+        case _:
+            return False
+
+
+class DeltaTarget:
+    """Delta tables, by path or by name in a catalogue."""
+
+    name = "delta"
+
+    def hold(self, type: Type) -> Held | Refusal:
+        """How Delta holds a logical type."""
+        return drafts.hold(type)
+
+    def table_name(self, table: str) -> str:
+        """A path becomes ``delta.`path` ``; a name gets back-ticks around its parts.
+
+        Raises:
+            BadReference: neither a path nor a name that the session's own catalogue accepts.
+        """
+        path = _path(table)
+        if path is not None:
+            return sql.dotted(("delta", path))
+        parts = sql.table_parts(table)
+        if len(parts) < 3 and not all(re.fullmatch(r"\w+", part, re.ASCII) for part in parts):
+            raise BadReference(
+                f"{table!r}: the session's own catalogue takes letters, digits and underscores only",
+                hint="name the table by its path, /folder/of/the/table",
+            )
+        return sql.dotted(parts)
+
+    def refuse(self, schema: TableSchema) -> tuple[Refusal, ...]:
+        """Delta chokes on no name that column mapping lets it store."""
+        return ()
+
+    def create(self, table: str, schema: TableSchema, properties: Mapping[str, str]) -> Draft:
+        """A table with column mapping, type widening and timestampNtz: later steps need them."""
+        switched_on = _MAPPING | _WIDENING | _NTZ
+        return drafts.create(self.table_name(table), schema, "delta", switched_on | dict(properties))
+
+    def create_namespace(self, table: str) -> Draft | None:
+        """The database of a table by name; a path needs none."""
+        parts = () if _path(table) is not None else sql.table_parts(table)[:-1]
+        return drafts.create_namespace(parts) if parts and parts[-1] != "default" else None
+
+    def set_key(self, table: str, schema: TableSchema) -> Draft | None:
+        """Delta keeps no key; the stamp does."""
+        return None
+
+    def set_properties(self, table: str, properties: Mapping[str, str]) -> Draft:
+        """One `SET TBLPROPERTIES`."""
+        return drafts.set_properties(self.table_name(table), properties)
+
+    def needs(self, live: Live, change: Change) -> Mapping[str, str]:
+        """Column mapping for names, type widening for types, timestampNtz for such columns."""
+        wanted: dict[str, str] = {}
+        match change:
+            case RenameColumn() | DropColumn():
+                wanted = _MAPPING
+            case AddColumn(path, column):
+                wanted = (_MAPPING if _needs_mapping(path, column.type) else {}) | _ntz(column.type)
+            case ChangeType(_, String() | Unknown(), new):
+                wanted = _ntz(new)
+            case ChangeType(_, _, new):
+                wanted = _WIDENING | _ntz(new)
+            case _:
+                pass
+        return {key: value for key, value in wanted.items() if not _is_on(live, key, value)}
+
+    def alter(self, live: Live, change: Change) -> Draft | Refusal:
+        """The statement for one change, or why Delta would refuse it."""
+        used = _constraint(live, change)
+        if used is not None:
+            instead = f"drop the constraint {used} first and add it again after"
+            return drafts.refuse(change, f"the constraint {used} uses the column", instead)
+        match change:
+            case ChangeType(path, old, new) if not widens_in_place(old, new, len(path) == 1):
+                return drafts.refuse_type_change(change)
+            case DropColumn():
+                refusal = drafts.refuse_drop(live, change)
+                if refusal is not None:
+                    return refusal
+            case _:
+                pass
+        return drafts.draft(self.table_name(live.name), change)
+
+    def together(self, live: Live, several: Sequence[Draft]) -> Draft:
+        """One statement for several drafts of one kind."""
+        return drafts.together(self.table_name(live.name), several)
+
+
+TARGET = DeltaTarget()
+
+
+def _path(table: str) -> str | None:
+    """The folder of a table that is named by its path."""
+    if table.startswith("/") or re.match(r"[a-z][a-z0-9+.-]*:/", table):
+        return table.rstrip("/") or "/"
+    parts = sql.table_parts(table)
+    return parts[1] if len(parts) == 2 and parts[0].lower() == "delta" and "/" in parts[1] else None
+
+
+def _is_on(live: Live, key: str, value: str) -> bool:
+    told = live.properties.get(key, "").lower()
+    return told == value or (key in _MAPPING and told == "id")
+
+
+def _ntz(type: Type) -> dict[str, str]:
+    match type:
+        case Timestamp(_, False):
+            return _NTZ
+        case Array(element):
+            return _ntz(element)
+        case Map(key, value):
+            return _ntz(key) | _ntz(value)
+        case Struct(fields):
+            return _NTZ if any(_ntz(f.type) for f in fields) else {}
+        case _:
+            return {}
+
+
+def _needs_mapping(path: Path, type: Type) -> bool:
+    """Whether a name needs column mapping. Source: Delta `DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES`."""
+    names = [path[-1]]
+    todo = [type]
+    while todo:
+        match todo.pop():
+            case Array(element):
+                todo.append(element)
+            case Map(key, value):
+                todo += [key, value]
+            case Struct(fields):
+                names += [f.name for f in fields]
+                todo += [f.type for f in fields]
+            case _:
+                pass
+    return any(ch in " ,;{}()\n\t=" for name in names for ch in name)
+
+
+def _constraint(live: Live, change: Change) -> str | None:
+    """The CHECK constraint that mentions the column, if the change would touch what it checks."""
+    if not isinstance(change, DropColumn | RenameColumn | ChangeType):
+        return None
+    word = re.compile(rf"(?<!\w){re.escape(change.path[0])}(?!\w)", re.IGNORECASE)
+    return next(
+        (
+            key.removeprefix(_CONSTRAINT)
+            for key, expression in live.properties.items()
+            if key.startswith(_CONSTRAINT) and word.search(expression)
+        ),
+        None,
+    )

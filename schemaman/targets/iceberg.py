@@ -1,0 +1,138 @@
+"""Apache Iceberg on Spark: format version 2 in a named catalogue, keys as identifier fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from schemaman.diff import AddColumn, Change, ChangeNullable, ChangeType, DropColumn, RenameColumn
+from schemaman.errors import BadReference
+from schemaman.plan import Draft, Held, Live, Refusal
+from schemaman.schema import Path, TableSchema, walk
+from schemaman.targets import _drafts as drafts
+from schemaman.targets import _spark_sql as sql
+from schemaman.types import Array, Decimal, Floating, Integer, Map, Struct, Type
+
+_SMALLEST_INTEGER = 32
+_METADATA_COLUMNS = frozenset({
+    "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number",
+})  # fmt: skip
+
+
+def widens_in_place(old: Type, new: Type) -> bool:
+    """Whether Iceberg promotes the type, in format version 2 and 3 alike.
+
+    Source: Iceberg spec "Schema Evolution", `TypeUtil.isPromotionAllowed`.
+    """
+    match old, new:
+        case Integer(32), Integer(64):
+            return True
+        case Floating(32), Floating(64):
+            return True
+        case Decimal(p, s), Decimal(q, r):
+            return r == s and q >= p
+        case _:
+            return False
+
+
+class IcebergTarget:
+    """Iceberg tables in a named Spark catalogue."""
+
+    name = "iceberg"
+
+    def hold(self, type: Type) -> Held | Refusal:
+        """How Iceberg holds a logical type: no integer below 32 bits."""
+        return drafts.hold(type, _SMALLEST_INTEGER)
+
+    def table_name(self, table: str) -> str:
+        """`catalog.namespace.table`, back-ticks around every part.
+
+        Raises:
+            BadReference: no catalogue or no namespace is named.
+        """
+        parts = sql.table_parts(table)
+        if len(parts) < 3:
+            raise BadReference(
+                f"{table!r} names no Iceberg table",
+                hint="write catalog.namespace.table, such as ice.raw.orders",
+            )
+        return sql.dotted(parts)
+
+    def refuse(self, schema: TableSchema) -> tuple[Refusal, ...]:
+        """Names of metadata columns, and dots that read like the path of another column.
+
+        Source: Iceberg `MetadataColumns`; `Schema` indexes names joined by dots.
+        """
+        joined = {".".join(path) for path, _, _ in walk(schema) if len(path) > 1}
+        refusals: list[Refusal] = []
+        for name in schema.names:
+            if name.lower() in _METADATA_COLUMNS:
+                reason = "Iceberg keeps this name for itself: the table could not be read any more"
+                refusals.append(Refusal(_naming(name), reason, _OTHER_NAME))
+            if name in joined:
+                reason = "Iceberg joins names by dots, and another column has a member of that path"
+                refusals.append(Refusal(_naming(name), reason, _OTHER_NAME))
+        return tuple(refusals)
+
+    def create(self, table: str, schema: TableSchema, properties: Mapping[str, str]) -> Draft:
+        """A table of format version 2: version 3 buys no type change and locks readers out."""
+        chosen = {"format-version": "2"} | dict(properties)
+        return drafts.create(self.table_name(table), schema, "iceberg", chosen)
+
+    def create_namespace(self, table: str) -> Draft | None:
+        """The namespace of the table; some catalogues insist on it."""
+        return drafts.create_namespace(sql.table_parts(table)[:-1])
+
+    def set_key(self, table: str, schema: TableSchema) -> Draft | None:
+        """`SET IDENTIFIER FIELDS`, when every key column may be one: required, primitive, no float."""
+        columns = [schema.column(name) for name in schema.key]
+        able = all(c and not c.nullable and not isinstance(c.type, _NO_IDENTIFIER) for c in columns)
+        if not columns or not able:
+            return None
+        statement = sql.set_identifier_fields(self.table_name(table), schema.key)
+        return Draft((), "set-key", statement, "metadata", "reversible")
+
+    def set_properties(self, table: str, properties: Mapping[str, str]) -> Draft:
+        """One `SET TBLPROPERTIES`."""
+        return drafts.set_properties(self.table_name(table), properties)
+
+    def needs(self, live: Live, change: Change) -> Mapping[str, str]:
+        """Nothing: every change that Iceberg makes, it makes in every table."""
+        return {}
+
+    def alter(self, live: Live, change: Change) -> Draft | Refusal:
+        """The statement for one change, or why Iceberg would refuse it or choke on it."""
+        match change:
+            case AddColumn(path) | DropColumn(path) | RenameColumn(path) | ChangeType(path) if _in_map_key(
+                live.schema, path
+            ):
+                return drafts.refuse(change, "Iceberg cannot change the key of a map", "write a new column")
+            case ChangeType(_, old, new) if not widens_in_place(old, new):
+                return drafts.refuse_type_change(change)
+            case ChangeNullable((name,), False, True) if name in live.schema.key:
+                return drafts.refuse(change, "an identifier field must have a value", "settle the key first")
+            case DropColumn():
+                refusal = drafts.refuse_drop(live, change)
+                if refusal is not None:
+                    return refusal
+            case _:
+                pass
+        return drafts.draft(self.table_name(live.name), change)
+
+    def together(self, live: Live, several: Sequence[Draft]) -> Draft:
+        """One statement for several drafts of one kind."""
+        return drafts.together(self.table_name(live.name), several)
+
+
+TARGET = IcebergTarget()
+_NO_IDENTIFIER = (Floating, Array, Map, Struct)
+_OTHER_NAME = "leave the column out, or rename it at the source"
+
+
+def _naming(name: str) -> str:
+    return f"name a column {sql.path_name((name,))}"
+
+
+def _in_map_key(schema: TableSchema, path: Path) -> bool:
+    """Whether a path leads through the key of a map, and not through a member that is called `key`."""
+    maps = {at for at, type, _ in walk(schema) if isinstance(type, Map)}
+    return any(path[:i] in maps and path[i] == "key" for i in range(1, len(path)))
