@@ -79,7 +79,7 @@ def format_type(type: Type) -> str:
         case EnumSet(values):
             return f"SET({_labels(values)})"
         case Unknown(name):
-            return f"UNKNOWN({_quote_text(name)})"
+            return f"UNKNOWN({quote_text(name)})"
         case Array(element, nullable):
             return f"ARRAY<{format_type(element)}{_null(nullable)}>"
         case Map(key, value, nullable):
@@ -93,6 +93,11 @@ def format_type(type: Type) -> str:
 def quote_name(name: str) -> str:
     """An identifier in back-ticks, a back-tick inside doubled."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def quote_text(text: str) -> str:
+    """A text in single quotes, with backslashes before quotes, backslashes and the n of a line end."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
 
 
 def parse_type(text: str) -> Type:
@@ -111,16 +116,12 @@ def _null(nullable: bool) -> str:
     return "" if nullable else " NOT NULL"
 
 
-def _quote_text(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
-
-
 def _labels(values: tuple[str, ...]) -> str:
-    return ",".join(_quote_text(v) for v in values)
+    return ",".join(quote_text(v) for v in values)
 
 
 def _format_field(field: Field) -> str:
-    comment = "" if field.comment is None else f" COMMENT {_quote_text(field.comment)}"
+    comment = "" if field.comment is None else f" COMMENT {quote_text(field.comment)}"
     name = field.name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", field.name) else quote_name(field.name)
     return f"{name}: {format_type(field.type)}{_null(field.nullable)}{comment}"
 
@@ -236,7 +237,7 @@ class _Reader:
             name = name[1:-1].replace("``", "`")
         self.accept(":")
         type, nullable = self.type(), self.nullable()
-        comment = _unquote(self.take()) if self.accept("COMMENT") else None
+        comment = unquote_text(self.take()) if self.accept("COMMENT") else None
         return Field(name, type, nullable, comment)
 
     def nullable(self) -> bool:
@@ -262,12 +263,13 @@ class _Reader:
         self.expect("(")
         found: list[str] = []
         while self.peek().startswith("'"):
-            found.append(_unquote(self.take()))
+            found.append(unquote_text(self.take()))
             if not self.accept(","):
                 break
         self.expect(")")
         return tuple(found)
 
 
-def _unquote(token: str) -> str:
+def unquote_text(token: str) -> str:
+    """The text that `quote_text` wrote."""
     return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], token[1:-1], flags=re.DOTALL)

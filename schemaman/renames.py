@@ -1,0 +1,371 @@
+"""Renames: what a DDL text states, and what two structures only suggest, with grade and evidence.
+
+`proven` is the anchored segment rule. Where a table can only append columns, no column is gained
+in front of one that stayed; each new name there is an old column, and where as many names vanished
+as appeared, the pairs follow from the order. Everything weaker is a question for people.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise
+
+from schemaman.ddl import format_type
+from schemaman.diff import longest_increasing
+from schemaman.schema import Column, TableSchema
+from schemaman.types import widens
+from schemaman.versions import Grade, RenameCandidate
+
+ALIKE = 0.5
+"""Names that share at least this part of their letters count as similar."""
+
+_WIDE = 4_000
+"""More pairs than this are not compared letter by letter."""
+
+Parts = tuple[str, ...]
+
+
+def candidates(old: TableSchema, new: TableSchema, append_only: bool) -> tuple[RenameCandidate, ...]:
+    """Vanished and new columns that may be one, in the order of the old columns.
+
+    Columns are known by id where every one has an id, else by name. `append_only` tells that
+    the source never inserts a column before an existing one; where the order contradicts
+    that (a rebuilt table, another column filter, a transform that reorders), nothing is proven.
+    """
+    pairs = _kept(old, new)
+    segments = _segments(old, new, pairs)
+    ordered = append_only and _trustworthy(old, new, pairs, segments)
+    single = sum(len(s.vanished) for s in segments) == 1 == sum(len(s.fresh) for s in segments)
+    if not ordered:
+        segments = [_joined(segments)]
+    found: list[RenameCandidate] = []
+    for segment in segments:
+        if ordered and segment.after is not None:
+            found += _between_anchors(segment)
+        else:
+            found += _suggested(segment, prefix=ordered, single=single)
+    places = {name: i for i, name in enumerate(old.names)}
+    return tuple(sorted(found, key=lambda c: places[c.old]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """What lies between two columns that stayed; `after` is the one behind it, None at the end.
+
+    `mixed` tells that a column which exists on both sides left or entered the segment: its
+    name was given up and used again, so that counting proves nothing.
+    """
+
+    before: str | None
+    after: str | None
+    vanished: tuple[Column, ...]
+    fresh: tuple[Column, ...]
+    mixed: bool = False
+
+
+def _kept(old: TableSchema, new: TableSchema) -> dict[int, int]:
+    """Old index → new index of each column that is on both sides."""
+    if all(c.id is not None for c in (*old.columns, *new.columns)):
+        places = {c.id: i for i, c in enumerate(new.columns)}
+        return {i: places[c.id] for i, c in enumerate(old.columns) if c.id in places}
+    names = {c.name: i for i, c in enumerate(new.columns)}
+    return {i: names[c.name] for i, c in enumerate(old.columns) if c.name in names}
+
+
+def _segments(old: TableSchema, new: TableSchema, pairs: dict[int, int]) -> list[_Segment]:
+    stay = longest_increasing(list(pairs.values()))
+    ends = (-1, -1), (len(old.columns), len(new.columns))
+    anchors = [ends[0], *((i, j) for i, j in pairs.items() if j in stay), ends[1]]
+    # A column on both sides that is no anchor has moved, or its name was given up and used again.
+    before, now, kept = set(old.names), set(new.names), set(pairs.values())
+    gone = {c.name for i, c in enumerate(old.columns) if i not in pairs} - now
+    born = {c.name for j, c in enumerate(new.columns) if j not in kept} - before
+    result: list[_Segment] = []
+    for (a, b), (c, d) in pairwise(anchors):
+        left, right = old.columns[a + 1 : c], new.columns[b + 1 : d]
+        left_anchor = new.columns[b].name if b >= 0 else None
+        right_anchor = new.columns[d].name if d < len(new.columns) else None
+        vanished = tuple(x for x in left if x.name in gone)
+        fresh = tuple(x for x in right if x.name in born)
+        mixed = len(vanished) < len(left) or len(fresh) < len(right)
+        result.append(_Segment(left_anchor, right_anchor, vanished, fresh, mixed))
+    return result
+
+
+def _joined(segments: Sequence[_Segment]) -> _Segment:
+    vanished = tuple(c for s in segments for c in s.vanished)
+    fresh = tuple(c for s in segments for c in s.fresh)
+    return _Segment(None, None, vanished, fresh, any(s.mixed for s in segments))
+
+
+def _trustworthy(
+    old: TableSchema, new: TableSchema, pairs: dict[int, int], segments: Sequence[_Segment]
+) -> bool:
+    """Whether the order of the columns is one that an append-only table can show."""
+    common = set(old.names) & set(new.names)
+    anchors = len(longest_increasing(list(pairs.values())))
+    if 2 * (len(common) - anchors) > len(common):
+        return False
+    return all(s.mixed or s.after is None or len(s.fresh) <= len(s.vanished) for s in segments)
+
+
+def _between_anchors(segment: _Segment) -> Iterator[RenameCandidate]:
+    """Every fresh name is one of the vanished columns; which one is sure if their counts agree."""
+    place = _place(segment)
+    if len(segment.fresh) == len(segment.vanished):
+        grade: Grade = "likely" if segment.mixed else "proven"
+        for a, b in zip(segment.vanished, segment.fresh, strict=True):
+            yield _candidate(a, b, grade, place)
+        return
+    told = f"{place}, but {len(segment.vanished)} columns vanished there and {len(segment.fresh)} are new"
+    for a, b in _aligned(segment.vanished, segment.fresh, prefix=False):
+        alone = sum(c.type == b.type for c in segment.vanished) == 1
+        sure = a.type == b.type and (alone or _likeness(a.name, b.name) >= ALIKE)
+        yield _candidate(a, b, "likely" if sure and not segment.mixed else "possible", told)
+
+
+def _suggested(segment: _Segment, *, prefix: bool, single: bool) -> Iterator[RenameCandidate]:
+    """Pairs of one type and similar names; of a single drop and add whatever they are."""
+    for a, b in _aligned(segment.vanished, segment.fresh, prefix=prefix):
+        if a.type == b.type and _likeness(a.name, b.name) >= ALIKE:
+            yield _candidate(a, b, "likely", "one vanished and the other appeared in one step")
+        elif single:
+            yield _candidate(a, b, "possible", "the only column that vanished and the only one that appeared")
+
+
+def _place(segment: _Segment) -> str:
+    edge = f"before {segment.after}"
+    where = edge if segment.before is None else f"between {segment.before} and {segment.after}"
+    return f"{where}, where a table that only appends columns cannot gain one"
+
+
+def _candidate(a: Column, b: Column, grade: Grade, place: str) -> RenameCandidate:
+    evidence = [place]
+    if a.type == b.type:
+        evidence.append(f"same type {format_type(a.type)}")
+    else:
+        evidence.append(f"type {format_type(a.type)} became {format_type(b.type)}")
+    if a.nullable == b.nullable and a.default == b.default and (a.default is not None or not a.nullable):
+        evidence.append("same nullability and default")
+    if (alike := _likeness(a.name, b.name)) >= ALIKE:
+        evidence.append(f"the names are {alike:.0%} alike")
+    return RenameCandidate(a.name, b.name, grade, tuple(evidence))
+
+
+def _likeness(a: str, b: str) -> float:
+    return SequenceMatcher(None, a.casefold(), b.casefold(), autojunk=False).ratio()
+
+
+def _score(a: Column, b: Column, letters: bool) -> float:
+    """How well two columns go together; nothing below 1 is more than a guess."""
+    kin = 1.0 if a.type == b.type else 0.5 if widens(a.type, b.type) or widens(b.type, a.type) else 0.0
+    rest = 0.1 * (a.nullable == b.nullable) + 0.1 * (a.default == b.default) + 0.1 * (a.comment == b.comment)
+    return kin + rest + (_likeness(a.name, b.name) if letters else 0.0)
+
+
+def _aligned(old: Sequence[Column], new: Sequence[Column], *, prefix: bool) -> list[tuple[Column, Column]]:
+    """The order-preserving pairs with the highest total score.
+
+    With `prefix` only the first of the new columns can be old ones: what an append-only table
+    gained stands behind whatever it kept.
+    """
+    letters = len(old) * len(new) <= _WIDE
+    best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
+    paired = [[False] * (len(new) + 1) for _ in range(len(old) + 1)]
+    for i in reversed(range(len(old))):
+        for j in reversed(range(len(new))):
+            both = _score(old[i], new[j], letters) + best[i + 1][j + 1]
+            apart = best[i + 1][j] if prefix else max(best[i + 1][j], best[i][j + 1])
+            paired[i][j] = both > apart
+            best[i][j] = max(both, apart)
+    pairs: list[tuple[Column, Column]] = []
+    i = j = 0
+    while i < len(old) and j < len(new):
+        if paired[i][j]:
+            pairs.append((old[i], new[j]))
+            i, j = i + 1, j + 1
+        elif prefix or best[i + 1][j] >= best[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return pairs
+
+
+def stated(ddl: str, connector: str) -> tuple[tuple[str, str], ...]:
+    """The (old, new) column names that a DDL text states, as it spells them.
+
+    `CHANGE [COLUMN] a b …` and `RENAME COLUMN a TO b` of `ALTER TABLE`; renames of several
+    statements are composed. Nothing for a text that cannot be read: then renames are suspected
+    from structure, never invented. Source: MySQL and MariaDB manuals, ALTER TABLE; Oracle SQL
+    reference, rename_column_clause.
+    """
+    result: dict[str, str] = {}
+    for words in _statements(ddl, connector):
+        step = dict(_column_renames(words))
+        result = {a: step.pop(b, b) for a, b in result.items()} | step
+    return tuple((a, b) for a, b in result.items() if a != b)
+
+
+def stated_tables(ddl: str, connector: str) -> tuple[tuple[Parts, Parts], ...]:
+    """The (old, new) table names that a DDL text states, each as its parts: `('shop', 'orders')`.
+
+    `RENAME TABLE a TO b[, c TO d]` in order and `ALTER TABLE a RENAME [TO|AS|=] b`; an unqualified
+    name has one part. Source: MySQL and MariaDB manuals, RENAME TABLE, ALTER TABLE.
+    """
+    return tuple(pair for words in _statements(ddl, connector) for pair in _table_renames(words, connector))
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A token of SQL: `text` without its quotes; `name` if it can be an identifier."""
+
+    text: str
+    name: bool
+    quoted: bool = False
+
+    def says(self, *keywords: str) -> bool:
+        return not self.quoted and self.text.upper() in keywords
+
+
+# A comment that a server executes (`/*!50001 … */`, `/*M! … */`) is no comment: only its edges go.
+_SQL = re.compile(
+    r"""(?P<skip>\s+|--(?:\s[^\n]*|$|(?=\n))|\#[^\n]*|/\*M?!\d*|\*/|/\*.*?\*/)
+    |(?P<text>'(?:[^'\\]|\\.|'')*')
+    |(?P<quoted>`(?:[^`]|``)*`|"(?:[^"\\]|\\.|"")*")
+    |(?P<word>[\w$]+)
+    |(?P<other>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+_ORACLE = re.compile(
+    r"""(?P<skip>\s+|--[^\n]*|/\*.*?\*/)
+    |(?P<text>'(?:[^']|'')*')
+    |(?P<quoted>"[^"]*")
+    |(?P<word>[\w$\#]+)
+    |(?P<other>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+_INNER = ("COLUMN", "INDEX", "KEY", "CONSTRAINT", "PARTITION")
+_BODIES = ("PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE")
+
+
+def _statements(ddl: str, connector: str) -> Iterator[list[_Word]]:
+    """The statements of a text; none at all if it cannot be cut into words."""
+    words = list(_words(ddl, connector))
+    if any(w.text in "`\"'" and not w.name for w in words):
+        return
+    statement: list[_Word] = []
+    for word in [*words, _Word(";", False)]:
+        if word.text != ";" or word.name:
+            statement.append(word)
+            continue
+        if statement and statement[0].says("CREATE") and any(w.says(*_BODIES) for w in statement):
+            return  # what follows is the inside of a stored program
+        if statement:
+            yield statement
+        statement = []
+
+
+def _words(ddl: str, connector: str) -> Iterator[_Word]:
+    oracle = connector == "oracle"
+    for match in (_ORACLE if oracle else _SQL).finditer(ddl):
+        text = match[0]
+        match match.lastgroup:
+            case "skip":
+                continue
+            case "quoted":
+                yield _Word(text[1:-1].replace(text[0] * 2, text[0]), True, quoted=True)
+            case "text":
+                yield _Word(text, False, quoted=True)
+            case "word":
+                yield _Word(text.upper() if oracle else text, True)
+            case _:
+                yield _Word(text, False)
+
+
+def _column_renames(words: list[_Word]) -> Iterator[tuple[str, str]]:
+    for action in _actions(words):
+        match [w.text.upper() if not w.quoted else "" for w in action[:4]]:
+            case ["RENAME", "COLUMN", *_]:
+                names = _without_if_exists(action[2:])
+                if len(names) >= 3 and names[0].name and names[1].says("TO") and names[2].name:
+                    yield names[0].text, names[2].text
+            case ["CHANGE", *rest]:
+                names = _without_if_exists(action[2 if rest[:1] == ["COLUMN"] else 1 :])
+                if len(names) >= 2 and names[0].name and names[1].name:
+                    yield names[0].text, names[1].text
+            case _:
+                continue
+
+
+def _table_renames(words: list[_Word], connector: str) -> Iterator[tuple[Parts, Parts]]:
+    if words[0].says("RENAME"):
+        tables = len(words) > 1 and words[1].says("TABLE", "TABLES")
+        if tables or connector == "oracle":
+            for item in _split(_without_if_exists(words[2 if tables else 1 :])):
+                old, rest = _name(item)
+                to = next((i for i, w in enumerate(rest) if w.says("TO")), None)
+                new = _name(rest[to + 1 :])[0] if to is not None else ()
+                if old and new:
+                    yield old, new
+        return
+    table = _altered(words)
+    for action in _actions(words):
+        if action[0].says("RENAME") and len(action) > 1 and not action[1].says(*_INNER):
+            skip = 2 if action[1].says("TO", "AS") or action[1].text == "=" else 1
+            new = _name(action[skip:])[0]
+            if table and new:
+                yield table, new
+
+
+def _altered(words: list[_Word]) -> Parts:
+    """The table of an `ALTER TABLE` statement; empty for any other."""
+    return _name(_behind_table(words))[0]
+
+
+def _actions(words: list[_Word]) -> list[list[_Word]]:
+    """The comma-separated actions of an `ALTER TABLE` statement."""
+    _, rest = _name(_behind_table(words))
+    # MariaDB: WAIT n and NOWAIT stand between the name and the first action
+    while rest and (rest[0].says("WAIT", "NOWAIT") or rest[0].text.isdecimal()):
+        rest = rest[1:]
+    return _split(rest)
+
+
+def _behind_table(words: list[_Word]) -> list[_Word]:
+    if not words[0].says("ALTER"):
+        return []
+    at = next((i for i, w in enumerate(words[:4]) if w.says("TABLE")), None)
+    return [] if at is None else _without_if_exists(words[at + 1 :])
+
+
+def _without_if_exists(words: list[_Word]) -> list[_Word]:
+    return words[2:] if len(words) > 2 and words[0].says("IF") and words[1].says("EXISTS") else words
+
+
+def _name(words: list[_Word]) -> tuple[Parts, list[_Word]]:
+    """A dotted name at the beginning, and what follows it."""
+    parts: list[str] = []
+    while words and words[0].name:
+        parts.append(words[0].text)
+        words = words[1:]
+        if not (len(words) > 1 and words[0].text == "." and words[1].name):
+            break
+        words = words[1:]
+    return tuple(parts), words
+
+
+def _split(words: list[_Word]) -> list[list[_Word]]:
+    """The parts between commas that stand in no brackets."""
+    parts: list[list[_Word]] = [[]]
+    depth = 0
+    for word in words:
+        bare = "" if word.quoted else word.text
+        depth += (bare == "(") - (bare == ")")
+        if bare == "," and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return [p for p in parts if p]
