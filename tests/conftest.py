@@ -1,15 +1,16 @@
-"""What every test may ask for: the one Spark session, the recordings, and `--bless`."""
+"""What every test may ask for: the one Spark session, `--bless`, and a place for figures."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.house import FIXTURES, PROOF
+from tests.house import PROOF
+from tests.proof import Figures
 
 settings.register_profile("quick", max_examples=60, derandomize=True, deadline=None)
 settings.register_profile(
@@ -17,10 +18,25 @@ settings.register_profile(
 )
 settings.load_profile("proof" if PROOF else "quick")
 
+_FIGURES = pytest.StashKey[Figures]()
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--bless` writes what came out into the stories and goldens; the reviewer reads the diff."""
     parser.addoption("--bless", action="store_true", help="rewrite expected blocks and golden files")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A run has one set of figures."""
+    config.stash[_FIGURES] = Figures()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A run at full counts that covered everything writes its figures down."""
+    figures = session.config.stash[_FIGURES]
+    whole = not session.config.args or session.config.args == session.config.getini("testpaths")
+    if PROOF and whole and not session.testsfailed:
+        figures.write(session.testscollected)
 
 
 @pytest.fixture(scope="session")
@@ -30,9 +46,9 @@ def bless(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="session")
-def captures() -> Path:
-    """The folder of real recordings, `<source>/<run>/records.*`."""
-    return FIXTURES / "captures"
+def figure(request: pytest.FixtureRequest) -> Callable[[str, object], None]:
+    """`figure("kills of ingest", 20)` puts a line into `docs/proof.md` when a run is a proof."""
+    return request.config.stash[_FIGURES].add
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +61,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def spark(warehouse: Path) -> Iterator[object]:
     """The one Spark session of a run, with Delta and Iceberg, on two local cores."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # Spark costs seconds to import: only runs that ask for it pay.
     from schemaman.spark.session import session
 
     spark = session(warehouse=warehouse, master="local[2]")
