@@ -26,7 +26,9 @@ from schemaman.report import (
     Timeline,
 )
 
-_PUNCTUATION = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&:@^=\"'$])")
+_PUNCTUATION = re.compile(r"([\\`*_{}\[\]#!|~<>&@^$]|(?<=www)\.|:(?=//)|:(?=[a-z_+-]+:))", re.IGNORECASE)
+_OPENING = re.compile(r"^(\s*(?:\d+(?=[.)]))?)([-+=.)])")
+"""What would begin a list or underline a heading at the start of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def _text(text: Text, *, table: bool) -> str:
 
 
 def _escape(text: str) -> str:
-    return _PUNCTUATION.sub(r"\\\1", visible(text))
+    return _OPENING.sub(r"\1\\\2", _PUNCTUATION.sub(r"\\\1", visible(text)))
 
 
 def _code(text: str, *, table: bool = False) -> str:

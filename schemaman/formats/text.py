@@ -26,6 +26,8 @@ _CODES: dict[Tone, str] = {
     "plain": "", "good": "32", "note": "36", "danger": "33", "break": "31", "muted": "2",
 }  # fmt: skip
 _BOLD = "1"
+_WIDEST = 60
+"""What is longer sticks out of its column, whole, instead of moving all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,10 @@ class TextFormat:
 
     def _grid(self, caption: str, header: tuple[str, ...], rows: tuple[tuple[Inline, ...], ...]) -> list[str]:
         cells = [[_plain(cell) for cell in row] for row in rows]
-        widths = [max(width(row[i]) for row in [header, *cells]) for i in range(len(header))]
+        widths = [
+            max((w for row in [header, *cells] if (w := width(row[i])) <= _WIDEST), default=_WIDEST)
+            for i in range(len(header))
+        ]
         lines = [self._paint(visible(caption), "muted")] if caption else []
         lines.append(self._paint(_row([_pad(h, w) for h, w in zip(header, widths, strict=True)]), "muted"))
         for row, plain in zip(rows, cells, strict=True):

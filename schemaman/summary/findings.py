@@ -19,8 +19,9 @@ def finding_notice(judged: Judged) -> Notice:
     step = f"{place}  {_step(judged)}" if finding.new_ref else place
     facts: list[tuple[str, Inline]] = []
     if finding.before or finding.after:
-        facts.append(("was", (Text(finding.before or "absent", code=bool(finding.before)),)))
-        facts.append(("is", (Text(finding.after or "absent", code=bool(finding.after)),)))
+        before = Text(finding.before or "absent", code=bool(finding.before))
+        after = Text(finding.after or "absent", code=bool(finding.after))
+        facts.append(("change", (before, Text(" → "), after)))
     hurt = [f"{r} {finding.verdicts[r]}" for r in READERS if r in finding.verdicts]
     if hurt:
         facts.append(("hurts", (Text(", ".join(hurt)),)))

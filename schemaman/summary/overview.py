@@ -10,26 +10,31 @@ from schemaman.report import Block, Facts, Grid, Heading, Inline, Paragraph, Rep
 from schemaman.schema import TableId, quote_part
 from schemaman.summary import words
 from schemaman.summary.stories import Story, worst
-from schemaman.summary.tables import table_blocks
+from schemaman.summary.tables import MATRIX_HEADER, table_blocks, verdict_cells
 
 CHAPTERS = 30
-"""How many tables a report tells in full before it keeps to those that need a person."""
+"""How many tables a report tells in full before it keeps to a summary."""
 
 
-def report(stories: Sequence[Story], plans: Mapping[str, object] | None = None) -> Report:
-    """The compatibility report of some tables; `plans` are plan documents by lake table, for the JSON."""
+def report(
+    stories: Sequence[Story], plans: Mapping[str, object] | None = None, *, full: bool = False
+) -> Report:
+    """The compatibility report of some tables; `plans` are plan documents by lake table, for the JSON.
+
+    More than `CHAPTERS` tables are told in a table of findings instead of a chapter each, unless `full`.
+    """
     titles = short_names([s.history.table for s in stories])
     anchors = {s.history.table: f"t{number}" for number, s in enumerate(stories, 1)}
-    full = tuple(s for s in stories if len(stories) <= CHAPTERS or _needs_person(s))
+    chapters = stories if full or len(stories) <= CHAPTERS else ()
     blocks: list[Block] = [Heading("Schema report", 1), Paragraph(_lead(stories)), figures(stories)]
     if len(stories) > 1:
-        told = frozenset(s.history.table for s in full)
+        told = frozenset(s.history.table for s in chapters)
         blocks += [Heading("All tables", 2, "tables"), _tables_grid(stories, titles, anchors, told)]
-    if len(full) < len(stories):
-        left = words.count(len(stories) - len(full), "table")
-        advice = f"{left} without open matters are not told in full: schemaman report TABLE does."
+    if len(chapters) < len(stories):
+        blocks += [Heading("Who breaks", 2, "readers"), _matrix(stories, titles)]
+        advice = "A table in full: schemaman report TABLE. All of them: schemaman report --full."
         blocks.append(Paragraph((Text(advice, "muted"),)))
-    for story in full:
+    for story in chapters:
         blocks += table_blocks(story, titles[story.history.table], anchors[story.history.table])
     return Report("Schema report", tuple(blocks), _data(stories, plans or {}))
 
@@ -66,10 +71,16 @@ def _short(table: TableId, known: Sequence[TableId]) -> str:
     return str(table)
 
 
-def _needs_person(story: Story) -> bool:
-    history = story.history
-    grave = worst(story.findings) in ("break", "danger")
-    return grave or bool(history.disagreements or history.latest.unconfirmed or story.plans)
+def _matrix(stories: Sequence[Story], titles: Mapping[TableId, str]) -> Grid:
+    rows: list[tuple[Inline, ...]] = []
+    for story in stories:
+        for stage in story.stages:
+            for judged in stage.findings:
+                place = ".".join((titles[story.history.table], *judged.finding.path))
+                step = words.label(stage.version, stage.revision.number)
+                head = ((Text(place, code=True),), (Text(step),), (Text(judged.finding.rule),))
+                rows.append((*head, *verdict_cells(judged)))
+    return Grid("Verdict of each change for each reader", MATRIX_HEADER, tuple(rows))
 
 
 def _lead(stories: Sequence[Story]) -> Inline:
@@ -86,7 +97,7 @@ def _lead(stories: Sequence[Story]) -> Inline:
 
 
 def _number(number: int, tone: Tone) -> Inline:
-    return (Text(words.count(number, "").strip(), tone if number else "muted"),)
+    return (Text(words.figure(number), tone if number else "muted"),)
 
 
 def _tables_grid(
@@ -115,7 +126,7 @@ def _tables_grid(
                 (Text(words.time(latest.at.ts_ms), "muted"),),
             )
         )
-    header = ("table", "source", "version", "columns", "state", "gravest finding", "as it is since")
+    header = ("table", "source", "version", "columns", "state", "gravest", "as it is since")
     return Grid("Every table, its newest version and what is open", header, tuple(rows))
 
 

@@ -9,7 +9,6 @@ from schemaman.ddl import format_type
 from schemaman.report import (
     Block,
     Event,
-    Facts,
     Grid,
     Heading,
     Inline,
@@ -32,6 +31,7 @@ READER_TITLES: dict[Reader, str] = {
     "avro-backward": "Avro backward", "avro-forward": "Avro forward", "spark": "Spark", "delta": "Delta",
     "iceberg": "Iceberg", "sql": "SQL", "merge-key": "Merge key",
 }  # fmt: skip
+MATRIX_HEADER = ("what", "version", "rule", *READER_TITLES.values())
 
 
 def table_blocks(story: Story, title: str, anchor: str) -> Iterator[Block]:
@@ -91,11 +91,15 @@ def matrix(story: Story) -> Grid:
         for judged in stage.findings:
             finding = judged.finding
             step = words.label(stage.version, stage.revision.number)
-            cells = [_verdict(finding.verdicts.get(reader)) for reader in READERS]
             subject = Text(words.dotted(finding.path) or "table", code=bool(finding.path))
-            rows.append(((subject,), (Text(step),), (Text(finding.rule, link=judged.anchor),), *cells))
-    header = ("what", "version", "rule", *(READER_TITLES[r] for r in READERS))
-    return Grid("Verdict of each change for each reader", header, tuple(rows))
+            rule = Text(finding.rule, link=judged.anchor)
+            rows.append(((subject,), (Text(step),), (rule,), *verdict_cells(judged)))
+    return Grid("Verdict of each change for each reader", MATRIX_HEADER, tuple(rows))
+
+
+def verdict_cells(judged: Judged) -> tuple[Inline, ...]:
+    """One cell a reader."""
+    return tuple(_verdict(judged.finding.verdicts.get(reader)) for reader in READERS)
 
 
 def _introduction(history: TableHistory) -> Inline:
@@ -127,7 +131,10 @@ def _attributes(history: TableHistory, column: Column) -> list[Inline]:
     has_default = column.default is not None
     return [
         (Text(format_type(column.type), code=True),),
-        (Text(null, "muted" if column.nullable else "plain"), *((Text(" ?", "note"),) if doubtful else ())),
+        (
+            Text(null, "muted" if column.nullable else "plain"),
+            *((Text(" "), Text("provisional", "note")) if doubtful else ()),
+        ),
         (Text(words.default(column.default), code=True),) if has_default else _NOTHING,
         (Text(in_key),) if in_key else _NOTHING,
         (Text(f"v{since(history, column)}"),),
@@ -197,9 +204,3 @@ def _candidate(version: SchemaVersion, found: RenameCandidate) -> Notice:
         f"{found.old} went and {found.new} came: {found.grade}" + (f" ({evidence})." if evidence else "."),
         (("answer", (Text("schemaman decide", code=True),)),),
     )
-
-
-def reader_facts(judged: Judged) -> Facts:
-    """The verdicts of one finding as names and values."""
-    verdicts = judged.finding.verdicts
-    return Facts(tuple((READER_TITLES[r], _verdict(verdicts.get(r))) for r in READERS if r in verdicts))

@@ -44,7 +44,12 @@ def connector_name(connector: str) -> str:
 
 def count(number: int, one: str, many: str = "") -> str:
     """`1 table`, `2 tables`, `1 200 records`."""
-    return f"{number:,}".replace(",", "\u202f") + f" {one if number == 1 else many or one + 's'}"
+    return f"{figure(number)} {one if number == 1 else many or one + 's'}"
+
+
+def figure(number: int) -> str:
+    """A whole number, its thousands set apart."""
+    return f"{number:,}".replace(",", "\u202f")
 
 
 def change(found: Change) -> Inline:

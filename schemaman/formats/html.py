@@ -1,0 +1,97 @@
+"""A report as one HTML file: no script, no foreign request, light and dark, printable.
+
+Law: whatever a name contains is shown as text; the template escapes everything by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import count
+
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup
+
+from schemaman.formats._characters import SIGNS, visible
+from schemaman.report import Block, Facts, Heading, Notice, Paragraph, Report, Tone
+
+_GRAVITY: tuple[Tone, ...] = ("note", "danger", "break")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading of the second level and the blocks under it; `tone` is its gravest notice's."""
+
+    heading: Heading
+    blocks: tuple[Block, ...]
+    tone: Tone
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlFormat:
+    """One page that needs nothing else, with an index of its sections at the side."""
+
+    name: str = "html"
+
+    def render(self, report: Report) -> str:
+        """The whole page."""
+        lead, sections = _parts(report)
+        return _template().render(
+            title=report.title,
+            css=Markup(_file("report.css")),
+            heading=next((b.text for b in lead if isinstance(b, Heading) and b.level == 1), report.title),
+            summary=tuple(b for b in lead if isinstance(b, Paragraph)),
+            figures=tuple(row for b in lead if isinstance(b, Facts) for row in b.rows),
+            lead=tuple(b for b in lead if not isinstance(b, Facts | Paragraph) and not _is_title(b)),
+            sections=sections,
+            signs=SIGNS,
+            number=count(1).__next__,
+        )
+
+
+def _parts(report: Report) -> tuple[tuple[Block, ...], tuple[Section, ...]]:
+    """The blocks in front of the first heading of the second level, and the sections."""
+    starts = [i for i, b in enumerate(report.blocks) if isinstance(b, Heading) and b.level == 2]
+    sections: list[Section] = []
+    for start, end in zip(starts, [*starts[1:], len(report.blocks)], strict=True):
+        heading, blocks = report.blocks[start], report.blocks[start + 1 : end]
+        if isinstance(heading, Heading):
+            sections.append(Section(heading, blocks, _gravest(blocks)))
+    return report.blocks[: starts[0] if starts else None], tuple(sections)
+
+
+def _gravest(blocks: tuple[Block, ...]) -> Tone:
+    tones = [b.tone for b in blocks if isinstance(b, Notice) and b.tone in _GRAVITY]
+    return max(tones, key=_GRAVITY.index, default="plain")
+
+
+def _is_title(block: Block) -> bool:
+    return isinstance(block, Heading) and block.level == 1
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, finalize=_shown
+    )
+    environment.filters["kind"] = _kind
+    return environment.from_string(_file("report.html.j2"))
+
+
+def _shown(value: object) -> object:
+    """What the template prints: text without invisible characters, markup of its own as it is."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return visible(value, lines=True)
+
+
+def _kind(block: Block) -> str:
+    return type(block).__name__.lower()
+
+
+def _file(name: str) -> str:
+    return files("schemaman.formats").joinpath(name).read_text(encoding="utf-8")
+
+
+FORMAT = HtmlFormat()
