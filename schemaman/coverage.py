@@ -1,0 +1,200 @@
+"""Which records have been read already, and what of a new reading may enter the log.
+
+Law: what has entered is a function of the set of records, whoever read them and how often.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from schemaman.errors import Conflict, UsageError
+from schemaman.evidence import Aside, Observation, Outcome, Reject
+from schemaman.log import Covered, Entry, Observed, Rejected
+
+Place = tuple[str, int]
+"""A topic and a partition."""
+
+Ranges = tuple[tuple[int, int], ...]
+"""Offsets as (first, last) pairs, both inclusive, in order, with gaps between them."""
+
+ByPlace = Mapping[tuple[str, str, int], Sequence[Covered]]
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What may enter: `entries` in their order in the log; `skipped` outcomes were known."""
+
+    entries: tuple[Entry, ...]
+    skipped: int
+
+
+def merge(covered: Iterable[Covered]) -> tuple[Covered, ...]:
+    """The same coverage in as few ranges as possible, in order of stream, topic, partition, offset.
+
+    A merged range keeps the hashes of its outer edges and the sum of its asides.
+
+    Raises:
+        Conflict: two of them cover the same offset.
+    """
+    merged: list[Covered] = []
+    for following in sorted(covered, key=_order):
+        last = merged[-1] if merged else None
+        if last is None or _place(last) != _place(following) or following.first > last.last + 1:
+            merged.append(following)
+        elif following.first <= last.last:
+            raise Conflict(
+                f"{_span(following)} overlaps {_span(last)}, which has been read",
+                hint="read again: only what is missing will be taken",
+            )
+        else:
+            merged[-1] = _joined(last, following)
+    return tuple(merged)
+
+
+def ranges(covered: Iterable[Covered]) -> Mapping[Place, Ranges]:
+    """The offsets that have been read, by topic and partition."""
+    found: dict[Place, list[tuple[int, int]]] = {}
+    for one in covered:
+        found.setdefault((one.topic, one.partition), []).append((one.first, one.last))
+    return {place: tuple(sorted(pairs)) for place, pairs in found.items()}
+
+
+def edges(covered: Iterable[Covered]) -> Mapping[Place, Mapping[int, str]]:
+    """The hashes of the records at the edges of what has been read, by topic and partition, by offset."""
+    found: dict[Place, dict[int, str]] = {}
+    for one in covered:
+        found.setdefault((one.topic, one.partition), {}).update(_edges(one))
+    return found
+
+
+def missing(first: int, last: int, known: Ranges) -> Ranges:
+    """The parts of `first`..`last` that are not in `known`."""
+    found: list[tuple[int, int]] = []
+    for start, end in known:
+        if start > last or end < first:
+            continue
+        if start > first:
+            found.append((first, start - 1))
+        first = end + 1
+    if first <= last:
+        found.append((first, last))
+    return tuple(found)
+
+
+def admit(outcomes: Iterable[Outcome], read: Iterable[Covered], known: Iterable[Covered]) -> Admitted:
+    """What of a reading is new, given what is `known` to have been read (of every stream concerned).
+
+    A range that is known with all its records is skipped with what it taught. The order of the
+    entries follows topic, partition and offset, whoever read them.
+
+    Raises:
+        Conflict: a range is known in part; what is missing has to be read again by itself.
+        UsageError: other bytes stand at an offset that has been read: this is another stream.
+        ValueError: an outcome lies in no range that was read, or those ranges overlap.
+    """
+    new: list[Covered] = []
+    seen: list[Covered] = []
+    before = _by_place(known)
+    for one in _disjoint(read):
+        mine = before.get(_place(one), ())
+        _check_edges(one, mine)
+        lacking = missing(one.first, one.last, tuple(sorted((c.first, c.last) for c in mine)))
+        if not lacking:
+            seen.append(one)
+        elif lacking == ((one.first, one.last),):
+            new.append(one)
+        else:
+            raise Conflict(
+                f"{_span(one)}: a part of it has been read meanwhile; still missing: {_spelled(lacking)}",
+                hint="read again: only what is missing will be taken",
+            )
+    told = [o for o in outcomes if not isinstance(o, Aside)]
+    fresh, old = _by_place(new), _by_place(seen)
+    entering = [o for o in told if _enters(o, fresh, old)]
+    entries = [_entry(o) for o in sorted(entering, key=_extent)]
+    return Admitted((*entries, *new), len(told) - len(entering))
+
+
+def _disjoint(read: Iterable[Covered]) -> list[Covered]:
+    ordered = sorted(read, key=_order)
+    for one, following in pairwise(ordered):
+        if _place(one) == _place(following) and following.first <= one.last:
+            raise ValueError(f"{_span(one)} and {_span(following)} were read at once")
+    return ordered
+
+
+def _check_edges(one: Covered, known: Iterable[Covered]) -> None:
+    hashes = {offset: hash for c in known for offset, hash in _edges(c)}
+    for offset, found in _edges(one):
+        expected = hashes.get(offset, "")
+        if found and expected and found != expected:
+            raise UsageError(
+                f"{one.topic}[{one.partition}]@{offset}: other bytes than those read before in stream "
+                f"{one.stream!r}",
+                hint="a topic that was created again, or another cluster, is another stream: --stream NAME",
+            )
+
+
+def _edges(covered: Covered) -> tuple[tuple[int, str], tuple[int, str]]:
+    return ((covered.first, covered.first_hash), (covered.last, covered.last_hash))
+
+
+def _enters(outcome: Observation | Reject, new: ByPlace, seen: ByPlace) -> bool:
+    stream, topic, partition, first, last = _extent(outcome)
+    place = (stream, topic, partition)
+    fresh = [c for c in new.get(place, ()) if c.first <= last and c.last >= first]
+    known = [c for c in seen.get(place, ()) if c.first <= last and c.last >= first]
+    if fresh and known:
+        raise Conflict(
+            f"{topic}[{partition}]@{first}..{last}: a part of this run has been read meanwhile",
+            hint="read again: only what is missing will be taken",
+        )
+    if not any(c.first <= first <= c.last for c in (*fresh, *known)):
+        raise ValueError(f"{topic}[{partition}]@{first} lies in no range that was read")
+    return bool(fresh)
+
+
+def _extent(outcome: Observation | Reject) -> tuple[str, str, int, int, int]:
+    match outcome:
+        case Observation(table=table, first=first, last=last):
+            return (table.stream, first.topic, first.partition, first.offset, last.offset)
+        case Reject():
+            o = outcome
+            return (o.stream, o.topic, o.partition, o.offset, o.offset)
+
+
+def _entry(outcome: Observation | Reject) -> Entry:
+    return Observed(outcome) if isinstance(outcome, Observation) else Rejected(outcome)
+
+
+def _joined(first: Covered, second: Covered) -> Covered:
+    asides: Counter[str] = Counter()
+    for kind, count in (*first.asides, *second.asides):
+        asides[kind] += count
+    return replace(first, last=second.last, last_hash=second.last_hash, asides=tuple(sorted(asides.items())))
+
+
+def _by_place(covered: Iterable[Covered]) -> ByPlace:
+    found: dict[tuple[str, str, int], list[Covered]] = {}
+    for one in covered:
+        found.setdefault(_place(one), []).append(one)
+    return found
+
+
+def _place(covered: Covered) -> tuple[str, str, int]:
+    return (covered.stream, covered.topic, covered.partition)
+
+
+def _order(covered: Covered) -> tuple[str, str, int, int]:
+    return (covered.stream, covered.topic, covered.partition, covered.first)
+
+
+def _span(covered: Covered) -> str:
+    return f"{covered.topic}[{covered.partition}]@{covered.first}..{covered.last}"
+
+
+def _spelled(spans: Ranges) -> str:
+    return ", ".join(f"{first}..{last}" for first, last in spans)

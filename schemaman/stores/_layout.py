@@ -1,0 +1,140 @@
+"""The tables of a SQL store, and how values lie in their rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Connection,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    delete,
+    insert,
+    select,
+)
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator
+
+from schemaman import codec
+from schemaman.coverage import merge
+from schemaman.errors import StoreUnavailable
+from schemaman.log import Covered, Entry
+from schemaman.schema import TableId
+from schemaman.stores._projections import named
+
+LAYOUT = 1
+"""Of the tables below; a store of another layout is refused."""
+
+GENESIS = ""
+"""What the hash of the first entry follows."""
+
+
+class Name(TypeDecorator[str]):
+    """Text that may hold what UTF-8 cannot: everything outside ASCII is escaped as in JSON."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """The text as it is stored."""
+        return None if value is None else json.dumps(value)[1:-1]
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        """The text as it was given."""
+        return None if value is None else str(json.loads(f'"{value}"'))
+
+
+METADATA = MetaData()
+META = Table("meta", METADATA, Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
+LOG = Table(
+    "log",
+    METADATA,
+    Column("sequence", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False, index=True),
+    Column("table_key", Text, index=True),
+    Column("previous_key", Text, index=True),
+    Column("body", Text, nullable=False),
+    Column("chain", Text, nullable=False),
+)
+COVERED = Table(
+    "covered",
+    METADATA,
+    Column("stream", Name, primary_key=True),
+    Column("topic", Name, primary_key=True),
+    Column("partition", Integer, primary_key=True, autoincrement=False),
+    Column("first", BigInteger, primary_key=True, autoincrement=False),
+    Column("body", Text, nullable=False),
+)
+HISTORY = Table(
+    "history", METADATA, Column("table_key", Text, primary_key=True), Column("body", Text, nullable=False)
+)
+LEASE = Table(
+    "lease",
+    METADATA,
+    Column("target", Name, primary_key=True),
+    Column("owner", Name, nullable=False),
+    Column("token", Text, nullable=False),
+    Column("expires_ms", BigInteger, nullable=False),
+)
+
+
+def meta_value(connection: Connection, name: str) -> str:
+    """One line of `meta`: `layout`, `id`, `end` or `head`. Raises `StoreUnavailable` if it is gone."""
+    value = connection.scalar(select(META.c.value).where(META.c.name == name))
+    if value is None:
+        raise StoreUnavailable(f"the store has lost its {name!r}", hint="restore a copy of it")
+    return str(value)
+
+
+def link(previous: str, sequence: int, at_ms: int, body: str) -> str:
+    """The hash of an entry, which holds that of the entry before: nothing can be altered in between."""
+    return hashlib.sha256(f"{previous}\n{sequence}\n{at_ms}\n{body}".encode()).hexdigest()
+
+
+def table_key(table: TableId) -> str:
+    """The identity of a table as one text."""
+    parts = [table.stream, table.server, table.database, table.schema, table.table]
+    return codec.canonical(parts).decode()
+
+
+def table_of(key: str) -> TableId:
+    """The identity that `table_key` wrote."""
+    stream, server, database, schema, table = json.loads(key)
+    return TableId(server, database, schema, table, stream)
+
+
+def filed(entry: Entry) -> dict[str, str | None]:
+    """The columns by which an entry is found."""
+    keys = [table_key(table) for table in named(entry)]
+    table, previous = (*keys, None, None)[:2]
+    return {"kind": codec.kind_of(type(entry)), "table_key": table, "previous_key": previous}
+
+
+def cover(connection: Connection, covered: Covered) -> None:
+    """Join a range to those that are covered. Raises `Conflict` if they overlap."""
+    c = COVERED.c
+    place = (c.stream == covered.stream) & (c.topic == covered.topic) & (c.partition == covered.partition)
+    merged = merge([*ranges(connection, place), covered])
+    connection.execute(delete(COVERED).where(place))
+    connection.execute(insert(COVERED), [covered_row(one) for one in merged])
+
+
+def covered_row(covered: Covered) -> dict[str, object]:
+    """A merged range as a row."""
+    c = covered
+    body = codec.to_bytes(c).decode()
+    return {"stream": c.stream, "topic": c.topic, "partition": c.partition, "first": c.first, "body": body}
+
+
+def ranges(connection: Connection, *where: ColumnElement[bool]) -> tuple[Covered, ...]:
+    """The merged ranges that are covered, in order."""
+    bodies = connection.scalars(select(COVERED.c.body).where(*where))
+    found = [codec.from_bytes(body, "covered offsets") for body in bodies]
+    return merge(one for one in found if isinstance(one, Covered))

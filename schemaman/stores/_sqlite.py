@@ -1,0 +1,145 @@
+"""What only SQLite knows: finding the file, refusing what is no store, durability, one writer at a time.
+
+Law: a file that is not a store of ours is never opened for writing and keeps its bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from schemaman.errors import StoreUnavailable, UsageError
+
+APPLICATION_ID = 0x73636D61
+"""The letters `scma` in the header of every store. Source: sqlite.org/fileformat2.html §1.3, offset 68."""
+
+_MAGIC = b"SQLite format 3\x00"
+_HEADER_BYTES = 100
+_FIRST_STEP = "run `schemaman ingest SOURCE` first, or name another store with --store"
+_ANOTHER = "name another file with --store; this one was left as it is"
+
+
+def path_of(url: str) -> Path:
+    """The file that `sqlite:///PATH` (four slashes for an absolute one) or a plain path names.
+
+    Raises:
+        UsageError: a store of another kind, or no path.
+    """
+    scheme, found, rest = url.partition("://")
+    if not found:
+        rest = "/" + url
+    elif scheme != "sqlite":
+        raise UsageError(f"no store of kind {scheme!r}: {url}", hint="there is: sqlite:///PATH")
+    if len(rest) < 2 or not rest.startswith("/") or rest == "/:memory:":
+        raise UsageError(f"no path in {url!r}", hint="a store is a file: sqlite:///schemaman.db")
+    return Path(rest[1:])
+
+
+def check_file(path: Path, create: bool) -> None:
+    """Refuse, before anything opens it, what is no store; reads the header and nothing else.
+
+    Raises:
+        StoreUnavailable: missing (unless `create`), unreadable, no database, or somebody else's.
+    """
+    try:
+        header = _header(path)
+    except FileNotFoundError:
+        if not create:
+            raise StoreUnavailable(f"no store at {path}", hint=_FIRST_STEP) from None
+        if not path.absolute().parent.is_dir():
+            raise StoreUnavailable(
+                f"no store can be made at {path}: no such folder", hint="make the folder first"
+            ) from None
+        return
+    except OSError as error:
+        raise StoreUnavailable(f"{path} cannot be read: {error.strerror}", hint=_ANOTHER) from error
+    if not header:
+        # A first run that was killed leaves an empty file: nothing is lost by filling it.
+        if not create:
+            raise StoreUnavailable(f"{path} is empty", hint=_FIRST_STEP)
+    elif not header.startswith(_MAGIC):
+        raise StoreUnavailable(f"{path} is not a store: no SQLite database", hint=_ANOTHER)
+    elif int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        raise StoreUnavailable(f"{path} is a database of another program", hint=_ANOTHER)
+
+
+def engine(path: Path, create: bool, busy_ms: int) -> Engine:
+    """Connections to the file; a writer waits up to `busy_ms` for another one.
+
+    `synchronous=FULL` syncs the write-ahead log at every commit: neither a kill nor a loss of
+    power takes back what was committed. Source: sqlite.org/pragma.html#pragma_synchronous.
+    """
+    name = "file:" + quote(os.fsencode(path.absolute()))
+    mode = "rwc" if create else "rw"
+    url = URL.create("sqlite", database=name, query={"mode": mode, "uri": "true"})
+    made = create_engine(url, connect_args={"timeout": busy_ms / 1000})
+    event.listen(made, "connect", _on_connect)
+    event.listen(made, "begin", _on_begin)
+    return made
+
+
+def mark(connection: Connection) -> None:
+    """Write into the header whose file this is; part of the transaction that makes the tables."""
+    connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
+
+
+def use_write_ahead_log(engine: Engine) -> None:
+    """Let readers and a writer work at once; kept in the file, so later connections follow.
+
+    Only once the tables are there: the switch writes a header of its own, and a run that is
+    killed in between would leave a database that nobody owns.
+    """
+    raw = engine.raw_connection()
+    try:
+        if raw.cursor().execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            raw.cursor().execute("PRAGMA journal_mode=WAL").fetchone()
+    except engine.dialect.loaded_dbapi.OperationalError:
+        # Someone else is at work in it: it is just as safe without, and the next run tries again.
+        return
+    finally:
+        raw.close()
+
+
+def faults(connection: Connection) -> tuple[str, ...]:
+    """What SQLite itself finds wrong with the file."""
+    rows = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+    return tuple(f"SQLite: {row}" for row in rows if row != "ok")
+
+
+def explain(error: Exception, where: str) -> StoreUnavailable:
+    """What a fault of the database means, and what to do now."""
+    said = str(getattr(error, "orig", None) or error)
+    if "locked" in said or "busy" in said:
+        return StoreUnavailable(f"{where} is in use by another process", hint="wait for it, then run again")
+    if "readonly" in said or "unable to open" in said or "attempt to write" in said:
+        return StoreUnavailable(
+            f"{where} cannot be opened for writing ({said})",
+            hint="a store needs write permission on its file and its folder, also to be read",
+        )
+    if "full" in said or "I/O" in said:
+        return StoreUnavailable(f"{where}: {said}", hint="make room on the disk, then run again")
+    return StoreUnavailable(
+        f"{where}: {said}", hint="run `schemaman store check`, and restore a copy or read the records again"
+    )
+
+
+def _header(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_HEADER_BYTES)
+
+
+def _on_connect(connection: object, _: ConnectionPoolEntry) -> None:
+    # Transactions begin in `_on_begin`; the driver's own rules would begin them too late.
+    # Source: docs.sqlalchemy.org, SQLite dialect, "Enabling Non-Legacy SQLite Transactional Modes".
+    connection.isolation_level = None  # type: ignore[attr-defined]
+    connection.execute("PRAGMA synchronous=FULL")  # type: ignore[attr-defined]
+
+
+def _on_begin(connection: Connection) -> None:
+    # A writer takes its lock at once: one that has read first could not wait for another writer.
+    writes = connection.get_execution_options().get("writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,355 @@
+"""The log in a SQL database: SQLite by default, one file; written for PostgreSQL to follow.
+
+Law: after any number of appends, and of kills in between, the log is a prefix of what was
+appended, whole transactions only, and the projections are its fold.
+"""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import Connection, Engine, delete, insert, or_, select, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from schemaman import codec, history_codec
+from schemaman.coverage import merge
+from schemaman.errors import Conflict, StoreUnavailable
+from schemaman.evidence import Observation
+from schemaman.log import Covered, Entry, Observed, Stamped
+from schemaman.schema import TableId
+from schemaman.stores import _sqlite
+from schemaman.stores._layout import (
+    COVERED,
+    GENESIS,
+    HISTORY,
+    LAYOUT,
+    LEASE,
+    LOG,
+    META,
+    METADATA,
+    cover,
+    covered_row,
+    filed,
+    link,
+    meta_value,
+    ranges,
+    table_key,
+    table_of,
+)
+from schemaman.stores._projections import (
+    Clock,
+    Fold,
+    Lease,
+    fold,
+    locked,
+    lost,
+    named,
+    touched,
+    wall_clock,
+)
+from schemaman.versions import TableHistory
+
+_PAGE = 1000
+
+
+class SqlStore:
+    """The log, its projections and the leases in one database; safe for several processes at once.
+
+    `where` names the store in messages. Every method raises `StoreUnavailable` when the database
+    cannot be read or written.
+    """
+
+    def __init__(self, engine: Engine, where: str, clock: Clock = wall_clock, fold: Fold = fold) -> None:
+        self.where = where
+        self._engine = engine
+        self._writer = engine.execution_options(writes=True)
+        self._clock = clock
+        self._fold = fold
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        create: bool = False,
+        clock: Clock = wall_clock,
+        fold: Fold = fold,
+        busy_ms: int = 10_000,
+    ) -> Self:
+        """The store at `sqlite:///PATH` or a plain path; made if it is missing and `create` says so.
+
+        Raises:
+            StoreUnavailable: missing, of another layout, damaged, in use, or no store at all; a file
+                that is no store keeps its bytes.
+            UsageError: the URL names no file.
+        """
+        path = _sqlite.path_of(url)
+        _sqlite.check_file(path, create)
+        store = cls(_sqlite.engine(path, create, busy_ms), str(path), clock, fold)
+        try:
+            store._adopt(create)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Give back all connections."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def id(self) -> str:
+        """The identity of this store, given when it was made."""
+        with self._reading() as connection:
+            return meta_value(connection, "id")
+
+    def append(self, entries: Sequence[Entry], expect: int) -> int:
+        """Append all entries, and fold the tables that they touch, in one transaction; the new end.
+
+        Raises:
+            Conflict: the log does not end at `expect`, or a range is covered already.
+        """
+        with self._writing() as connection:
+            end = int(meta_value(connection, "end"))
+            if end != expect:
+                raise Conflict(
+                    f"{self.where}: the log ends at {end}, not at {expect}",
+                    hint="another process wrote meanwhile: run again",
+                )
+            end = self._write(connection, entries, end)
+            for covered in (e for e in entries if isinstance(e, Covered)):
+                cover(connection, covered)
+            for table in touched(entries):
+                self._refold(connection, table)
+            return end
+
+    def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[Stamped]:
+        """The entries behind `after` in order, of the given kinds or of all, also what comes meanwhile."""
+        words = [codec.kind_of(kind) for kind in kinds]
+        query = select(LOG.c.sequence, LOG.c.at_ms, LOG.c.body).order_by(LOG.c.sequence).limit(_PAGE)
+        if words:
+            query = query.where(LOG.c.kind.in_(words))
+        while True:
+            with self._reading() as connection:
+                rows = connection.execute(query.where(LOG.c.sequence > after)).all()
+            for sequence, at_ms, body in rows:
+                yield Stamped(sequence, at_ms, self._entry(sequence, body))
+            if len(rows) < _PAGE:
+                return
+            after = rows[-1].sequence
+
+    def load(self, table: TableId) -> Sequence[Observation]:
+        """All observations that speak of a table (also as the old name of a rename), in log order."""
+        with self._reading() as connection:
+            return self._load(connection, table)
+
+    def end(self) -> int:
+        """The sequence of the last entry; 0 for an empty log."""
+        with self._reading() as connection:
+            return int(meta_value(connection, "end"))
+
+    def tables(self) -> tuple[TableId, ...]:
+        """Every table that has a history, in order."""
+        with self._reading() as connection:
+            return tuple(sorted(table_of(key) for key in connection.scalars(select(HISTORY.c.table_key))))
+
+    def history(self, table: TableId) -> TableHistory | None:
+        """The folded history of a table; None if nothing gives it a structure."""
+        query = select(HISTORY.c.body).where(HISTORY.c.table_key == table_key(table))
+        with self._reading() as connection:
+            body = connection.scalar(query)
+        where = f"{self.where}: history of {table}"
+        return None if body is None else history_codec.from_bytes(body, where)
+
+    def covered(self, stream: str) -> tuple[Covered, ...]:
+        """What has been read of a stream, in as few ranges as possible, in order."""
+        with self._reading() as connection:
+            return ranges(connection, COVERED.c.stream == stream)
+
+    def acquire(self, target: str, owner: str, now_ms: int, ttl_ms: int) -> str:
+        """A token for the target until `now_ms + ttl_ms`. Raises `Locked`: who holds it, until when."""
+        token = secrets.token_hex(8)
+        with self._writing() as connection:
+            held = connection.execute(select(LEASE).where(LEASE.c.target == target)).one_or_none()
+            if held is not None and held.expires_ms > now_ms:
+                raise locked(Lease(held.target, held.owner, held.token, held.expires_ms))
+            connection.execute(delete(LEASE).where(LEASE.c.target == target))
+            lease = {"target": target, "owner": owner, "token": token, "expires_ms": now_ms + ttl_ms}
+            connection.execute(insert(LEASE).values(lease))
+        return token
+
+    def renew(self, target: str, token: str, now_ms: int, ttl_ms: int) -> None:
+        """Hold it until `now_ms + ttl_ms`. Raises `Locked` if the token holds it no more."""
+        mine = (LEASE.c.target == target) & (LEASE.c.token == token)
+        with self._writing() as connection:
+            changed = connection.execute(update(LEASE).where(mine).values(expires_ms=now_ms + ttl_ms))
+            if changed.rowcount != 1:
+                raise lost(target)
+
+    def release(self, target: str, token: str) -> None:
+        """Give it back; nothing happens if the token holds it no more."""
+        mine = (LEASE.c.target == target) & (LEASE.c.token == token)
+        with self._writing() as connection:
+            connection.execute(delete(LEASE).where(mine))
+
+    def check(self) -> tuple[str, ...]:
+        """What is wrong with the store: its file, its hash chain, its projections; empty if nothing is."""
+        with self._reading() as connection:
+            return (
+                *_sqlite.faults(connection),
+                *self._chain_faults(connection),
+                *self._projection_faults(connection),
+            )
+
+    def rebuild(self) -> None:
+        """Fold everything again from the log, which stays as it is."""
+        with self._writing() as connection:
+            tables: set[TableId] = set()
+            covered: list[Covered] = []
+            for row in connection.execute(select(LOG).order_by(LOG.c.sequence)).all():
+                entry = self._entry(row.sequence, row.body)
+                tables.update(named(entry))
+                if isinstance(entry, Covered):
+                    covered.append(entry)
+                index = filed(entry)
+                if any(getattr(row, name) != value for name, value in index.items()):
+                    connection.execute(update(LOG).where(LOG.c.sequence == row.sequence).values(index))
+            connection.execute(delete(COVERED))
+            connection.execute(delete(HISTORY))
+            for one in merge(covered):
+                connection.execute(insert(COVERED).values(covered_row(one)))
+            for table in sorted(tables):
+                self._refold(connection, table)
+
+    def _adopt(self, create: bool) -> None:
+        if create and not self._made():
+            self._make()
+        if not self._made():
+            raise StoreUnavailable(f"{self.where} is not a store", hint="name another file with --store")
+        with self._reading() as connection:
+            layout = meta_value(connection, "layout")
+        if layout != str(LAYOUT):
+            raise StoreUnavailable(
+                f"{self.where} has layout {layout}; this schemaman reads layout {LAYOUT}",
+                hint="use the schemaman that wrote it, or name another store with --store",
+            )
+        if create:
+            _sqlite.use_write_ahead_log(self._engine)
+
+    def _made(self) -> bool:
+        with self._reading() as connection:
+            return self._engine.dialect.has_table(connection, META.name)
+
+    def _make(self) -> None:
+        with self._writing() as connection:
+            if self._engine.dialect.has_table(connection, META.name):
+                return
+            METADATA.create_all(connection)
+            made = {"layout": str(LAYOUT), "id": str(uuid.uuid4()), "end": "0", "head": GENESIS}
+            rows = [{"name": name, "value": value} for name, value in made.items()]
+            connection.execute(insert(META), rows)
+            _sqlite.mark(connection)
+
+    def _write(self, connection: Connection, entries: Sequence[Entry], end: int) -> int:
+        at_ms, head = self._clock(), meta_value(connection, "head")
+        rows: list[dict[str, object]] = []
+        for sequence, entry in enumerate(entries, end + 1):
+            body = codec.to_bytes(entry).decode()
+            head = link(head, sequence, at_ms, body)
+            rows.append({"sequence": sequence, "at_ms": at_ms, "body": body, "chain": head, **filed(entry)})
+        if rows:
+            connection.execute(insert(LOG), rows)
+        for name, value in (("end", str(end + len(rows))), ("head", head)):
+            connection.execute(update(META).where(META.c.name == name).values(value=value))
+        return end + len(rows)
+
+    def _refold(self, connection: Connection, table: TableId) -> None:
+        folded = self._fold(self._load(connection, table), table)
+        connection.execute(delete(HISTORY).where(HISTORY.c.table_key == table_key(table)))
+        if folded is not None:
+            body = codec.canonical(history_codec.to_json(folded)).decode()
+            connection.execute(insert(HISTORY).values(table_key=table_key(table), body=body))
+
+    def _load(self, connection: Connection, table: TableId) -> list[Observation]:
+        key = table_key(table)
+        query = select(LOG.c.sequence, LOG.c.body).order_by(LOG.c.sequence)
+        query = query.where(or_(LOG.c.table_key == key, LOG.c.previous_key == key))
+        entries = [self._entry(sequence, body) for sequence, body in connection.execute(query)]
+        return [e.observation for e in entries if isinstance(e, Observed)]
+
+    def _entry(self, sequence: int, body: str) -> Entry:
+        return codec.from_bytes(body, f"{self.where}: log entry {sequence}")
+
+    def _chain_faults(self, connection: Connection) -> Iterator[str]:
+        head, last = GENESIS, 0
+        for row in connection.execute(select(LOG).order_by(LOG.c.sequence)):
+            if row.sequence != last + 1:
+                yield f"log entries {last + 1} to {row.sequence - 1} are missing"
+            if row.chain != link(head, row.sequence, row.at_ms, row.body):
+                yield f"log entry {row.sequence} is not what was written: its hash does not follow"
+            head, last = row.chain, row.sequence
+            try:
+                index = filed(self._entry(row.sequence, row.body))
+            except StoreUnavailable as error:
+                yield error.message
+                continue
+            if any(getattr(row, name) != value for name, value in index.items()):
+                yield f"log entry {row.sequence} is filed under another kind or table"
+        if (str(last), head) != (meta_value(connection, "end"), meta_value(connection, "head")):
+            yield f"the log ends at {last}, and should end at {meta_value(connection, 'end')}"
+
+    def _projection_faults(self, connection: Connection) -> Iterator[str]:
+        tables: set[TableId] = set()
+        covered: list[Covered] = []
+        try:
+            for sequence, body in connection.execute(select(LOG.c.sequence, LOG.c.body)):
+                entry = self._entry(sequence, body)
+                tables.update(named(entry))
+                if isinstance(entry, Covered):
+                    covered.append(entry)
+            if merge(covered) != ranges(connection):
+                yield "the offsets that count as read are not those of the log"
+        except (StoreUnavailable, Conflict) as error:
+            yield error.message
+            return
+        held = {row.table_key: row.body for row in connection.execute(select(HISTORY))}
+        for table in sorted(tables):
+            folded = self._fold(self._load(connection, table), table)
+            body = None if folded is None else codec.canonical(history_codec.to_json(folded)).decode()
+            if held.pop(table_key(table), None) != body:
+                yield f"the history of {table} is not the fold of the log"
+        for key in held:
+            yield f"the log says nothing of {table_of(key)}, which has a history"
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with self._explained(), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with self._explained(), self._writer.connect() as connection, connection.begin():
+            # What BEGIN IMMEDIATE does for SQLite, this row does elsewhere: one writer at a time.
+            if self._engine.dialect.name != "sqlite":
+                connection.execute(select(META).where(META.c.name == "end").with_for_update())
+            yield connection
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise _sqlite.explain(error, self.where) from error
