@@ -11,7 +11,17 @@ from importlib.metadata import PackageNotFoundError, version
 
 from tests.house import ROOT
 
-PARTS = ("pyspark", "delta-spark", "pyarrow", "fastavro", "sqlalchemy", "sqlglot", "pyiceberg", "deltalake", "hypothesis")
+PARTS = (
+    "pyspark",
+    "delta-spark",
+    "pyarrow",
+    "fastavro",
+    "sqlalchemy",
+    "sqlglot",
+    "pyiceberg",
+    "deltalake",
+    "hypothesis",
+)
 
 
 @dataclass(slots=True)
@@ -31,14 +41,17 @@ class Figures:
         rows = [("tests", f"{tests}, none failed, {minutes:.1f} minutes"), *self.lines, *_machine()]
         table = "\n".join(f"| {what} | {value} |" for what, value in rows)
         (ROOT / "docs" / "proof.md").write_text(
-            "# Proof\n\nWritten by `make proof`: every test at full counts. What a line counts stands in the test of that name;\n"
-            f"absolute times are of one machine and prove nothing.\n\n| what | figure |\n|---|---|\n{table}\n",
+            "# Proof\n\nWritten by `make proof`: every test at full counts. What a line counts stands in the test\n"
+            "of that name; absolute times are of one machine and prove nothing.\n\n"
+            f"| what | figure |\n|---|---|\n{table}\n",
             encoding="utf-8",
         )
 
 
 def _machine() -> list[tuple[str, str]]:
-    java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr.splitlines()
+    java = subprocess.run(
+        ["java", "-version"], capture_output=True, text=True, check=False
+    ).stderr.splitlines()
     return [
         ("day", datetime.now(UTC).date().isoformat()),
         ("Python", platform.python_version()),

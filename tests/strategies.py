@@ -35,10 +35,14 @@ from schemaman.types import (
 )
 
 NAMES: SearchStrategy[str] = st.one_of(
-    st.sampled_from(["id", "ID", "a", "b", "note", "größe", "a-b", "a b", "`", "element", "key", "value", "NOT"]),
+    st.sampled_from(
+        ["id", "ID", "a", "b", "note", "größe", "a-b", "a b", "`", "element", "key", "value", "NOT"]
+    ),
     st.text(min_size=1, max_size=6).filter(lambda s: s.strip() == s),
 )
-TEXTS = st.one_of(st.sampled_from(["", "it's", 'a "b"', "\\", "\\n", "\n", "\t", "ü€", "a,b"]), st.text(max_size=8))
+TEXTS = st.one_of(
+    st.sampled_from(["", "it's", 'a "b"', "\\", "\\n", "\n", "\t", "ü€", "a,b"]), st.text(max_size=8)
+)
 COMMENTS = st.one_of(st.none(), TEXTS)
 LENGTHS = st.one_of(st.none(), st.integers(1, 300))
 LABELS = st.lists(TEXTS, max_size=4, unique=True).map(tuple)
@@ -56,7 +60,19 @@ def decimals(draw: DrawFn) -> Decimal:
 
 FLAT: SearchStrategy[Type] = st.one_of(
     st.sampled_from(
-        [Boolean(), Floating(32), Floating(64), Numeric(), Date(), Interval(), Uuid(), Json(), Xml(), Enum(), EnumSet()]
+        [
+            Boolean(),
+            Floating(32),
+            Floating(64),
+            Numeric(),
+            Date(),
+            Interval(),
+            Uuid(),
+            Json(),
+            Xml(),
+            Enum(),
+            EnumSet(),
+        ]
     ),
     st.builds(Integer, st.sampled_from([8, 16, 32, 64]), st.booleans()),
     decimals(),

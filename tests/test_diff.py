@@ -112,14 +112,19 @@ def table(*columns: str, key: tuple[str, ...] = ()) -> TableSchema:
         (table("a INT"), table("b INT"), {}, ["DropColumn a", "AddColumn b"]),
         (table("a INT"), table("b INT"), {"a": "b"}, ["RenameColumn a"]),
         (table("a INT", key=("a",)), table("b INT", key=("b",)), {"a": "b"}, ["RenameColumn a"]),
-        (table("a INT", "b INT"), table("b INT", "a INT"), {"a": "b", "b": "a"}, ["RenameColumn a", "RenameColumn b"]),
+        (table("a INT", "b INT"), table("b INT", "a INT"), {"a": "b", "b": "a"},
+         ["RenameColumn a", "RenameColumn b"]),
         (table("a INT", "b INT"), table("b INT", "a INT"), {}, ["MoveColumn b"]),
         (table("a INT", "b INT", key=("a",)), table("a INT", "b INT", key=("a", "b")), {}, ["ChangeKey"]),
         (table("s STRUCT<a: INT>"), table("s STRUCT<a: INT, b: INT>"), {}, ["AddColumn s.b"]),
-        (table("s STRUCT<a: INT, b: INT>"), table("s STRUCT<a: BIGINT>"), {}, ["DropColumn s.b", "ChangeType s.a"]),
-        (table("s ARRAY<INT>"), table("s ARRAY<BIGINT NOT NULL>"), {}, ["ChangeType s.element", "ChangeNullable s.element"]),
-        (table("s MAP<INT, INT>"), table("s MAP<BIGINT, STRING>"), {}, ["ChangeType s.key", "ChangeType s.value"]),
-        (table("s ARRAY<STRUCT<a: INT>>"), table("s ARRAY<STRUCT<b: INT>>"), {}, ["DropColumn s.element.a", "AddColumn s.element.b"]),
+        (table("s STRUCT<a: INT, b: INT>"), table("s STRUCT<a: BIGINT>"), {},
+         ["DropColumn s.b", "ChangeType s.a"]),
+        (table("s ARRAY<INT>"), table("s ARRAY<BIGINT NOT NULL>"), {},
+         ["ChangeType s.element", "ChangeNullable s.element"]),
+        (table("s MAP<INT, INT>"), table("s MAP<BIGINT, STRING>"), {},
+         ["ChangeType s.key", "ChangeType s.value"]),
+        (table("s ARRAY<STRUCT<a: INT>>"), table("s ARRAY<STRUCT<b: INT>>"), {},
+         ["DropColumn s.element.a", "AddColumn s.element.b"]),
         (table("s ARRAY<INT>"), table("s INT"), {}, ["ChangeType s"]),
     ],
 )  # fmt: skip
@@ -132,8 +137,9 @@ def test_each_kind_of_change_is_called_by_its_name(
 
 
 def test_true_and_one_are_different_defaults() -> None:
-    old, new = TableSchema((Column("a", parse_type("INT"), default=True),)), TableSchema(
-        (Column("a", parse_type("INT"), default=1),)
+    old, new = (
+        TableSchema((Column("a", parse_type("INT"), default=True),)),
+        TableSchema((Column("a", parse_type("INT"), default=1),)),
     )
     assert diff(old, new) == (ChangeDefault(("a",), True, 1),)
 

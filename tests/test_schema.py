@@ -56,7 +56,10 @@ def test_names_with_odd_characters_do_not_blur_a_fingerprint() -> None:
 def test_a_fingerprint_stays_what_it_was() -> None:
     """Version ids are printed into plans and snapshots: a new release must not change them."""
     schema = TableSchema(
-        (Column("id", Integer(32), nullable=False), Column("note", parse_type("ARRAY<DECIMAL(10,2) NOT NULL>"))),
+        (
+            Column("id", Integer(32), nullable=False),
+            Column("note", parse_type("ARRAY<DECIMAL(10,2) NOT NULL>")),
+        ),
         key=("id",),
     )
     assert fingerprint(schema) == "66ccebda72ea"

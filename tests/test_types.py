@@ -11,18 +11,18 @@ from schemaman.ddl import parse_type
 from schemaman.types import Decimal, Floating, Integer, Type, digits, widens, without_labels
 from tests.strategies import TYPES
 
-SAMPLE = tuple(
-    parse_type(text)
-    for text in """
-    BOOLEAN · TINYINT · SMALLINT · INT · BIGINT · TINYINT UNSIGNED · SMALLINT UNSIGNED · INT UNSIGNED · BIGINT UNSIGNED ·
-    FLOAT · DOUBLE · DECIMAL(3,0) · DECIMAL(5,2) · DECIMAL(10,0) · DECIMAL(10,2) · DECIMAL(10,4) · DECIMAL(12,4) ·
-    DECIMAL(20,0) · DECIMAL(38,10) · NUMERIC · STRING · VARCHAR(10) · VARCHAR(20) · CHAR(5) · CHAR(10) · BINARY · BINARY(4) ·
-    BINARY(8) · BITS · BITS(3) · DATE · TIME(0) · TIME(6) · TIMETZ(6) · TIMESTAMP(3) · TIMESTAMP(6) · TIMESTAMP_NTZ(0) ·
-    TIMESTAMP_NTZ(3) · TIMESTAMP_NTZ(6) · INTERVAL · UUID · JSON · XML · ENUM · ENUM('a') · ENUM('a','b') · SET · SET('a') ·
-    SET('b','a') · UNKNOWN('box') · UNKNOWN('circle') · ARRAY<INT> · ARRAY<BIGINT> · ARRAY<INT NOT NULL> · MAP<STRING, INT> ·
-    MAP<STRING, BIGINT NOT NULL> · STRUCT<a: INT> · STRUCT<a: BIGINT> · STRUCT<a: INT NOT NULL> · STRUCT<a: INT, b: INT>
-    """.split("·")
+WORDS = (
+    "BOOLEAN · TINYINT · SMALLINT · INT · BIGINT · TINYINT UNSIGNED · SMALLINT UNSIGNED · INT UNSIGNED",
+    "BIGINT UNSIGNED · FLOAT · DOUBLE · DECIMAL(3,0) · DECIMAL(5,2) · DECIMAL(10,0) · DECIMAL(10,2)",
+    "DECIMAL(10,4) · DECIMAL(12,4) · DECIMAL(20,0) · DECIMAL(38,10) · NUMERIC · STRING · VARCHAR(10)",
+    "VARCHAR(20) · CHAR(5) · CHAR(10) · BINARY · BINARY(4) · BINARY(8) · BITS · BITS(3) · DATE",
+    "TIME(0) · TIME(6) · TIMETZ(6) · TIMESTAMP(3) · TIMESTAMP(6) · TIMESTAMP_NTZ(0) · TIMESTAMP_NTZ(3)",
+    "TIMESTAMP_NTZ(6) · INTERVAL · UUID · JSON · XML · ENUM · ENUM('a') · ENUM('a','b') · SET",
+    "SET('a') · SET('b','a') · UNKNOWN('box') · UNKNOWN('circle') · ARRAY<INT> · ARRAY<BIGINT>",
+    "ARRAY<INT NOT NULL> · MAP<STRING, INT> · MAP<STRING, BIGINT NOT NULL> · STRUCT<a: INT>",
+    "STRUCT<a: BIGINT> · STRUCT<a: INT NOT NULL> · STRUCT<a: INT, b: INT>",
 )
+SAMPLE = tuple(parse_type(word) for line in WORDS for word in line.split("·"))
 
 
 def test_widening_is_reflexive_and_transitive_over_the_whole_square() -> None:
@@ -72,7 +72,9 @@ def test_digits_hold_the_largest_value(type: Integer) -> None:
 
 
 @pytest.mark.parametrize("old", [Decimal(5, 2), Decimal(10, 0), Decimal(4, 4)], ids=str)
-@pytest.mark.parametrize("new", [Decimal(7, 2), Decimal(7, 4), Decimal(6, 4), Decimal(12, 2), Decimal(9, 5)], ids=str)
+@pytest.mark.parametrize(
+    "new", [Decimal(7, 2), Decimal(7, 4), Decimal(6, 4), Decimal(12, 2), Decimal(9, 5)], ids=str
+)
 def test_a_decimal_widens_exactly_where_its_largest_value_fits(old: Decimal, new: Decimal) -> None:
     largest = Number(10**old.precision - 1).scaleb(-old.scale)
     smallest = Number(1).scaleb(-old.scale)

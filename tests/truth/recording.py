@@ -66,5 +66,9 @@ def _registry(path: Path) -> dict[int, Any]:
 def _without_logical(schema: Any) -> Any:
     """The schema without logical types: a recorded Decimal has a scale that fastavro refuses."""
     if isinstance(schema, dict):
-        return {k: _without_logical(v) for k, v in schema.items() if k not in ("logicalType", "scale", "precision")}
+        return {
+            k: _without_logical(v)
+            for k, v in schema.items()
+            if k not in ("logicalType", "scale", "precision")
+        }
     return [_without_logical(s) for s in schema] if isinstance(schema, list) else schema

@@ -140,7 +140,11 @@ Truth = PostgresTruth | OffsetTruth
 def read_truth(folder: Path) -> Truth:
     """The truth of a run, in whichever form it lies there."""
     path = folder / "truth.jsonl"
-    form = OffsetTruth if '"next_offsets"' in path.read_text(encoding="utf-8").split("\n", 1)[0] else PostgresTruth
+    form = (
+        OffsetTruth
+        if '"next_offsets"' in path.read_text(encoding="utf-8").split("\n", 1)[0]
+        else PostgresTruth
+    )
     return form.read(path)
 
 

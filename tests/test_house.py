@@ -1,0 +1,209 @@
+"""The house itself: every thing where its name says, nothing pulled in unasked, the floors kept."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.house import ROOT
+
+SHELVES = {
+    "dialects": ("DIALECT", "_"),
+    "rules": ("RULE", "-"),
+    "targets": ("TARGET", "-"),
+    "formats": ("FORMAT", "-"),
+}
+"""Shelf → what each of its files offers, and what stands between the words of a name users type."""
+
+
+def python_files(*roots: str) -> list[Path]:
+    return sorted(p for root in roots for p in (ROOT / root).rglob("*.py") if "__pycache__" not in p.parts)
+
+
+def shelf_files(shelf: str) -> list[Path]:
+    return [p for p in python_files(f"schemaman/{shelf}") if not p.name.startswith("_")]
+
+
+SHELVED = [(shelf, path.stem) for shelf in SHELVES for path in shelf_files(shelf)]
+
+
+@pytest.mark.parametrize(("shelf", "stem"), SHELVED, ids=lambda part: part)
+def test_the_name_users_type_is_the_name_of_the_file(shelf: str, stem: str) -> None:
+    offered, dash = SHELVES[shelf]
+    thing = getattr(importlib.import_module(f"schemaman.{shelf}.{stem}"), offered)
+    assert thing.name == stem.replace("_", dash)
+
+
+def test_every_shelf_holds_something() -> None:
+    assert {shelf for shelf, _ in SHELVED} == set(SHELVES)
+
+
+@pytest.mark.parametrize("path", shelf_files("rules"), ids=lambda p: p.stem)
+def test_every_rule_is_documented_and_shown_by_examples(path: Path) -> None:
+    rule = importlib.import_module(f"schemaman.rules.{path.stem}").RULE
+    page = (rule.page or "").lower()
+    for question in ("what happened", "why it hurts", "what to do", "sources"):
+        assert question in page, question
+    assert any(e.fires for e in rule.examples)
+    assert sum(not e.fires and bool(e.why) for e in rule.examples) >= 2
+
+
+def lazy(path: Path) -> bool:
+    """Where an import inside a function is a lazy load: commands and shelves pay for what they use."""
+    return ROOT / "cli" in path.parents or path.name == "shelf.py"
+
+
+def functions(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, bool]]:
+    """Every function, and whether it can be seen from outside its module."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node, not node.name.startswith("_")
+        if isinstance(node, ast.ClassDef):
+            for inner in node.body:
+                if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+                    yield inner, not node.name.startswith("_") and not inner.name.startswith("_")
+
+
+@pytest.mark.parametrize("path", python_files("schemaman", "cli"), ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_module_says_its_duty_and_its_functions_what_they_give(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if path.name != "__init__.py":
+        assert ast.get_docstring(tree), "no module docstring"
+    silent = [f.name for f, public in functions(tree) if public and not ast.get_docstring(f)]
+    assert silent == []
+
+
+@pytest.mark.parametrize("path", python_files("schemaman", "cli"), ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_stand_at_the_top(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    inside = [
+        f"line {node.lineno}"
+        for function in ast.walk(ast.parse(text))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom) and not lazy(path)
+    ]
+    assert inside == []
+    assert "TYPE_CHECKING" not in text
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in python_files("schemaman", "cli") if p.name == "__init__.py"], ids=str
+)
+def test_a_package_file_holds_nothing_but_names(path: Path) -> None:
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        listed = (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and node.targets[0].id == "__all__"
+        )
+        assert docstring or listed or isinstance(node, ast.Import | ast.ImportFrom), ast.unparse(node)
+
+
+@pytest.mark.parametrize("path", python_files("schemaman", "cli"), ids=lambda p: str(p.relative_to(ROOT)))
+def test_rooms_stay_small(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 400
+    large = [
+        f.name for f, _ in functions(ast.parse("\n".join(lines))) if (f.end_lineno or 0) - f.lineno >= 60
+    ]
+    assert large == []
+
+
+def test_every_package_is_shipped() -> None:
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    found = {
+        ".".join(p.parent.relative_to(ROOT).parts)
+        for p in python_files("schemaman", "cli")
+        if p.name == "__init__.py"
+    }
+    assert {
+        name.replace("cli", "schemaman_cli", 1) if name.startswith("cli") else name for name in found
+    } == set(told)
+    assert {str(p.parent.relative_to(ROOT)) for p in python_files("schemaman", "cli")} <= {
+        n.replace(".", "/") for n in found
+    }
+
+
+def run_python(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_importing_schemaman_pulls_in_no_third_party_package() -> None:
+    told = run_python(
+        "import sys; before = set(sys.modules); import schemaman, pkgutil\n"
+        "print(*sorted({m.split('.')[0] for m in set(sys.modules) - before} - sys.stdlib_module_names))"
+    )
+    assert set(told.split()) <= {"schemaman"}
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["types", "ddl", "schema", "diff", "evidence", "versions", "compat", "plan", "report", "log", "history"],
+)
+def test_the_ground_and_the_ports_need_the_standard_library_alone(module: str) -> None:
+    told = run_python(
+        f"import sys; before = set(sys.modules); import schemaman.{module}\n"
+        "print(*sorted({m.split('.')[0] for m in set(sys.modules) - before} - sys.stdlib_module_names))"
+    )
+    assert set(told.split()) <= {"schemaman"} | ({"sqlglot"} if module == "history" else set())
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    """The import contract over a tree; `schemaman_cli` is found beside `schemaman`."""
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    return subprocess.run(
+        command, cwd=folder, env={**os.environ, "PYTHONPATH": str(folder)}, capture_output=True, text=True
+    )
+
+
+@pytest.fixture(scope="module")
+def copied_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tree")
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "schemaman", folder / "schemaman", ignore=ignore)
+    shutil.copytree(ROOT / "cli", folder / "schemaman_cli", ignore=ignore)
+    shutil.copyfile(ROOT / "pyproject.toml", folder / "pyproject.toml")
+    return folder
+
+
+def test_the_floors_are_kept(copied_tree: Path) -> None:
+    told = lint_imports(copied_tree)
+    assert told.returncode == 0, told.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "contract"),
+    [
+        ("types", "from schemaman import history", "floors"),
+        ("diff", "from schemaman import plan", "floors"),
+        ("registry", "import schemaman_cli.main", "the library does not know the command line"),
+        ("compat", "import os", "only the doors touch the world"),
+        ("plan", "import pyspark", "pyspark in spark/, confluent_kafka in adapters/kafka.py"),
+        ("registry", "import sqlalchemy", "sqlalchemy in stores/"),
+    ],
+)
+def test_a_planted_violation_turns_the_contract_red(
+    copied_tree: Path, module: str, line: str, contract: str
+) -> None:
+    path = copied_tree / "schemaman" / f"{module}.py"
+    clean = path.read_text(encoding="utf-8")
+    path.write_text(
+        clean.replace("from __future__ import annotations\n", f"from __future__ import annotations\n{line}\n")
+    )
+    try:
+        told = lint_imports(copied_tree)
+    finally:
+        path.write_text(clean)
+    assert told.returncode != 0
+    assert f"{contract} BROKEN" in told.stdout
