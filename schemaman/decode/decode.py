@@ -1,0 +1,96 @@
+"""A run → what it says: observations of tables, records set aside, records not understood.
+
+All records of a run have one shape and one table, so one of them is read for all.
+"""
+
+from __future__ import annotations
+
+from schemaman.decode.body import Body, SchemaLookup, read
+from schemaman.decode.envelope import observe
+from schemaman.decode.outcomes import aside, reject
+from schemaman.decode.schema_change import observe_changes
+from schemaman.errors import UnreadableInput
+from schemaman.evidence import Outcome, Record, Run
+
+HEARTBEAT_TOPIC = "__debezium-heartbeat"
+
+_KINDS: tuple[tuple[str, frozenset[str]], ...] = (
+    ("schema-change", frozenset({"source", "databaseName", "ddl"})),
+    ("schema-change", frozenset({"source", "databaseName", "tableChanges"})),
+    ("message", frozenset({"source", "op", "message"})),
+    ("event", frozenset({"source", "op"})),
+    ("transaction", frozenset({"status", "id", "event_count"})),
+    ("notification", frozenset({"aggregate_type", "additional_data"})),
+)
+"""Kinds of records and the members that tell them, the first match counts. Source: Debezium
+Envelope, ConnectTableChangeSerializer, TransactionStructMaker, HeartbeatImpl, Notification."""
+
+
+def decode(run: Run, stream: str, schemas: SchemaLookup) -> tuple[Outcome, ...]:
+    """What a run says; a run that cannot be understood gives one `Reject` with the reason.
+
+    `stream` names where the records come from; `schemas` gives the Avro text of a registry id.
+    """
+    if run.fault is not None:
+        return (reject(run, stream, run.fault),)
+    try:
+        return _decode(run, stream, schemas)
+    except UnreadableInput as fault:
+        return (reject(run, stream, fault.message),)
+    except RecursionError:
+        return (reject(run, stream, "the schema is nested too deeply to be read"),)
+
+
+def _decode(run: Run, stream: str, schemas: SchemaLookup) -> tuple[Outcome, ...]:
+    record = run.sample
+    if record.value is None:
+        return (aside(run, "tombstone"),)
+    value = read(record.value, schemas)
+    if value.payload is None:
+        # JsonConverter writes a null with a schema as an object, and a bare null as text
+        return (aside(run, "tombstone"),)
+    match kind_of(record, value):
+        case "event":
+            key = None if record.key is None else read(record.key, schemas)
+            return (observe(run, stream, value, key),)
+        case "schema-change":
+            return observe_changes(run, stream, value)
+        case kind:
+            return (aside(run, kind),)
+
+
+def kind_of(record: Record, value: Body) -> str:
+    """What kind of record a value is: `event`, `schema-change`, or a kind that is set aside.
+
+    Raises:
+        UnreadableInput: it is none that is read; the message names what it looks like.
+    """
+    if not isinstance(value.payload, dict):
+        raise UnreadableInput("the value is a bare JSON value, no record of Debezium")
+    fields = value.fields
+    if record.topic.startswith(HEARTBEAT_TOPIC) or value.name.endswith(".Heartbeat"):
+        return "heartbeat"
+    if {"source", "position"} <= fields and record.key is None and "op" not in fields:
+        return "internal-history"
+    if isinstance(value.payload.get("source"), dict):
+        found = (kind for kind, members in _KINDS if members <= fields)
+    else:
+        found = (kind for kind, members in _KINDS if members <= fields and "source" not in members)
+    kind = next(found, None)
+    if kind is None:
+        raise UnreadableInput(_looks_like(value))
+    return "message" if kind == "event" and value.payload.get("op") == "m" else kind
+
+
+def _looks_like(value: Body) -> str:
+    """Why a value is not read, in words that tell what it seems to be."""
+    added = sorted(f for f in value.fields if f.startswith("__"))
+    if added or value.name.endswith(".Value"):
+        return "a flattened row (ExtractNewRecordState) is not read yet"
+    if value.schema is None:
+        return f"JSON without a schema and without a source block: {_list(value)}"
+    return f"a Connect schema {value.name!r} that is no record of Debezium: {_list(value)}"
+
+
+def _list(value: Body) -> str:
+    return ", ".join(sorted(value.fields)[:8]) or "no members"

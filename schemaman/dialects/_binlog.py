@@ -1,0 +1,143 @@
+"""What MySQL and MariaDB have in common: the binary log, and most types of their statements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from schemaman.evidence import NOWHERE, DeclaredColumn, Position
+from schemaman.types import (
+    Array,
+    Binary,
+    Bits,
+    Boolean,
+    Date,
+    Decimal,
+    Enum,
+    EnumSet,
+    Floating,
+    Integer,
+    Json,
+    String,
+    Time,
+    Timestamp,
+    Type,
+    Unknown,
+)
+
+_PLAIN: dict[str, Type] = {
+    "BOOL": Boolean(),
+    "BOOLEAN": Boolean(),
+    "TINYINT": Integer(8),
+    "INT1": Integer(8),
+    "SMALLINT": Integer(16),
+    "INT2": Integer(16),
+    "MEDIUMINT": Integer(32),
+    "MIDDLEINT": Integer(32),
+    "INT3": Integer(32),
+    "INT": Integer(32),
+    "INTEGER": Integer(32),
+    "INT4": Integer(32),
+    "BIGINT": Integer(64),
+    "INT8": Integer(64),
+    "SERIAL": Integer(64, signed=False),
+    "FLOAT4": Floating(32),
+    "FLOAT8": Floating(64),
+    "DOUBLE": Floating(64),
+    "DOUBLE PRECISION": Floating(64),
+    "REAL": Floating(64),
+    "DATE": Date(),
+    "YEAR": Integer(32),
+    "JSON": Json(),
+    "TINYTEXT": String(),
+    "TEXT": String(),
+    "MEDIUMTEXT": String(),
+    "LONGTEXT": String(),
+    "LONG": String(),
+    "LONG VARCHAR": String(),
+    "TINYBLOB": Binary(),
+    "BLOB": Binary(),
+    "MEDIUMBLOB": Binary(),
+    "LONGBLOB": Binary(),
+    "LONG VARBINARY": Binary(),
+    "VECTOR": Array(Floating(32), nullable=False),
+}
+_FIXED = ("CHAR", "CHARACTER", "NCHAR", "NATIONAL CHAR", "NATIONAL CHARACTER")
+_VARYING = (
+    "VARCHAR",
+    "VARCHARACTER",
+    "CHAR VARYING",
+    "CHARACTER VARYING",
+    "NVARCHAR",
+    "NCHAR VARYING",
+    "NCHAR VARCHAR",
+    "NATIONAL VARCHAR",
+    "NATIONAL CHAR VARYING",
+    "NATIONAL CHARACTER VARYING",
+)
+
+
+def declared_type(column: DeclaredColumn) -> Type:
+    """The logical type of a column as a statement declares it.
+
+    `TINYINT(1)` stays a number: such a column may hold 5. Digits of times stand in `length`.
+    Source: MySQL and MariaDB manuals, data types; Debezium's DDL parsers fill the sizes.
+    """
+    words = column.type_name.upper().split()
+    unsigned = "UNSIGNED" in words or "ZEROFILL" in words
+    name = " ".join(w for w in words if w not in ("UNSIGNED", "SIGNED", "ZEROFILL"))
+    sized = _sized(name, column.length, column.scale)
+    if sized is not None:
+        return sized
+    match _PLAIN.get(name):
+        case Integer(bits) if unsigned:
+            return Integer(bits, signed=False)
+        case None:
+            return _labelled(name, column)
+        case plain:
+            return plain
+
+
+def _sized(name: str, length: int | None, scale: int | None) -> Type | None:
+    match name:
+        case "DECIMAL" | "NUMERIC" | "DEC" | "FIXED":
+            return Decimal(10 if length is None else length, scale or 0)
+        case "FLOAT":
+            # FLOAT(p) picks a size by p, FLOAT(m,d) only tells how to print
+            return Floating(64 if length is not None and length > 24 and scale is None else 32)
+        case "BIT":
+            return Boolean() if length in (None, 1) else Bits(length)
+        case "BINARY" | "CHAR BYTE":
+            return Binary(1 if length is None else length)
+        case "VARBINARY":
+            return Binary(length)
+        case "TIME":
+            return Time(length or 0)
+        case "DATETIME" | "TIMESTAMP":
+            return Timestamp(length or 0, zoned=name == "TIMESTAMP")
+        case _ if name in _FIXED:
+            return String(1 if length is None else length, fixed=True)
+        case _ if name in _VARYING:
+            return String(length)
+        case _:
+            return None
+
+
+def _labelled(name: str, column: DeclaredColumn) -> Type:
+    match name:
+        case "ENUM":
+            return Enum(column.enum_values or ())
+        case "SET":
+            return EnumSet(column.enum_values or ())
+        case _:
+            return Unknown(column.type_name)
+
+
+def position(source: Mapping[str, object]) -> Position:
+    """File, position and row of the binary log as `file:pos:row`; none for incremental snapshots.
+
+    Source: Debezium SourceInfo of MySQL and MariaDB.
+    """
+    file, at, row = source.get("file"), source.get("pos"), source.get("row")
+    if not isinstance(file, str) or not file or not isinstance(at, int):
+        return NOWHERE
+    return Position("binlog", f"{file}:{at}:{row if isinstance(row, int) else 0}")

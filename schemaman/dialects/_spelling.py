@@ -1,0 +1,51 @@
+"""How databases spell a type with its sizes, from the loose parts that Debezium hands on."""
+
+from __future__ import annotations
+
+import re
+
+_SIZED = re.compile(r"CHAR|BINARY|GRAPHIC|BPCHAR|BLOB|CLOB|DECFLOAT|^(VAR)?BIT$|^BIT |^VECTOR|^RAW$")
+_DECIMAL = re.compile(r"^(DEC(IMAL)?|NUMERIC|NUMBER|FIXED)\b")
+_TEMPORAL = re.compile(r"^(TIME|DATETIME|INTERVAL)")
+_APPROXIMATE = re.compile(r"^(FLOAT|DOUBLE)\b")
+_UNBOUNDED = 2147483647
+
+
+def spell(
+    type_name: str, length: int | None, scale: int | None, labels: tuple[str, ...] | None = None
+) -> str:
+    """The type in the database's own words: `VARCHAR(80)`, `BIGINT UNSIGNED`, `DECIMAL(8,2)`.
+
+    Sizes are left out where they say nothing: display widths of integers (only `TINYINT(1)` means
+    something), digits of binary floating-point numbers, lengths that stand for "unbounded".
+    Source: Debezium Column.length and Column.scale as each connector's driver or parser fills them.
+    """
+    words = type_name.strip()
+    upper = words.upper()
+    if upper in ("ENUM", "SET") and labels:
+        quoted = ("'" + label.replace("'", "''") + "'" for label in labels)
+        return f"{words}({','.join(quoted)})"
+    sizes = _sizes(upper, length, scale)
+    if not sizes or "(" in upper.replace("()", ""):
+        return words.replace(" ()", "").replace("()", "")
+    if "()" in upper:
+        return words.replace(" ()", "()").replace("()", sizes)
+    first, space, rest = words.partition(" ")
+    if rest.upper().startswith(("UNSIGNED", "ZEROFILL", "WITH", "FOR BIT")):
+        return f"{first}{sizes}{space}{rest}"
+    return f"{words}{sizes}"
+
+
+def _sizes(upper: str, length: int | None, scale: int | None) -> str:
+    if _TEMPORAL.match(upper):
+        digits = scale if scale is not None else length
+        return "" if digits is None or (upper == "TIME" and not digits) else f"({digits})"
+    if length is None or not 0 < length < _UNBOUNDED:
+        return ""
+    if _DECIMAL.match(upper):
+        return f"({length},{scale})" if scale is not None and length != 131089 else ""
+    if _APPROXIMATE.match(upper):
+        return f"({length},{scale})" if scale is not None else ""
+    if upper == "TINYINT" and length == 1:
+        return "(1)"
+    return f"({length})" if _SIZED.search(upper) else ""

@@ -1,0 +1,39 @@
+"""MariaDB: as MySQL, with types of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from schemaman.dialects import _binlog
+from schemaman.evidence import DeclaredColumn, Dialect, Position
+from schemaman.types import String, Type, Uuid
+
+
+class Mariadb:
+    """The MariaDB connector."""
+
+    name = "mariadb"
+    append_only = False
+    late_facts = False
+
+    def declared_type(self, column: DeclaredColumn) -> Type:
+        """The logical type of a column as a statement declares it.
+
+        Source: MariaDB manual, data types; VARCHAR2 and CLOB are those of its Oracle mode.
+        """
+        match column.type_name.upper():
+            case "UUID":
+                return Uuid()
+            case "VARCHAR2":
+                return String(column.length)
+            case "CLOB":
+                return String()
+            case _:
+                return _binlog.declared_type(column)
+
+    def position(self, source: Mapping[str, object]) -> Position:
+        """The place in the binary log."""
+        return _binlog.position(source)
+
+
+DIALECT: Dialect = Mariadb()

@@ -1,0 +1,28 @@
+"""MySQL: structures are declared by the schema-change topic, with the statement that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from schemaman.dialects import _binlog
+from schemaman.evidence import DeclaredColumn, Dialect, Position
+from schemaman.types import Type
+
+
+class Mysql:
+    """The MySQL connector."""
+
+    name = "mysql"
+    append_only = False
+    late_facts = False
+
+    def declared_type(self, column: DeclaredColumn) -> Type:
+        """The logical type of a column as a statement declares it."""
+        return _binlog.declared_type(column)
+
+    def position(self, source: Mapping[str, object]) -> Position:
+        """The place in the binary log."""
+        return _binlog.position(source)
+
+
+DIALECT: Dialect = Mysql()

@@ -1,0 +1,109 @@
+"""PostgreSQL: no schema-change topic; structures come with the events, facts beside them late."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from schemaman.evidence import NOWHERE, DeclaredColumn, Dialect, Position
+from schemaman.types import (
+    Binary,
+    Bits,
+    Boolean,
+    Date,
+    Decimal,
+    Floating,
+    Integer,
+    Interval,
+    Json,
+    Numeric,
+    String,
+    Time,
+    Timestamp,
+    Type,
+    Unknown,
+    Uuid,
+    Xml,
+)
+
+_PLAIN: dict[str, Type] = {
+    "bool": Boolean(),
+    "int2": Integer(16),
+    "smallserial": Integer(16),
+    "int4": Integer(32),
+    "serial": Integer(32),
+    "int8": Integer(64),
+    "bigserial": Integer(64),
+    "oid": Integer(64),
+    "float4": Floating(32),
+    "float8": Floating(64),
+    "text": String(),
+    "citext": String(),
+    "name": String(),
+    "bytea": Binary(),
+    "date": Date(),
+    "interval": Interval(),
+    "json": Json(),
+    "jsonb": Json(),
+    "xml": Xml(),
+    "uuid": Uuid(),
+    "inet": String(),
+    "cidr": String(),
+    "macaddr": String(),
+    "macaddr8": String(),
+    "ltree": String(),
+    "tsvector": String(),
+}
+_UNBOUNDED = (None, 0, 131089, 2147483647)
+
+
+class Postgresql:
+    """The PostgreSQL connector."""
+
+    name = "postgresql"
+    append_only = True
+    late_facts = True
+
+    def declared_type(self, column: DeclaredColumn) -> Type:
+        """The logical type of a column under its name in `pg_type`.
+
+        No release publishes structures; one tries to, when an incremental snapshot meets a table it
+        does not know. Source: Debezium PostgresValueConverter, PgIncrementalSnapshotChangeEventSource.
+        """
+        name = column.type_name.lower()
+        length = None if column.length in _UNBOUNDED else column.length
+        digits = 6 if column.scale is None else column.scale
+        match name:
+            case "numeric":
+                return Numeric() if length is None else Decimal(length, column.scale or 0)
+            case "bpchar" | "char" | "varchar":
+                return String(length, fixed=name != "varchar")
+            case "bit" | "varbit":
+                return Boolean() if name == "bit" and column.length == 1 else Bits(length)
+            case "time" | "timetz":
+                return Time(digits, zoned=name == "timetz")
+            case "timestamp" | "timestamptz":
+                return Timestamp(digits, zoned=name == "timestamptz")
+            case _:
+                return _PLAIN.get(name, Unknown(column.type_name))
+
+    def position(self, source: Mapping[str, object]) -> Position:
+        """The lsn, and the lsn of the last commit from `sequence[0]`; none for incremental snapshots.
+
+        Source: Debezium SourceInfo of PostgreSQL: `sequence` is a JSON text of two texts or nulls, since 1.5.
+        """
+        lsn = source.get("lsn")
+        if not isinstance(lsn, int):
+            return NOWHERE
+        return Position("lsn", str(lsn), _commit(source.get("sequence")))
+
+
+def _commit(sequence: object) -> str | None:
+    try:
+        first = json.loads(sequence)[0] if isinstance(sequence, str) else None
+    except (ValueError, LookupError, TypeError):
+        return None
+    return first if isinstance(first, str) and first.isascii() and first.isdigit() else None
+
+
+DIALECT: Dialect = Postgresql()

@@ -1,0 +1,294 @@
+"""Kafka Connect schemas, as JsonConverter prints them, read as types and columns.
+
+A node is the JSON of one Connect schema: `type`, `optional`, `name`, `version`, `doc`,
+`parameters`, `default`, and `fields`, `items`, `keys` or `values`.
+Source: Kafka JsonConverter.asJsonSchema; the semantic names are those of Debezium's
+`io.debezium.time`, `io.debezium.data` and of `org.apache.kafka.connect.data`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from schemaman.dialects._spelling import spell
+from schemaman.errors import UnreadableInput
+from schemaman.schema import Column, Scalar
+from schemaman.types import (
+    Array,
+    Binary,
+    Bits,
+    Boolean,
+    Date,
+    Decimal,
+    Enum,
+    EnumSet,
+    Field,
+    Floating,
+    Integer,
+    Interval,
+    Json,
+    Map,
+    Numeric,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    Type,
+    Unknown,
+    Uuid,
+    Xml,
+)
+
+Node = Mapping[str, Any]
+
+DECIMAL = "org.apache.kafka.connect.data.Decimal"
+COLUMN_NAME = "__debezium.source.column.name"
+COLUMN_TYPE = "__debezium.source.column.type"
+COLUMN_LENGTH = "__debezium.source.column.length"
+COLUMN_SCALE = "__debezium.source.column.scale"
+COLUMN_COMMENT = "__debezium.source.column.comment"
+
+_PRIMITIVES: dict[str, Type] = {
+    "boolean": Boolean(),
+    "int8": Integer(8),
+    "int16": Integer(16),
+    "int32": Integer(32),
+    "int64": Integer(64),
+    "float": Floating(32),
+    "double": Floating(64),
+    "string": String(),
+    "bytes": Binary(),
+}
+
+_TIME: dict[str, Type] = {
+    "Date": Date(),
+    "Time": Time(3),
+    "MicroTime": Time(6),
+    "NanoTime": Time(9),
+    "ZonedTime": Time(6, zoned=True),
+    "Timestamp": Timestamp(3, zoned=False),
+    "MicroTimestamp": Timestamp(6, zoned=False),
+    "NanoTimestamp": Timestamp(9, zoned=False),
+    "ZonedTimestamp": Timestamp(6, zoned=True),
+    "IsoDate": Date(),
+    "IsoTime": Time(6),
+    "IsoTimestamp": Timestamp(6, zoned=False),
+    "StructuredDate": Date(),
+    "StructuredTime": Time(9),
+    "StructuredZonedTime": Time(9, zoned=True),
+    "StructuredTimestamp": Timestamp(9, zoned=False),
+    "StructuredZonedTimestamp": Timestamp(9, zoned=True),
+    "Year": Integer(32),
+    "Interval": Interval(),
+    "MicroDuration": Interval(),
+    "NanoDuration": Interval(),
+    "StructuredDuration": Interval(),
+}
+_DATA: dict[str, Type] = {
+    "VariableScaleDecimal": Numeric(),
+    "Json": Json(),
+    "Xml": Xml(),
+    "Uuid": Uuid(),
+    "Ltree": String(),
+    "Tsvector": String(),
+}
+_CONNECT: dict[str, Type] = {
+    "Date": Date(),
+    "Time": Time(3),
+    # a java.util.Date, but Debezium writes zoneless columns so (time.precision.mode=connect)
+    "Timestamp": Timestamp(3, zoned=False),
+}
+# Avro's own logical types, where no connect.name stands beside them. Source: Avro specification.
+_AVRO: dict[str, Type] = {
+    "date": Date(),
+    "time-millis": Time(3),
+    "time-micros": Time(6),
+    "timestamp-millis": Timestamp(3),
+    "timestamp-micros": Timestamp(6),
+    "timestamp-nanos": Timestamp(9),
+    "local-timestamp-millis": Timestamp(3, zoned=False),
+    "local-timestamp-micros": Timestamp(6, zoned=False),
+    "local-timestamp-nanos": Timestamp(9, zoned=False),
+    "uuid": Uuid(),
+}
+_SEMANTIC: dict[str, Type] = {f"io.debezium.time.{name}": type for name, type in _TIME.items()}
+_SEMANTIC |= {f"io.debezium.data.{name}": type for name, type in _DATA.items()}
+_SEMANTIC |= {f"org.apache.kafka.connect.data.{name}": type for name, type in _CONNECT.items()}
+_SEMANTIC |= _AVRO
+
+_STRUCTURAL = re.compile(r"io\.debezium\.data\.(geometry\.\w+|(Double|Float|Sparse|SparseDouble)Vector)")
+"""Semantic names that add nothing to the structure which their nodes spell out."""
+
+
+def type_of(node: Node) -> Type:
+    """The logical type of a schema node; `Unknown` for a Debezium name that is not known here.
+
+    Raises:
+        UnreadableInput: the node is no Connect schema.
+    """
+    name = node.get("name")
+    if isinstance(name, str):
+        if name in _SEMANTIC:
+            return _SEMANTIC[name]
+        if name in _PARAMETRISED:
+            return _PARAMETRISED[name](_parameters(node))
+        if name.startswith("io.debezium.") and not _STRUCTURAL.fullmatch(name):
+            return Unknown(name)
+    return _structural(node)
+
+
+def columns_of(node: Node) -> tuple[Column, ...]:
+    """The columns that a struct's fields carry, in order; `emitted_name` is the field's name.
+
+    `name` is the column's own name where `column.propagate.source.type` hands it on. A field
+    without `optional` is required. Defaults that are no scalars are left out.
+
+    Raises:
+        UnreadableInput: the node is no struct, or one of its fields is no Connect schema.
+    """
+    return tuple(_column(field) for field in fields_of(node))
+
+
+def fields_of(node: Node) -> tuple[Node, ...]:
+    """The field nodes of a struct, each with its name under `field`.
+
+    Raises:
+        UnreadableInput: the node is no struct or a field has no name.
+    """
+    fields = node.get("fields")
+    if node.get("type") != "struct" or not isinstance(fields, list):
+        raise UnreadableInput(f"expected a Connect struct, found {_told(node)}")
+    for field in fields:
+        if not isinstance(field, dict) or not isinstance(field.get("field"), str):
+            raise UnreadableInput(f"a field without a name in the Connect struct {node.get('name')!r}")
+    return tuple(fields)
+
+
+def _column(field: Node) -> Column:
+    parameters = _parameters(field)
+    emitted = field["field"]
+    own_text = field.get("type") == "struct" and str(field.get("name", "")).startswith("io.debezium.")
+    doc = None if own_text else field.get("doc")
+    return Column(
+        name=parameters.get(COLUMN_NAME, emitted),
+        type=type_of(field),
+        nullable=_optional(field),
+        default=_default(field),
+        comment=doc if isinstance(doc, str) else parameters.get(COLUMN_COMMENT),
+        source_type=_source_type(parameters),
+        emitted_name=emitted,
+    )
+
+
+def _optional(node: Node) -> bool:
+    return node.get("optional") is True
+
+
+def _source_type(parameters: Mapping[str, str]) -> str | None:
+    """Source: Debezium PropagateSourceTypeToSchemaParameter."""
+    if COLUMN_TYPE not in parameters:
+        return None
+    length, scale = _number(parameters, COLUMN_LENGTH), _number(parameters, COLUMN_SCALE)
+    return spell(parameters[COLUMN_TYPE], length, scale)
+
+
+def _default(node: Node) -> Scalar:
+    default = node.get("default")
+    if isinstance(default, str) and node.get("name") == DECIMAL:
+        return _decimal_text(default, _scale(_parameters(node)))
+    return default if isinstance(default, str | int | float | bool) else None
+
+
+def _decimal_text(encoded: str, scale: int) -> str:
+    """A Decimal default, base64 of a big-endian two's complement, as digits: `AMg=` → `2.00`.
+
+    Source: Kafka JsonConverter with `decimal.format=BASE64`; other formats stay as they are.
+    """
+    try:
+        unscaled = int.from_bytes(base64.b64decode(encoded, validate=True), signed=True)
+    except (ValueError, binascii.Error):
+        return encoded
+    if scale <= 0:
+        return str(unscaled * 10**-scale)
+    digits = str(abs(unscaled)).rjust(scale + 1, "0")
+    return f"{'-' if unscaled < 0 else ''}{digits[:-scale]}.{digits[-scale:]}"
+
+
+def _parameters(node: Node) -> Mapping[str, str]:
+    parameters = node.get("parameters")
+    return parameters if isinstance(parameters, dict) else {}
+
+
+def _number(parameters: Mapping[str, str], name: str) -> int | None:
+    text = str(parameters.get(name, ""))
+    return int(text) if re.fullmatch(r"[+-]?[0-9]{1,10}", text) else None
+
+
+def _scale(parameters: Mapping[str, str]) -> int:
+    scale = _number(parameters, "scale") or 0
+    # PostgreSQL keeps a scale in 11 bits; the driver reads a negative one without its sign
+    return scale - 2048 if scale > 1000 else scale
+
+
+def _decimal(parameters: Mapping[str, str]) -> Type:
+    """`numeric(5,-2)` has seven digits before the point, `numeric(3,5)` five behind it."""
+    scale = _scale(parameters)
+    precision = _number(parameters, "connect.decimal.precision")
+    if precision is None:
+        return Decimal(max(38, scale), max(scale, 0))
+    return Decimal(precision - scale, 0) if scale < 0 else Decimal(max(precision, scale), scale)
+
+
+def _bits(parameters: Mapping[str, str]) -> Type:
+    length = _number(parameters, "length")
+    return Bits(None if length == 2147483647 else length)
+
+
+def _allowed(parameters: Mapping[str, str]) -> tuple[str, ...]:
+    """The labels; newer releases put a backslash before commas and backslashes inside them."""
+    allowed = parameters.get("allowed")
+    if not allowed:
+        return ()
+    labels = re.findall(r"(?:^|,)((?:\\[\\,]|[^,])*)", allowed)
+    return tuple(re.sub(r"\\([\\,])", r"\1", label) for label in labels)
+
+
+_PARAMETRISED: dict[str, Callable[[Mapping[str, str]], Type]] = {
+    DECIMAL: _decimal,
+    "io.debezium.data.Bits": _bits,
+    "io.debezium.data.Enum": lambda parameters: Enum(_allowed(parameters)),
+    "io.debezium.data.EnumSet": lambda parameters: EnumSet(_allowed(parameters)),
+}
+
+
+def _structural(node: Node) -> Type:
+    kind = node.get("type")
+    match kind:
+        case "array":
+            items = _child(node, "items")
+            return Array(type_of(items), _optional(items))
+        case "map":
+            values = _child(node, "values")
+            return Map(type_of(_child(node, "keys")), type_of(values), _optional(values))
+        case "struct":
+            return Struct(tuple(Field(f["field"], type_of(f), _optional(f)) for f in fields_of(node)))
+        case str() if kind in _PRIMITIVES:
+            return _PRIMITIVES[kind]
+        case _:
+            raise UnreadableInput(f"{_told(node)} is no Connect schema")
+
+
+def _child(node: Node, member: str) -> Node:
+    child = node.get(member)
+    if not isinstance(child, dict):
+        raise UnreadableInput(f"a Connect {node.get('type')} without {member!r}")
+    return child
+
+
+def _told(node: Node) -> str:
+    named = f" named {node['name']!r}" if node.get("name") else ""
+    return f"a node of type {node.get('type')!r}{named}"

@@ -1,0 +1,166 @@
+"""Names on their way from a database to a topic, a Connect schema and Avro, and what collides there.
+
+Nothing here can be turned round: several names may become one. `adjusted_forms` gives all the
+forms in which one column may travel, so that a field can be recognised.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Literal
+
+Mode = Literal["none", "avro", "avro_unicode", "scrubbed"]
+"""How names are made legal: Debezium's `schema.name.adjustment.mode` and
+`field.name.adjustment.mode`, or Confluent's `scrub.invalid.names`."""
+
+Release = tuple[int, int]
+"""Major and minor version of Debezium."""
+
+NEWEST: Release = (3, 7)
+TOPIC_LENGTH = 249
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]")
+_UNICODE_TOPIC = re.compile(r"[A-Za-z0-9.-]")
+_FIRST = re.compile(r"[A-Za-z_]")
+_FIRST_UNICODE = re.compile(r"[A-Za-z]")
+_FIELD = re.compile(r"[A-Za-z0-9_]")
+_FIELD_UNICODE = re.compile(r"[A-Za-z0-9]")
+_SCHEMA = re.compile(r"[A-Za-z0-9_.]")
+_SCHEMA_UNICODE = re.compile(r"[A-Za-z0-9.]")
+_MISREAD = re.compile("[\uff80-\uffff]")
+
+
+def topic(prefix: str, *parts: str | None, delimiter: str = ".", unicode: bool = False) -> str:
+    """The topic of a table: prefix and parts joined, empty parts left out, made legal for Kafka.
+
+    `unicode`: the strategies that escape illegal characters instead of replacing them by `_`.
+    Source: Debezium AbstractTopicNamingStrategy.sanitizedTopicName, DefaultUnicodeTopicNamingStrategy.
+    """
+    name = delimiter.join(p for p in (prefix, *parts) if p)
+    legal = _UNICODE_TOPIC if unicode else _TOPIC
+    clean = "".join(u if legal.match(u) else _escape(u) if unicode else "_" for u in _units(name))
+    clean = clean[:TOPIC_LENGTH]
+    return {".": "_", "..": "__"}.get(clean, clean)
+
+
+def adjust_schema(name: str, mode: Mode, release: Release = NEWEST) -> str:
+    """The name of a Connect schema in that mode; only the first character of all may be no digit.
+
+    Source: Debezium SchemaNameAdjuster; before 2.3 a leading digit was replaced instead of kept.
+    """
+    match mode:
+        case "none":
+            return name
+        case "avro":
+            return _adjust(name, _FIRST, _SCHEMA, keep_digit=release >= (2, 3))
+        case "avro_unicode":
+            return _adjust_unicode(name, _SCHEMA_UNICODE)
+        case "scrubbed":
+            return ".".join(_scrub(part) for part in name.split("."))
+
+
+def adjust_field(name: str, mode: Mode, release: Release = NEWEST) -> str:
+    """The field name of a column in that mode.
+
+    Source: Debezium FieldNameSelector (up to 2.1 `sanitize.field.names`, which does what `avro`
+    does); in 2.2 alone a leading digit was lost.
+    """
+    match mode:
+        case "none":
+            return name
+        case "avro":
+            return _adjust(name, _FIRST, _FIELD, keep_digit=release[:2] != (2, 2))
+        case "avro_unicode":
+            return _adjust_unicode(name, _FIELD_UNICODE)
+        case "scrubbed":
+            return _scrub(name)
+
+
+def adjusted_forms(name: str) -> frozenset[str]:
+    """Every field name under which a column may travel, its own name included."""
+    forms: set[str] = set()
+    for form in (name, misread(name)):
+        forms |= {adjust_field(form, mode) for mode in ("none", "avro", "avro_unicode", "scrubbed")}
+        forms.add(adjust_field(form, "avro", release=(2, 2)))
+    return frozenset(forms)
+
+
+def misread(name: str) -> str:
+    """A name as PostgreSQL streams carried it up to Debezium 3.4: UTF-8 read byte by byte.
+
+    Each byte above 7F became the character U+FF00 + byte, since Java's bytes are signed.
+    Source: recordings of Debezium 1.4 to 3.4 against PostgreSQL 15.
+    """
+    return "".join(chr(b if b < 0x80 else 0xFF00 | b) for b in name.encode("utf-8", "surrogatepass"))
+
+
+def restore_misread(name: str) -> str:
+    """The name before it was misread; the name itself if it cannot have been."""
+    if not _MISREAD.search(name) or any("\x7f" < ch < "\uff80" or ch > "\uffff" for ch in name):
+        return name
+    try:
+        return bytes(ord(ch) & 0xFF for ch in name).decode("utf-8")
+    except UnicodeDecodeError:
+        return name
+
+
+def collisions(names: Iterable[str], mode: Mode) -> tuple[tuple[str, ...], ...]:
+    """Groups of column names that become one field name in that mode; the order of names is kept."""
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        groups.setdefault(adjust_field(name, mode), []).append(name)
+    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+
+
+def _adjust(name: str, first: re.Pattern[str], later: re.Pattern[str], keep_digit: bool) -> str:
+    units = _units(name)
+    if not units:
+        return name
+    head = units[0]
+    if not first.match(head):
+        head = f"_{head}" if keep_digit and unicodedata.category(head) == "Nd" else "_"
+    return head + "".join(u if later.match(u) else "_" for u in units[1:])
+
+
+def _adjust_unicode(name: str, later: re.Pattern[str]) -> str:
+    units = _units(name)
+    return "".join(
+        u if (later if i else _FIRST_UNICODE).match(u) else _escape(u) for i, u in enumerate(units)
+    )
+
+
+def _escape(unit: str) -> str:
+    """`_u` and the hexadecimal digits, which are padded by two zeros only where they are one or two.
+
+    Source: Debezium UnicodeReplacementFunction.
+    """
+    digits = f"{ord(unit):x}"
+    return f"_u{'00' if len(digits) <= 2 else ''}{digits}"
+
+
+def _units(name: str) -> list[str]:
+    """The UTF-16 units of a name, as Java counts characters."""
+    data = name.encode("utf-16-be", "surrogatepass")
+    return [chr(int.from_bytes(data[i : i + 2])) for i in range(0, len(data), 2)]
+
+
+def _scrub(part: str) -> str:
+    """Source: Confluent AvroData.scrubName: URL-encode, `x` before a digit, then `_` for the rest."""
+    if _is_avro_name(part):
+        return part
+    encoded = "".join(_url_encoded(b) for b in part.encode("utf-8", "replace"))
+    return f"x{encoded}" if encoded[:1].isdigit() else encoded
+
+
+def _url_encoded(byte: int) -> str:
+    ch = chr(byte)
+    if _FIELD.match(ch):
+        return ch
+    # what URLEncoder leaves alone, and `+` for a space, become `_` in the next step anyway
+    return "_" if ch in ".-* " else f"_{byte:02X}"
+
+
+def _is_avro_name(part: str) -> bool:
+    return bool(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", part)) or not part
