@@ -6,7 +6,7 @@ Law: what has entered is a function of the set of records, whoever read them and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -21,6 +21,8 @@ Ranges = tuple[tuple[int, int], ...]
 """Offsets as (first, last) pairs, both inclusive, in order, with gaps between them."""
 
 ByPlace = Mapping[tuple[str, str, int], Sequence[Covered]]
+Extent = tuple[str, str, int, int, int]
+RejectKey = tuple[str, str, int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +86,29 @@ def missing(first: int, last: int, known: Ranges) -> Ranges:
     return tuple(found)
 
 
-def admit(outcomes: Iterable[Outcome], read: Iterable[Covered], known: Iterable[Covered]) -> Admitted:
+def strays(outcomes: Iterable[Outcome], read: Iterable[Covered]) -> tuple[Reject, ...]:
+    """The rejects that lie in no range that was read: a torn line of a file has no offset."""
+    places = _by_place(read)
+    rejects = (o for o in outcomes if isinstance(o, Reject))
+    return tuple(r for r in rejects if not _pieces(_extent(r), places))
+
+
+def admit(
+    outcomes: Iterable[Outcome],
+    read: Iterable[Covered],
+    known: Iterable[Covered],
+    rejected: Iterable[Reject] = (),
+) -> Admitted:
     """What of a reading is new, given what is `known` to have been read (of every stream concerned).
 
-    A range that is known with all its records is skipped with what it taught. The order of the
-    entries follows topic, partition and offset, whoever read them.
+    A range that is known with all its records is skipped with what it taught, and a reject without
+    a range (`strays`) if the same is among those `rejected` before. The order of the entries
+    follows topic, partition and offset, whoever read them.
 
     Raises:
         Conflict: a range is known in part; what is missing has to be read again by itself.
         UsageError: other bytes stand at an offset that has been read: this is another stream.
-        ValueError: an outcome lies in no range that was read, or those ranges overlap.
+        ValueError: an observation lies in no range that was read, or those ranges overlap.
     """
     new: list[Covered] = []
     seen: list[Covered] = []
@@ -113,7 +128,8 @@ def admit(outcomes: Iterable[Outcome], read: Iterable[Covered], known: Iterable[
             )
     told = [o for o in outcomes if not isinstance(o, Aside)]
     fresh, old = _by_place(new), _by_place(seen)
-    entering = [o for o in told if _enters(o, fresh, old)]
+    before_rejects = {_reject_key(r) for r in rejected}
+    entering = [o for o in told if _enters(o, fresh, old, before_rejects)]
     entries = [_entry(o) for o in sorted(entering, key=_extent)]
     return Admitted((*entries, *new), len(told) - len(entering))
 
@@ -142,22 +158,33 @@ def _edges(covered: Covered) -> tuple[tuple[int, str], tuple[int, str]]:
     return ((covered.first, covered.first_hash), (covered.last, covered.last_hash))
 
 
-def _enters(outcome: Observation | Reject, new: ByPlace, seen: ByPlace) -> bool:
-    stream, topic, partition, first, last = _extent(outcome)
-    place = (stream, topic, partition)
-    fresh = [c for c in new.get(place, ()) if c.first <= last and c.last >= first]
-    known = [c for c in seen.get(place, ()) if c.first <= last and c.last >= first]
+def _enters(
+    outcome: Observation | Reject, new: ByPlace, seen: ByPlace, rejected: Container[RejectKey]
+) -> bool:
+    extent = _extent(outcome)
+    fresh, known = _pieces(extent, new), _pieces(extent, seen)
     if fresh and known:
         raise Conflict(
-            f"{topic}[{partition}]@{first}..{last}: a part of this run has been read meanwhile",
+            f"{extent[1]}[{extent[2]}]@{extent[3]}..{extent[4]}: a part of this run has been read meanwhile",
             hint="read again: only what is missing will be taken",
         )
-    if not any(c.first <= first <= c.last for c in (*fresh, *known)):
-        raise ValueError(f"{topic}[{partition}]@{first} lies in no range that was read")
+    if not fresh and not known:
+        if isinstance(outcome, Reject):
+            return _reject_key(outcome) not in rejected
+        raise ValueError(f"{extent[1]}[{extent[2]}]@{extent[3]} lies in no range that was read")
     return bool(fresh)
 
 
-def _extent(outcome: Observation | Reject) -> tuple[str, str, int, int, int]:
+def _pieces(extent: Extent, places: ByPlace) -> list[Covered]:
+    stream, topic, partition, first, last = extent
+    return [c for c in places.get((stream, topic, partition), ()) if c.first <= last and c.last >= first]
+
+
+def _reject_key(reject: Reject) -> RejectKey:
+    return (reject.stream, reject.topic, reject.partition, reject.offset, reject.sha256)
+
+
+def _extent(outcome: Observation | Reject) -> Extent:
     match outcome:
         case Observation(table=table, first=first, last=last):
             return (table.stream, first.topic, first.partition, first.offset, last.offset)

@@ -71,6 +71,14 @@ class Stamped:
     entry: Entry
 
 
+def tables_of(entry: Entry) -> tuple[TableId, ...]:
+    """The tables that an entry speaks of: two for a rename, none for what is no observation."""
+    if not isinstance(entry, Observed):
+        return ()
+    said = entry.observation
+    return (said.table,) if said.previous in (None, said.table) else (said.table, said.previous)
+
+
 class Store(Protocol):
     """Where the log lies. One transaction holds entries and the projections that follow from them."""
 

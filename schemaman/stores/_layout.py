@@ -24,9 +24,8 @@ from sqlalchemy.types import TypeDecorator
 from schemaman import codec
 from schemaman.coverage import merge
 from schemaman.errors import StoreUnavailable
-from schemaman.log import Covered, Entry
+from schemaman.log import Covered, Entry, tables_of
 from schemaman.schema import TableId
-from schemaman.stores._projections import named
 
 LAYOUT = 1
 """Of the tables below; a store of another layout is refused."""
@@ -112,7 +111,7 @@ def table_of(key: str) -> TableId:
 
 def filed(entry: Entry) -> dict[str, str | None]:
     """The columns by which an entry is found."""
-    keys = [table_key(table) for table in named(entry)]
+    keys = [table_key(table) for table in tables_of(entry)]
     table, previous = (*keys, None, None)[:2]
     return {"kind": codec.kind_of(type(entry)), "table_key": table, "previous_key": previous}
 

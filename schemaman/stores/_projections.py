@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from schemaman import history
 from schemaman.errors import Locked
 from schemaman.evidence import Dialect, Observation
-from schemaman.log import Entry, Observed
+from schemaman.log import Entry, tables_of
 from schemaman.schema import TableId
 from schemaman.shelf import Shelf
 from schemaman.versions import TableHistory
@@ -44,17 +44,9 @@ def wall_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
-def named(entry: Entry) -> tuple[TableId, ...]:
-    """The tables that an entry speaks of: two for a rename."""
-    if not isinstance(entry, Observed):
-        return ()
-    said = entry.observation
-    return (said.table,) if said.previous in (None, said.table) else (said.table, said.previous)
-
-
 def touched(entries: Iterable[Entry]) -> tuple[TableId, ...]:
     """The tables that entries speak of, each once, in order."""
-    return tuple(sorted({table for entry in entries for table in named(entry)}))
+    return tuple(sorted({table for entry in entries for table in tables_of(entry)}))
 
 
 def locked(lease: Lease) -> Locked:

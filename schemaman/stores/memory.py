@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from schemaman.coverage import merge
 from schemaman.errors import Conflict
 from schemaman.evidence import Observation
-from schemaman.log import Covered, Entry, Observed, Stamped
+from schemaman.log import Covered, Entry, Observed, Stamped, tables_of
 from schemaman.schema import TableId
 from schemaman.stores._projections import (
     Clock,
@@ -22,7 +22,6 @@ from schemaman.stores._projections import (
     fold,
     locked,
     lost,
-    named,
     touched,
     wall_clock,
 )
@@ -160,6 +159,6 @@ def _heard(said: Said, entries: Iterable[Entry]) -> Said:
     after = dict(said)
     for entry in entries:
         if isinstance(entry, Observed):
-            for table in named(entry):
+            for table in tables_of(entry):
                 after[table] = (*after.get(table, ()), entry.observation)
     return after

@@ -20,7 +20,7 @@ from schemaman import codec, history_codec
 from schemaman.coverage import merge
 from schemaman.errors import Conflict, StoreUnavailable
 from schemaman.evidence import Observation
-from schemaman.log import Covered, Entry, Observed, Stamped
+from schemaman.log import Covered, Entry, Observed, Stamped, tables_of
 from schemaman.schema import TableId
 from schemaman.stores import _sqlite
 from schemaman.stores._layout import (
@@ -48,7 +48,6 @@ from schemaman.stores._projections import (
     fold,
     locked,
     lost,
-    named,
     touched,
     wall_clock,
 )
@@ -221,7 +220,7 @@ class SqlStore:
             covered: list[Covered] = []
             for row in connection.execute(select(LOG).order_by(LOG.c.sequence)).all():
                 entry = self._entry(row.sequence, row.body)
-                tables.update(named(entry))
+                tables.update(tables_of(entry))
                 if isinstance(entry, Covered):
                     covered.append(entry)
                 index = filed(entry)
@@ -317,7 +316,7 @@ class SqlStore:
         try:
             for sequence, body in connection.execute(select(LOG.c.sequence, LOG.c.body)):
                 entry = self._entry(sequence, body)
-                tables.update(named(entry))
+                tables.update(tables_of(entry))
                 if isinstance(entry, Covered):
                     covered.append(entry)
             if merge(covered) != ranges(connection):
