@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, assert_never
 
-from schemaman.diff import Change
+from schemaman.ddl import format_type, quote_name
+from schemaman.diff import (
+    AddColumn,
+    Change,
+    ChangeAttribute,
+    ChangeComment,
+    ChangeDefault,
+    ChangeKey,
+    ChangeNullable,
+    ChangeType,
+    DropColumn,
+    MoveColumn,
+    RenameColumn,
+)
 from schemaman.schema import Column, TableSchema
 from schemaman.types import Type
 
@@ -153,7 +166,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A statement that a target proposes for one or several changes of the diff."""
+    """A statement that a target proposes for one or several changes of the diff.
+
+    `after`: conditions that it brings about besides the changes themselves.
+    """
 
     changes: tuple[Change, ...]
     kind: StepKind
@@ -162,6 +178,7 @@ class Draft:
     reversible: Reversible
     undo: str | None = None
     hurts: tuple[str, ...] = ()
+    after: Mapping[str, object] = field(default_factory=dict)
 
 
 class Target(Protocol):
@@ -175,8 +192,8 @@ class Target(Protocol):
     def table_name(self, table: str) -> str:
         """A table as users name it, as SQL writes it. Raises `BadReference`."""
 
-    def refuse(self, schema: TableSchema) -> tuple[Refusal, ...]:
-        """Names that the format would accept and then choke on."""
+    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
+        """The columns whose names the format would accept and then choke on."""
 
     def create(self, table: str, schema: TableSchema, properties: Mapping[str, str]) -> Draft:
         """The statement that creates a table, with what later steps need switched on."""
@@ -216,3 +233,31 @@ class Executor(Protocol):
 def column_of(schema: TableSchema, name: str) -> Column | None:
     """The column of that name as a lake sees names: without regard to case."""
     return next((c for c in schema.columns if c.name.lower() == name.lower()), None)
+
+
+def words(change: Change) -> str:
+    """A change in one line."""
+    if isinstance(change, ChangeKey):
+        return f"change the key from ({', '.join(change.old)}) to ({', '.join(change.new)})"
+    at = ".".join(quote_name(part) for part in change.path)
+    match change:
+        case AddColumn(_, column):
+            return f"add {at} {format_type(column.type)}"
+        case DropColumn():
+            return f"drop {at}"
+        case RenameColumn(_, name):
+            return f"rename {at} to {quote_name(name)}"
+        case ChangeType(_, old, new):
+            return f"change {at} from {format_type(old)} to {format_type(new)}"
+        case ChangeNullable(_, _, new):
+            return f"{'allow' if new else 'forbid'} NULL in {at}"
+        case ChangeComment():
+            return f"comment on {at or 'the table'}"
+        case MoveColumn(_, after):
+            return f"move {at} {'to the front' if after is None else f'behind {quote_name(after)}'}"
+        case ChangeDefault():
+            return f"change the default of {at}"
+        case ChangeAttribute(_, attribute):
+            return f"change {attribute} of {at}"
+        case _:
+            assert_never(change)

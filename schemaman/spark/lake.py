@@ -14,7 +14,7 @@ from schemaman.errors import StatementConflict, StatementFailed, UnknownName
 from schemaman.plan import KEY_PROPERTY, Live
 from schemaman.schema import Column, TableSchema
 from schemaman.targets import delta, iceberg
-from schemaman.targets._spark_sql import read_columns
+from schemaman.targets._spark_sql import identifier_fields, read_columns
 
 _ABSENT = frozenset({
     "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE",
@@ -97,17 +97,18 @@ class SparkExecutor:
         told = self._details(name)
         newest = self._rows(f"SELECT file FROM {name}.metadata_log_entries")[-1]["file"]
         metadata = self._metadata(newest)
+        identifiers = _identifier_fields(properties, columns)
         key = _key(properties)
         return Live(
             table,
             TableSchema(
                 columns,
-                _identifier_fields(properties, columns) if key is None else key,
+                identifiers if key is None else key,
                 told.get("Comment") or None,
             ),
             identity=str(metadata.get("table-uuid") or told["Location"]),
             version=newest.rpartition("/")[2],
-            properties=properties,
+            properties=properties | {"identifier-fields": identifier_fields(identifiers)},
             layout=_layout(metadata),
         )
 

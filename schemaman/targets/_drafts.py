@@ -20,7 +20,7 @@ from schemaman.diff import (
     MoveColumn,
     RenameColumn,
 )
-from schemaman.plan import Draft, Held, Live, Refusal, StepKind
+from schemaman.plan import Draft, Held, Live, Refusal, StepKind, words
 from schemaman.schema import Path, TableSchema, walk
 from schemaman.targets import _spark_sql as sql
 from schemaman.types import (
@@ -140,7 +140,8 @@ def _struct(fields: tuple[Field, ...], smallest: int) -> Held | Refusal:
 def create(name: str, schema: TableSchema, provider: str, properties: Mapping[str, str]) -> Draft:
     """The draft of a `CREATE TABLE`."""
     statement = sql.create_table(name, schema, provider, properties)
-    return Draft((), "create-table", statement, "additive", "reversible", undo=f"DROP TABLE {name}")
+    after = {"properties": dict(properties)}
+    return Draft((), "create-table", statement, "additive", "reversible", f"DROP TABLE {name}", after=after)
 
 
 def create_namespace(parts: Sequence[str]) -> Draft:
@@ -150,40 +151,13 @@ def create_namespace(parts: Sequence[str]) -> Draft:
 
 def set_properties(name: str, properties: Mapping[str, str]) -> Draft:
     """The draft of a `SET TBLPROPERTIES`."""
-    return Draft((), "set-properties", sql.set_properties(name, properties), "none", "reversible")
+    statement, after = sql.set_properties(name, properties), {"properties": dict(properties)}
+    return Draft((), "set-properties", statement, "none", "reversible", after=after)
 
 
 def refuse(change: Change, reason: str, instead: str) -> Refusal:
     """A refusal that says in words which change is meant."""
     return Refusal(words(change), reason, instead)
-
-
-def words(change: Change) -> str:
-    """A change in one line."""
-    if isinstance(change, ChangeKey):
-        return f"change the key from ({', '.join(change.old)}) to ({', '.join(change.new)})"
-    at = sql.path_name(change.path)
-    match change:
-        case AddColumn(_, column):
-            return f"add {at} {format_type(column.type)}"
-        case DropColumn():
-            return f"drop {at}"
-        case RenameColumn(_, name):
-            return f"rename {at} to {sql.path_name((name,))}"
-        case ChangeType(_, old, new):
-            return f"change {at} from {format_type(old)} to {format_type(new)}"
-        case ChangeNullable(_, _, new):
-            return f"{'allow' if new else 'forbid'} NULL in {at}"
-        case ChangeComment():
-            return f"comment on {at or 'the table'}"
-        case MoveColumn(_, after):
-            return f"move {at} {'to the front' if after is None else f'behind {sql.path_name((after,))}'}"
-        case ChangeDefault():
-            return f"change the default of {at}"
-        case ChangeAttribute(_, attribute):
-            return f"change {attribute} of {at}"
-        case _:
-            assert_never(change)
 
 
 def draft(name: str, change: Change) -> Draft | Refusal:

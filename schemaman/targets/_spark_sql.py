@@ -175,6 +175,16 @@ def set_identifier_fields(name: str, columns: Sequence[str]) -> str:
     return f"ALTER TABLE {name} SET IDENTIFIER FIELDS {', '.join(quote_name(c) for c in columns)}"
 
 
+def drop_identifier_fields(name: str, columns: Sequence[str]) -> str:
+    """`DROP IDENTIFIER FIELDS`."""
+    return f"ALTER TABLE {name} DROP IDENTIFIER FIELDS {', '.join(quote_name(c) for c in columns)}"
+
+
+def identifier_fields(columns: Iterable[str]) -> str:
+    """Identifier fields as a property that can be compared: Iceberg keeps a set, in no order."""
+    return json.dumps(sorted(columns), ensure_ascii=False)
+
+
 def read_columns(text: str) -> tuple[Column, ...]:
     """The columns of a table from the JSON that Spark prints for its schema.
 

@@ -86,9 +86,9 @@ class DeltaTarget:
             )
         return sql.dotted(parts)
 
-    def refuse(self, schema: TableSchema) -> tuple[Refusal, ...]:
-        """Delta chokes on no name that column mapping lets it store."""
-        return ()
+    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
+        """None: Delta chokes on no name that column mapping lets it store."""
+        return {}
 
     def create(self, table: str, schema: TableSchema, properties: Mapping[str, str]) -> Draft:
         """A table with column mapping, type widening and timestampNtz: later steps need them."""

@@ -57,21 +57,21 @@ class IcebergTarget:
             )
         return sql.dotted(parts)
 
-    def refuse(self, schema: TableSchema) -> tuple[Refusal, ...]:
+    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """Names of metadata columns, and dots that read like the path of another column.
 
         Source: Iceberg `MetadataColumns`; `Schema` indexes names joined by dots.
         """
         joined = {".".join(path) for path, _, _ in walk(schema) if len(path) > 1}
-        refusals: list[Refusal] = []
+        refused: dict[str, Refusal] = {}
         for name in schema.names:
             if name.lower() in _METADATA_COLUMNS:
                 reason = "Iceberg keeps this name for itself: the table could not be read any more"
-                refusals.append(Refusal(_naming(name), reason, _OTHER_NAME))
-            if name in joined:
+                refused[name] = Refusal(_naming(name), reason, _OTHER_NAME)
+            elif name in joined:
                 reason = "Iceberg joins names by dots, and another column has a member of that path"
-                refusals.append(Refusal(_naming(name), reason, _OTHER_NAME))
-        return tuple(refusals)
+                refused[name] = Refusal(_naming(name), reason, _OTHER_NAME)
+        return refused
 
     def create(self, table: str, schema: TableSchema, properties: Mapping[str, str]) -> Draft:
         """A table of format version 2: version 3 buys no type change and locks readers out."""
@@ -88,8 +88,11 @@ class IcebergTarget:
         able = all(c and not c.nullable and not isinstance(c.type, _NO_IDENTIFIER) for c in columns)
         if not columns or not able:
             return None
-        statement = sql.set_identifier_fields(self.table_name(table), schema.key)
-        return Draft((), "set-key", statement, "metadata", "reversible")
+        name = self.table_name(table)
+        statement = sql.set_identifier_fields(name, schema.key)
+        undo = sql.drop_identifier_fields(name, schema.key)
+        after = {"properties": {"identifier-fields": sql.identifier_fields(schema.key)}}
+        return Draft((), "set-key", statement, "metadata", "reversible", undo, after=after)
 
     def set_properties(self, table: str, properties: Mapping[str, str]) -> Draft:
         """One `SET TBLPROPERTIES`."""

@@ -1,0 +1,241 @@
+"""Which column of a live table is which column of the source: stamps, former names, open questions.
+
+A lake knows columns by name alone, without regard to case. What a name meant when the table was last
+brought up to date is told by the table's own stamp; without one, by the names that columns had before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from schemaman.ddl import quote_name
+from schemaman.plan import (
+    BEGAN_PROPERTY,
+    SOURCE_PROPERTY,
+    VERSION_PROPERTY,
+    Live,
+    Past,
+    Refusal,
+    Source,
+    column_of,
+)
+from schemaman.schema import TableSchema
+from schemaman.versions import SchemaVersion, TableHistory
+
+TEMPORARY = "__schemaman_"
+"""How a column begins that stands between two names while a plan runs."""
+
+
+@dataclass(slots=True)
+class Talk:
+    """What there is to say, gathered on the way."""
+
+    notes: list[str] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+
+    def note(self, path: Iterable[str], text: str) -> None:
+        """Say something about a column or a part of one."""
+        self.notes.append(f"{'.'.join(quote_name(p) for p in path)}: {text}")
+
+    def refuse(self, change: str, reason: str, instead: str) -> None:
+        """Say that something must not be done as asked."""
+        self.refusals.append(Refusal(change, reason, instead))
+
+
+def began_text(began: Mapping[str, object]) -> str:
+    """A place in the source's log as the stamp keeps it."""
+    return json.dumps(began, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def partners_of(schema: TableSchema, live: Live, renames: Mapping[str, str]) -> dict[str, str]:
+    """Live name → source name of the same column; names are compared as a lake compares them."""
+    names = {name.lower(): name for name in schema.names}
+    followed = {c.name: names.get(renames.get(c.name, c.name).lower()) for c in live.schema.columns}
+    return {here: there for here, there in followed.items() if there is not None}
+
+
+def blocked(source: Source, live: Live) -> tuple[Refusal, ...]:
+    """Why nothing at all may be planned for this table; empty if nothing stands against it."""
+    refusals: list[Refusal] = []
+    owner = live.properties.get(SOURCE_PROPERTY)
+    if owner is not None and owner != source.table:
+        refusals.append(
+            Refusal(
+                f"bring {live.name} to {source.table}",
+                f"the table follows another source, {owner}",
+                f"give each source a table of its own, or unset the table property {SOURCE_PROPERTY}",
+            )
+        )
+    refusals += (
+        Refusal(
+            f"plan over {quote_name(name)}",
+            "another plan stopped between two names of this column",
+            "finish that plan with `schemaman resume`, or rename the column by hand",
+        )
+        for name in live.schema.names
+        if name.startswith(TEMPORARY)
+    )
+    return tuple(refusals)
+
+
+def reused(source: Source, live: Live) -> dict[str, Refusal]:
+    """Names that stood for another column when the table was last brought up to date, by live name."""
+    stamped = _stamped(source, live)
+    refused: dict[str, Refusal] = {}
+    for then, now in (stamped.names if stamped else {}).items():
+        column = column_of(live.schema, then)
+        if now is None and column is not None and column_of(source.schema, then) is not None:
+            away = quote_name(f"{column.name}__old")
+            refused[column.name] = Refusal(
+                f"fill {quote_name(column.name)} with another column",
+                "the source dropped this column and made a new one of the same name: values would mix",
+                f"rename the old one, RENAME COLUMN {quote_name(column.name)} TO {away}, and plan again",
+            )
+    return refused
+
+
+def unanswered(source: Source, live: Live, talk: Talk) -> dict[str, str]:
+    """Rename questions that matter here: the old name is in the lake, the new one is not."""
+    waiting: dict[str, str] = {}
+    for old, new in source.unanswered:
+        column = column_of(live.schema, old)
+        if column is None or column_of(live.schema, new) is not None or column_of(source.schema, new) is None:
+            continue
+        waiting[column.name] = new
+        talk.refuse(
+            f"rename {quote_name(old)} to {quote_name(new)}",
+            "rename not decided: the values may belong to one column or to two",
+            f"say with `schemaman decide` whether {quote_name(old)} became {quote_name(new)}",
+        )
+    return waiting
+
+
+def renamed_columns(source: Source, live: Live, talk: Talk) -> dict[str, str]:
+    """Live name → wanted name, exactly by the stamp where there is one, else by former names."""
+    stamped = _stamped(source, live)
+    pairs = _by_former_names(source, live, talk) if stamped is None else _by_stamp(stamped)
+    present = {c.name.lower(): c.name for c in live.schema.columns}
+    pairs = {
+        present[old.lower()]: new
+        for old, new in pairs.items()
+        if old.lower() in present and old.lower() != new.lower() and column_of(source.schema, new) is not None
+    }
+    while True:
+        free = {name.lower() for name in pairs}
+        clash = next((o for o, n in pairs.items() if n.lower() in present and n.lower() not in free), None)
+        if clash is None:
+            return pairs
+        new = pairs.pop(clash)
+        talk.note((clash,), f"the source calls it {new}, and the lake has both: {clash} stays beside it")
+
+
+def _by_stamp(stamped: Past) -> dict[str, str]:
+    return {then: now for then, now in stamped.names.items() if now is not None and then != now}
+
+
+def _stamped(source: Source, live: Live) -> Past | None:
+    id, began = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
+    same = [past for past in source.past if past.id == id]
+    exact = [past for past in same if began_text(past.began) == began]
+    # Late evidence may move the beginning of a version; its id alone is enough while it is the only one.
+    return exact[-1] if exact else same[0] if len(same) == 1 else None
+
+
+def _by_former_names(source: Source, live: Live, talk: Talk) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for name, formers in source.former_names.items():
+        if column_of(live.schema, name) is not None:
+            _refuse_unknown_swap(source, live, name, talk)
+            continue
+        former = next((f for f in formers if column_of(live.schema, f) is not None and f not in pairs), None)
+        if former is not None:
+            pairs[former] = name
+    return pairs
+
+
+def _refuse_unknown_swap(source: Source, live: Live, name: str, talk: Talk) -> None:
+    """Two columns that took each other's names: an unstamped table does not say on which side it stands."""
+    for former in source.former_names[name]:
+        mutual = name in source.former_names.get(former, ())
+        if mutual and name < former and column_of(live.schema, former) is not None:
+            talk.refuse(
+                f"follow {quote_name(name)} and {quote_name(former)}",
+                "they swapped names at the source, and nothing says on which side of it this table is",
+                f"set the table property {VERSION_PROPERTY} to the version that the table follows",
+            )
+
+
+Pair = tuple[str, str]
+ColumnId = int | None
+
+
+def source_of(history: TableHistory, answers: Mapping[Pair, bool] | None = None) -> Source:
+    """The newest version of a table as something to follow, with what its columns were called before.
+
+    `answers` are people's decisions on renames: (old name, new name) → whether it is one column. Only
+    the newest incarnation counts: a table that was dropped and made again shares no column with the old.
+    """
+    told = answers or {}
+    newest = history.latest
+    versions = [v for v in history.versions if v.incarnation == newest.incarnation]
+    same = _same_columns(versions, told)
+    now = {same.get(c.id, c.id): c.name for c in newest.schema.columns}
+    past = tuple(
+        Past(v.id, _began(v), {c.name: now.get(same.get(c.id, c.id)) for c in v.schema.columns})
+        for v in versions
+    )
+    formers: dict[str, dict[str, None]] = {}
+    for version in reversed(past):
+        for then, name in version.names.items():
+            if name is not None and name != then:
+                formers.setdefault(name, {})[then] = None
+    return Source(
+        table=str(history.table),
+        version=newest.number,
+        id=newest.id,
+        revision=newest.revision,
+        schema=newest.schema,
+        began=_began(newest),
+        former_names={name: tuple(thens) for name, thens in formers.items()},
+        unanswered=_open_questions(versions, told, now),
+        past=past,
+    )
+
+
+def _same_columns(
+    versions: Sequence[SchemaVersion], answers: Mapping[Pair, bool]
+) -> dict[ColumnId, ColumnId]:
+    """Column id → the id of the same column earlier, where a person said that it is the same."""
+    same: dict[ColumnId, ColumnId] = {}
+    for before, after in pairwise(versions):
+        for old, new in (pair for pair, yes in answers.items() if yes):
+            left, came = before.schema.column(old), after.schema.column(new)
+            if left and came and not before.schema.column(new) and not after.schema.column(old):
+                same[came.id] = same.get(left.id, left.id)
+    return same
+
+
+def _open_questions(
+    versions: Sequence[SchemaVersion], answers: Mapping[Pair, bool], now: Mapping[int | None, str]
+) -> tuple[Pair, ...]:
+    asked: dict[Pair, None] = {}
+    for version in versions:
+        for candidate in version.candidates:
+            column = version.schema.column(candidate.new)
+            name = now.get(column.id) if column else None
+            if (candidate.old, candidate.new) not in answers and name is not None:
+                asked[candidate.old, name] = None
+    return tuple(asked)
+
+
+def _began(version: SchemaVersion) -> dict[str, object]:
+    at = version.at
+    return {
+        "position": {"kind": at.position.kind, "value": at.position.value},
+        "topic": at.topic,
+        "partition": at.partition,
+        "offset": at.offset,
+    }

@@ -1,0 +1,365 @@
+"""From the live table to the wanted one: steps in an order that never fails half-way, or refusals.
+
+Laws: the steps turn `base` into `wanted`; a plan for the table that it made has no steps; every condition
+can be checked on the table alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from schemaman.counterparts import TEMPORARY, began_text
+from schemaman.ddl import format_type
+from schemaman.diff import (
+    AddColumn,
+    Change,
+    ChangeComment,
+    ChangeKey,
+    ChangeNullable,
+    ChangeType,
+    Diff,
+    DropColumn,
+    Member,
+    RenameColumn,
+    diff,
+    patch,
+)
+from schemaman.plan import (
+    BEGAN_PROPERTY,
+    KEY_PROPERTY,
+    SOURCE_PROPERTY,
+    VERSION_PROPERTY,
+    Draft,
+    Live,
+    Plan,
+    Policy,
+    Refusal,
+    Source,
+    Step,
+    StepKind,
+    Target,
+    words,
+)
+from schemaman.projection import Projection, key_is_known, project
+from schemaman.schema import Column, TableSchema, walk
+from schemaman.types import Struct
+
+_ORDER: tuple[type[Change], ...] = (ChangeNullable, ChangeType, ChangeComment, AddColumn, DropColumn)
+_NEEDS_APPROVAL: tuple[StepKind, ...] = ("drop-columns",)
+_OLDER_READERS = "readers that do not know the feature"
+_LACKS_FEATURE = (
+    "the table lacks a feature that this needs, and older readers cannot read tables that have it"
+)
+_HALF_STAMPED = (
+    "names are exchanged, and a table that is only partly migrated could not tell that it was done"
+)
+
+
+def make_plan(
+    source: Source,
+    live: Live | None,
+    target: Target,
+    table: str,
+    policy: Policy,
+    *,
+    target_name: str = "",
+    expires_ms: int | None = None,
+) -> Plan:
+    """The plan that brings one target table to the source's structure.
+
+    `table` is the target table as users name it; `target_name` the target's name in the settings, by
+    default the format's. `expires_ms` is a moment in epoch milliseconds. Nothing is changed by planning.
+
+    Raises:
+        BadReference: the table is no name that the format's catalogue takes.
+    """
+    projection = project(source, live, target, policy)
+    draft = _Drawing(target, source, table, live, projection)
+    if live is None:
+        draft.create()
+    else:
+        draft.alter(policy)
+    return Plan(
+        target_name or target.name,
+        target.name,
+        table,
+        source,
+        live.identity if live else None,
+        live.version if live else None,
+        live.schema if live else None,
+        draft.now.schema if draft.now else projection.wanted,
+        tuple(draft.steps),
+        tuple(dict.fromkeys((*projection.refusals, *draft.refusals))),
+        projection.notes,
+        tuple(f"{s.kind}: {s.statement}" for s in draft.steps if _needs_approval(s)),
+        expires_ms,
+    )
+
+
+def structure(schema: TableSchema | None) -> str | None:
+    """A fingerprint of everything that a step can change in a table but its properties; None for no table.
+
+    Unlike the fingerprint of a version it sees order and comments: a swap of two names shows in the order.
+    """
+    if schema is None:
+        return None
+    rows = [f"{c.name!r} {_column_text(c)} {c.comment or ''!r}" for c in schema.columns]
+    return hashlib.sha256("\n".join([*rows, repr(schema.comment or "")]).encode()).hexdigest()[:12]
+
+
+def holds(live: Live | None, condition: Mapping[str, object]) -> bool:
+    """Whether a condition of a step is true of a live table (None: there is no such table).
+
+    Raises:
+        ValueError: a member that this version does not know; it must not pass for true.
+    """
+    for member, wanted in condition.items():
+        match member, wanted:
+            case "structure", _:
+                true = wanted == (structure(live.schema) if live else None)
+            case "columns", {**columns}:
+                true = live is not None and all(_described(live, str(n)) == c for n, c in columns.items())
+            case "properties", {**properties}:
+                true = live is not None and all(
+                    live.properties.get(str(k)) == v for k, v in properties.items()
+                )
+            case "key", [*key]:
+                true = live is not None and list(live.schema.key) == key
+            case _:
+                raise ValueError(f"a plan with an unknown condition: {member}")
+        if not true:
+            return False
+    return True
+
+
+def _described(live: Live, name: str) -> str | None:
+    column = live.schema.column(name)
+    return None if column is None else _column_text(column)
+
+
+def _column_text(column: Column) -> str:
+    return format_type(column.type) + ("" if column.nullable else " NOT NULL")
+
+
+def _needs_approval(step: Step) -> bool:
+    return step.kind in _NEEDS_APPROVAL or step.step_class == "capability-upgrade"
+
+
+class _Drawing:
+    """A plan being drawn: `now` is the table as it stands after the steps drawn so far."""
+
+    def __init__(
+        self, target: Target, source: Source, table: str, live: Live | None, projection: Projection
+    ) -> None:
+        self.target = target
+        self.source = source
+        self.table = table
+        self.now = live
+        self.keyed = live is not None and key_is_known(live)
+        self.projection = projection
+        self.steps: list[Step] = []
+        self.refusals: list[Refusal] = []
+
+    def create(self) -> None:
+        """A new table, with its stamp at birth."""
+        wanted = self.projection.wanted
+        if not wanted.columns:
+            self.refusals.append(Refusal(f"create {self.table}", "no column can be held", "see the others"))
+            return
+        namespace = self.target.create_namespace(self.table)
+        if namespace is not None:
+            self._add(namespace, None)
+        stamp = self._stamp(wanted.key, whole=not self.projection.refusals)
+        self._add(self.target.create(self.table, wanted, stamp), Live(self.table, wanted, "", ""))
+        key = self.target.set_key(self.table, wanted)
+        if key is not None:
+            self._add(key, self.now)
+
+    def alter(self, policy: Policy) -> None:
+        """An existing table: upgrades, renames, the rest by kind, and the stamp."""
+        assert self.now is not None
+        live = self.now
+        changes = diff(live.schema, self.projection.wanted, self.projection.renames)
+        renames, others = self._judged(live, changes, policy)
+        upgrade: dict[str, str] = {}
+        for change in (*renames, *others):
+            upgrade |= self.target.needs(live, change)
+        if upgrade:
+            draft = self.target.set_properties(self.table, upgrade)
+            cost = replace(draft, step_class="capability-upgrade", reversible="no", hurts=(_OLDER_READERS,))
+            self._add(cost, replace(live, properties={**live.properties, **upgrade}))
+        turns, closing = _in_turn(renames, live.schema)
+        for rename in turns:
+            self._change([rename])
+        if closing:
+            self._mark()
+        for rename in closing:
+            self._change([rename])
+        for kind in _ORDER:
+            for wave in _waves([c for c in others if isinstance(c, kind)]):
+                self._change(wave)
+        self._mark()
+
+    def _judged(self, live: Live, changes: Diff, policy: Policy) -> tuple[list[RenameColumn], list[Change]]:
+        """What the target agrees to. Renames are taken all or none: they hang together."""
+        renames = [c for c in changes if isinstance(c, RenameColumn)]
+        refused = [r for c in renames for r in self._objections(live, c, policy)]
+        others, more = self._judged_others(live, [] if refused else renames, changes, policy)
+        taken = {name.lower() for name in live.schema.names}
+        exchanged = any(c.name.lower() in taken for c in renames)
+        if not refused and exchanged and (more or self.projection.refusals):
+            refused = [Refusal(words(c), _HALF_STAMPED, "settle the other refusals first") for c in renames]
+            others, more = self._judged_others(live, [], changes, policy)
+        self.refusals += [*refused, *more]
+        return [] if refused else renames, others
+
+    def _judged_others(
+        self, live: Live, renames: Sequence[RenameColumn], changes: Diff, policy: Policy
+    ) -> tuple[list[Change], list[Refusal]]:
+        """The other changes, judged on the table as it will be after the renames."""
+        names = {c.path[0]: c.name for c in renames}
+        layout = tuple(names.get(name, name) for name in live.layout)
+        renamed = replace(live, schema=patch(live.schema, renames), layout=layout)
+        # A change names columns as they are called after the renames: without those it has no place.
+        lost = {c.name for c in changes if isinstance(c, RenameColumn)} - set(names.values())
+        agreed: list[Change] = []
+        refusals: list[Refusal] = []
+        for change in changes:
+            if isinstance(change, RenameColumn | ChangeKey) or (change.path and change.path[0] in lost):
+                continue
+            objections = self._objections(renamed, change, policy)
+            refusals += objections
+            if not objections:
+                agreed.append(change)
+        return agreed, refusals
+
+    def _objections(self, live: Live, change: Change, policy: Policy) -> list[Refusal]:
+        answer = self.target.alter(live, change)
+        if isinstance(answer, Refusal):
+            return [answer]
+        missing = self.target.needs(live, change)
+        if not missing or policy.upgrades:
+            return []
+        statement = self.target.set_properties(self.table, missing).statement
+        return [Refusal(words(change), _LACKS_FEATURE, f"allow upgrades in the policy, or run: {statement}")]
+
+    def _change(self, changes: Sequence[Change]) -> None:
+        """One statement for changes of one kind."""
+        assert self.now is not None
+        drafts: list[Draft] = []
+        after = self.now.schema
+        for change in changes:
+            placed = _at_end(after, change)
+            drafted = self.target.alter(self.now, placed)
+            assert isinstance(drafted, Draft), "agreed before, refused now"
+            drafts.append(drafted)
+            after = patch(after, [placed])
+        draft = drafts[0] if len(drafts) == 1 else self.target.together(self.now, drafts)
+        self._add(draft, replace(self.now, schema=after))
+
+    def _mark(self) -> None:
+        """The stamp, once: a passenger of other steps, or the only step of a table that bears none yet."""
+        assert self.now is not None
+        refused = bool(self.projection.refusals or self.refusals)
+        wanted = self.projection.wanted.key
+        adopted = not self.keyed and all(name in self.now.schema.names for name in wanted)
+        # A ring of names is still open: its temporary names are not what the key will be called.
+        key = wanted if adopted or not refused else self.now.schema.key
+        stamp = self._stamp(key, whole=not refused)
+        missing = {k: v for k, v in stamp.items() if self.now.properties.get(k) != v}
+        unmarked = SOURCE_PROPERTY not in self.now.properties and not refused
+        if missing and (self.steps or unmarked):
+            marked = replace(self.now, properties={**self.now.properties, **missing})
+            self._add(self.target.set_properties(self.table, missing), marked)
+        self.now = replace(self.now, schema=replace(self.now.schema, key=key))
+
+    def _stamp(self, key: tuple[str, ...], whole: bool) -> dict[str, str]:
+        """What the table says of itself; a version only when it is wholly at it."""
+        told = {SOURCE_PROPERTY: self.source.table, KEY_PROPERTY: json.dumps(key, ensure_ascii=False)}
+        version = {VERSION_PROPERTY: self.source.id, BEGAN_PROPERTY: began_text(self.source.began)}
+        return told | (version if whole else {})
+
+    def _add(self, draft: Draft, after: Live | None) -> None:
+        before = self.now
+        touched = sorted({c.path[0] for c in draft.changes if not isinstance(c, ChangeKey) and c.path})
+        touched += [c.name for c in draft.changes if isinstance(c, RenameColumn)]
+        post: dict[str, object] = {} if after is None else _condition(after, touched)
+        self.steps.append(
+            Step(
+                draft.kind,
+                draft.statement,
+                draft.step_class,
+                draft.reversible,
+                _condition(before, touched),
+                post | dict(draft.after),
+                draft.undo,
+                draft.hurts,
+            )
+        )
+        self.now = after
+
+
+def _condition(live: Live | None, touched: Sequence[str]) -> dict[str, object]:
+    columns = {name: _described(live, name) for name in touched} if live else {}
+    return {"structure": structure(live.schema if live else None)} | ({"columns": columns} if columns else {})
+
+
+def _in_turn(
+    renames: Sequence[RenameColumn], schema: TableSchema
+) -> tuple[list[RenameColumn], list[RenameColumn]]:
+    """Renames one at a time, each to a name that is free by then; then those that close a ring.
+
+    A ring is opened by a temporary name. While one is in the table nothing else is planned for it: so the
+    stamp goes between the two lists, and a crash anywhere leaves a table that tells where it stands.
+    """
+    names = [name.lower() for name in schema.names]
+    waiting = {c.path[0]: c.name for c in renames}
+    turns: list[RenameColumn] = []
+    closing: list[RenameColumn] = []
+    while waiting:
+        old = next((o for o, new in waiting.items() if new.lower() not in names), None)
+        if old is None:
+            old = next(iter(waiting))
+            new = f"{TEMPORARY}{len(closing) + 1}"
+            closing.append(RenameColumn((new,), waiting.pop(old)))
+        else:
+            new = waiting.pop(old)
+        names[names.index(old.lower())] = new.lower()
+        turns.append(RenameColumn((old,), new))
+    return turns, closing
+
+
+def _waves(changes: Sequence[Change]) -> list[list[Change]]:
+    """Groups for one statement each: no place twice, none inside another, the table's own comment alone."""
+    waves: list[list[Change]] = []
+    for change in changes:
+        wave = next((w for w in waves if all(_apart(change, other) for other in w)), None)
+        if wave is None:
+            waves.append([change])
+        else:
+            wave.append(change)
+    return waves
+
+
+def _apart(one: Change, other: Change) -> bool:
+    if isinstance(one, ChangeKey) or isinstance(other, ChangeKey):
+        return False
+    a, b = one.path, other.path
+    if isinstance(one, AddColumn) and len(a) == len(b):
+        return a != b
+    return bool(a) and bool(b) and a[: len(b)] != b[: len(a)]
+
+
+def _at_end(schema: TableSchema, change: Change) -> Change:
+    """An addition goes behind its siblings: nobody reads by position, so nobody needs it elsewhere."""
+    if not isinstance(change, AddColumn):
+        return change
+    parent = change.path[:-1]
+    siblings: Sequence[Member] = schema.columns
+    if parent:
+        found = next((type for path, type, _ in walk(schema) if path == parent), None)
+        siblings = found.fields if isinstance(found, Struct) else ()
+    return replace(change, after=siblings[-1].name if siblings else None)

@@ -1,0 +1,269 @@
+"""The source as the lake would hold it, under policy and next to what the lake already has.
+
+Law: what the lake cannot tell apart never becomes a difference: after a plan ran, projecting the same
+source again gives the live table.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from schemaman.counterparts import TEMPORARY, Talk, blocked, partners_of, renamed_columns, reused, unanswered
+from schemaman.ddl import format_type, quote_name
+from schemaman.plan import KEY_PROPERTY, Live, Policy, Refusal, Source, Target
+from schemaman.schema import Column, TableSchema
+from schemaman.types import Array, Decimal, Field, Integer, Map, Struct, Type, widens
+
+_OUT = "leave the column out, or rename it at the source"
+_MAX_DIGITS = 38
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """The table that the lake should hold; `renames` maps live names to wanted ones."""
+
+    wanted: TableSchema
+    renames: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+
+
+def project(source: Source, live: Live | None, target: Target, policy: Policy) -> Projection:
+    """The wanted table in the target's own alphabet, with what is to be said about it.
+
+    A live table keeps its columns, their order and every type that is wide enough; the source adds, widens
+    and renames. A change stream cannot promise values, so only key columns of a new table are NOT NULL.
+    """
+    talk = Talk()
+    held = _held(source.schema, target, talk)
+    if live is None:
+        return Projection(_created(source.schema, held, policy), {}, tuple(talk.notes), tuple(talk.refusals))
+    barred = blocked(source, live)
+    if barred:
+        return Projection(live.schema, {}, (), barred)
+    frozen = reused(source, live)
+    talk.refusals += frozen.values()
+    waiting = unanswered(source, live, talk)
+    renames = renamed_columns(source, live, talk)
+    known = {name for past in source.past for name in past.names}
+    known |= {former for names in source.former_names.values() for former in names}
+    raw = {c.name: c for c in source.schema.columns}
+    partners = partners_of(source.schema, live, renames)
+    columns: list[Column] = []
+    for column in live.schema.columns:
+        name = partners.get(column.name)
+        if column.name in waiting or column.name in frozen or (name is not None and name not in held):
+            columns.append(column)
+        elif name is None:
+            columns += _left(column, column.name in known, policy, talk)
+        else:
+            columns.append(_followed(column, raw[name], held[name], renames, policy, talk))
+    taken = {*partners.values(), *waiting.values()}
+    columns += [
+        replace(_plain(raw[name], type, policy), nullable=True)
+        for name, type in held.items()
+        if name not in taken
+    ]
+    key = _key(source, live, renames, waiting, talk)
+    comment = (source.schema.comment if policy.comments else None) or live.schema.comment
+    wanted = TableSchema(tuple(columns), key, comment)
+    return Projection(wanted, renames, tuple(talk.notes), tuple(talk.refusals))
+
+
+def key_is_known(live: Live) -> bool:
+    """Whether a live table tells its key, be it an empty one."""
+    return KEY_PROPERTY in live.properties or bool(live.schema.key)
+
+
+def _held(schema: TableSchema, target: Target, talk: Talk) -> dict[str, Type]:
+    """Each column that the target can hold, and how."""
+    refused = {**_unusable_names(schema), **target.refuse(schema)}
+    talk.refusals += refused.values()
+    held: dict[str, Type] = {}
+    for column in schema.columns:
+        if column.name in refused:
+            continue
+        match target.hold(column.type):
+            case Refusal(_, reason, instead):
+                talk.refuse(f"hold {quote_name(column.name)}", reason, instead)
+            case answer:
+                held[column.name] = answer.type
+                if answer.note:
+                    talk.note((column.name,), answer.note)
+    return held
+
+
+def _unusable_names(schema: TableSchema) -> dict[str, Refusal]:
+    spellings = Counter(name.lower() for name in schema.names)
+    refused: dict[str, Refusal] = {}
+    for name in schema.names:
+        change = f"name a column {quote_name(name)}"
+        if not name:
+            refused[name] = Refusal(change, "a column without a name cannot be read", _OUT)
+        elif spellings[name.lower()] > 1:
+            refused[name] = Refusal(
+                change, "another column differs from it only by case, which Spark ignores", _OUT
+            )
+        elif "${" in name:
+            refused[name] = Refusal(change, "Spark would take ${…} for a variable inside any statement", _OUT)
+        elif name.startswith(TEMPORARY):
+            refused[name] = Refusal(change, f"names that begin with {TEMPORARY} are schemaman's own", _OUT)
+    return refused
+
+
+def _created(schema: TableSchema, held: Mapping[str, Type], policy: Policy) -> TableSchema:
+    columns = tuple(
+        replace(_plain(c, held[c.name], policy), nullable=c.nullable or c.name not in schema.key)
+        for c in schema.columns
+        if c.name in held
+    )
+    key = schema.key if all(name in held for name in schema.key) else ()
+    return TableSchema(columns, key, (schema.comment or None) if policy.comments else None)
+
+
+def _plain(column: Column, type: Type, policy: Policy) -> Column:
+    """The column without what only a source knows: default, spelling, wire name and id."""
+    told = type if policy.comments else _without_comments(type)
+    return Column(
+        column.name, told, column.nullable, comment=(column.comment or None) if policy.comments else None
+    )
+
+
+def _without_comments(type: Type) -> Type:
+    match type:
+        case Array(element, nullable):
+            return Array(_without_comments(element), nullable)
+        case Map(key, value, nullable):
+            return Map(_without_comments(key), _without_comments(value), nullable)
+        case Struct(fields):
+            return Struct(tuple(replace(f, type=_without_comments(f.type), comment=None) for f in fields))
+        case _:
+            return type
+
+
+def _followed(
+    live: Column, raw: Column, held: Type, renames: Mapping[str, str], policy: Policy, talk: Talk
+) -> Column:
+    """A live column that the source still has."""
+    comment = (raw.comment if policy.comments else None) or live.comment
+    return Column(
+        renames.get(live.name, live.name),
+        _merged((raw.name,), live.type, held, raw.type, policy, talk),
+        live.nullable or raw.nullable,
+        comment=comment,
+    )
+
+
+def _left(live: Column, known: bool, policy: Policy, talk: Talk) -> list[Column]:
+    """A live column that the source does not have: it left, or it was never of the source."""
+    path = (live.name,)
+    if not known:
+        blocked = "" if live.nullable else "; it is NOT NULL, so writers that do not know it will fail"
+        talk.note(path, f"the source never had it: it stays as it is{blocked}")
+        return [live]
+    if policy.drops == "drop":
+        return []
+    talk.note(path, "the source has dropped it: it stays with its old values (drops = keep)")
+    return [replace(live, nullable=True)]
+
+
+def _merged(path: tuple[str, ...], live: Type, held: Type, raw: Type, policy: Policy, talk: Talk) -> Type:
+    """The type that takes the values of both sides: the live one wherever it is wide enough."""
+    match live, held, raw:
+        case Struct(old), Struct(new), Struct(told):
+            return _merged_struct(path, old, new, told, policy, talk)
+        case Array(old, nullable), Array(new, _), Array(told, told_null):
+            inner = _merged((*path, "element"), old, new, told, policy, talk)
+            return Array(inner, nullable or told_null)
+        case Map(key, old, nullable), Map(new_key, new, _), Map(told_key, told, told_null):
+            merged_key = _merged((*path, "key"), key, new_key, told_key, policy, talk)
+            return Map(
+                merged_key, _merged((*path, "value"), old, new, told, policy, talk), nullable or told_null
+            )
+        case _:
+            return _leaf(path, live, held, raw, talk)
+
+
+def _merged_struct(
+    path: tuple[str, ...],
+    live: Sequence[Field],
+    held: Sequence[Field],
+    raw: Sequence[Field],
+    policy: Policy,
+    talk: Talk,
+) -> Struct:
+    news = {f.name.lower(): (f, r) for f, r in zip(held, raw, strict=True)}
+    fields: list[Field] = []
+    for old in live:
+        if old.name.lower() not in news:
+            talk.note((*path, old.name), "the source does not have it: it stays")
+            fields.append(old)
+            continue
+        new, told = news.pop(old.name.lower())
+        type = _merged((*path, old.name), old.type, new.type, told.type, policy, talk)
+        comment = (new.comment if policy.comments else None) or old.comment
+        fields.append(Field(old.name, type, old.nullable or told.nullable, comment))
+    for new, _ in news.values():
+        comment = (new.comment or None) if policy.comments else None
+        type = new.type if policy.comments else _without_comments(new.type)
+        fields.append(Field(new.name, type, True, comment))
+    return Struct(tuple(fields))
+
+
+def _leaf(path: tuple[str, ...], live: Type, held: Type, raw: Type, talk: Talk) -> Type:
+    if held == live:
+        return live
+    if widens(held, live) or widens(raw, live):
+        talk.note(
+            path,
+            f"the source says {format_type(raw)}: the lake keeps {format_type(live)}, which is wide enough",
+        )
+        return live
+    joined = _joined(live, held)
+    if joined is None:
+        return held
+    if joined != held:
+        talk.note(path, f"{format_type(joined)} holds the old values and those of {format_type(raw)}")
+    return joined
+
+
+def _joined(live: Type, held: Type) -> Type | None:
+    """The narrowest DECIMAL for the values of both; None if one of them is no exact number."""
+    digits = [_digits(live), _digits(held)]
+    sides = [d for d in digits if d is not None]
+    if len(sides) < 2 or not isinstance(held, Decimal):
+        return None
+    before, behind = max(s[0] for s in sides), max(s[1] for s in sides)
+    return Decimal(before + behind, behind) if before + behind <= _MAX_DIGITS else None
+
+
+def _digits(type: Type) -> tuple[int, int] | None:
+    """Digits before and behind the point; integers as wide as Delta asks for when one becomes a DECIMAL."""
+    match type:
+        case Decimal(precision, scale):
+            return precision - scale, scale
+        case Integer(bits):
+            return (20 if bits == 64 else 10), 0
+        case _:
+            return None
+
+
+def _key(
+    source: Source, live: Live, renames: Mapping[str, str], waiting: Mapping[str, str], talk: Talk
+) -> tuple[str, ...]:
+    """The key of the live table under its new names; another one in the source needs a person."""
+    spelled = {c.name.lower(): renames.get(c.name, c.name) for c in live.schema.columns}
+    wanted = tuple(spelled.get(name.lower(), name) for name in source.schema.key)
+    if not key_is_known(live):
+        return wanted
+    here = tuple(renames.get(name, name) for name in live.schema.key)
+    asked = {new: old for old, new in waiting.items()}
+    if tuple(asked.get(name, name) for name in wanted) != here:
+        talk.refuse(
+            f"change the key from ({', '.join(live.schema.key)}) to ({', '.join(source.schema.key)})",
+            "the rows of the table were merged by the old key",
+            "build a new table with the new key, fill it from a snapshot, and swap the names",
+        )
+    return here
