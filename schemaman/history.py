@@ -23,6 +23,7 @@ from schemaman.versions import (
     Alias,
     Disagreement,
     Evidence,
+    RenameCandidate,
     Revision,
     SchemaVersion,
     Status,
@@ -254,20 +255,27 @@ class _Building:
 
     def finished(self) -> tuple[SchemaVersion, ...]:
         """The versions as values, numbered."""
-        facts = unconfirmed_facts([(v.schema, v.incarnation, v.points) for v in self.versions], self.dialect_of)
+        told = [(v.schema, v.incarnation, v.points) for v in self.versions]
+        facts = unconfirmed_facts(told, self.dialect_of)
         result: list[SchemaVersion] = []
+        counted: set[Observation] = set()
         for number, (version, unconfirmed) in enumerate(zip(self.versions, facts, strict=True), start=1):
             before = result[-1] if result else None
-            result.append(self.close(number, version, unconfirmed, before))
+            evidence = _evidence(version, counted)
+            result.append(self.close(number, version, evidence, unconfirmed, before))
         return tuple(result)
 
     def close(
-        self, number: int, version: Open, unconfirmed: tuple[str, ...], before: SchemaVersion | None
+        self,
+        number: int,
+        version: Open,
+        evidence: tuple[Evidence, ...],
+        unconfirmed: tuple[str, ...],
+        before: SchemaVersion | None,
     ) -> SchemaVersion:
         """One version as a value."""
-        evidence = _evidence(version)
         revisions = tuple(_with_emitted(r, version.emitted) for r in version.revisions)
-        suspects = ()
+        suspects: tuple[RenameCandidate, ...] = ()
         if before is not None and before.incarnation == version.incarnation:
             append_only = self.dialect_of(version.points[0].observation.connector).append_only
             suspects = candidates(before.schema, revisions[0].schema, append_only)
@@ -303,13 +311,14 @@ def _status(version: Open, unconfirmed: tuple[str, ...]) -> Status:
     return "provisional" if unconfirmed else "confirmed"
 
 
-def _evidence(version: Open) -> tuple[Evidence, ...]:
-    """What each witness said, in order of its first word; a run counts where it began."""
-    seen = dict.fromkeys(p.observation for p in version.points if p.mark == p.observation.first)
+def _evidence(version: Open, counted: set[Observation]) -> tuple[Evidence, ...]:
+    """What each witness said, in order of its first word; a run counts where its first edge stands."""
+    mine = [o for o in dict.fromkeys(p.observation for p in version.points) if o not in counted]
+    counted.update(mine)
     result: list[Evidence] = []
     for witness in dict.fromkeys(p.observation.witness for p in version.points):
         marks = [p.mark for p in version.points if p.observation.witness == witness]
-        count = sum(o.count for o in (*seen, *version.repeats) if o.witness == witness)
+        count = sum(o.count for o in (*mine, *version.repeats) if o.witness == witness)
         result.append(Evidence(witness, count, marks[0], marks[-1]))
     return tuple(result)
 

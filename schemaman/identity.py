@@ -6,10 +6,11 @@ columns, a column that stands behind one it used to precede is another column.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from schemaman.diff import longest_increasing
 from schemaman.schema import TableSchema
 
 
@@ -58,9 +59,32 @@ def _in_order(known: TableSchema, schema: TableSchema, now: dict[str, str]) -> d
     """
     before = {now[c.name]: i for i, c in enumerate(known.columns) if c.name in now}
     kept = [n for n in schema.names if n in before]
-    stay = longest_increasing([before[n] for n in kept])
-    anchored = {n for n in kept if before[n] in stay}
+    anchored = {kept[i] for i in _anchors([before[n] for n in kept])}
     if len(now) == len(known.columns):
         first_new = next((i for i, n in enumerate(schema.names) if n not in before), len(schema.names))
         anchored &= set(schema.names[:first_new])
     return {old: new for old, new in now.items() if new in anchored}
+
+
+def _anchors(values: Sequence[int]) -> set[int]:
+    """The indexes that stand in every longest increasing subsequence.
+
+    Of two columns that exchanged their places nobody can say which one stayed.
+    """
+    rising = _run_lengths(values)
+    falling = _run_lengths([-v for v in reversed(values)])[::-1]
+    longest = max(rising, default=0)
+    on_one = [i for i in range(len(values)) if rising[i] + falling[i] - 1 == longest]
+    rivals = Counter(rising[i] for i in on_one)
+    return {i for i in on_one if rivals[rising[i]] == 1}
+
+
+def _run_lengths(values: Sequence[int]) -> list[int]:
+    """For each value the length of the longest increasing subsequence that ends there."""
+    tops: list[int] = []
+    lengths: list[int] = []
+    for value in values:
+        pile = bisect_left(tops, value)
+        tops[pile : pile + 1] = [value]
+        lengths.append(pile + 1)
+    return lengths

@@ -74,11 +74,21 @@ def test_a_column_that_was_dropped_and_added_again_has_another_id() -> None:
 
 
 def test_a_column_that_moved_in_an_append_only_table_is_another_one() -> None:
-    moved = schema("id", "b", "a")
-    found = history(seen(AB, mark(0, 10)), seen(moved, mark(1, 11)))
-    assert len(found.versions) == 2
+    found = history(seen(ABC, mark(0, 10)), seen(schema("id", "b", "c", "a"), mark(1, 11)))
+    first, last = (v.schema for v in found.versions)
     assert found.versions[0].id == found.versions[1].id
-    assert len({c.id for v in found.versions for c in v.schema.columns}) == 4
+    assert [c.id for c in first.columns] == [1, 2, 3, 4]
+    assert [c.id for c in last.columns] == [1, 3, 4, 5]
+
+
+def test_of_two_columns_that_exchanged_their_places_neither_is_known_to_have_stayed() -> None:
+    found = history(seen(AB, mark(0, 10)), seen(schema("id", "b", "a"), mark(1, 11)))
+    assert [c.id for c in found.versions[1].schema.columns] == [1, 4, 5]
+
+
+def test_what_stands_behind_a_new_column_was_added_after_it() -> None:
+    found = history(seen(AB, mark(0, 10)), seen(schema("id", "a", "x", "b"), mark(1, 11)))
+    assert [c.id for c in found.versions[1].schema.columns] == [1, 2, 4, 5]
 
 
 def test_partitions_are_put_into_the_order_of_the_source() -> None:
