@@ -54,7 +54,7 @@ def _parts(report: Report) -> tuple[tuple[Block, ...], tuple[Section, ...]]:
     """The blocks in front of the first heading of the second level, and the sections."""
     starts = [i for i, b in enumerate(report.blocks) if isinstance(b, Heading) and b.level == 2]
     sections: list[Section] = []
-    for start, end in zip(starts, [*starts[1:], len(report.blocks)], strict=True):
+    for start, end in zip(starts, [*starts, len(report.blocks)][1:], strict=True):
         heading, blocks = report.blocks[start], report.blocks[start + 1 : end]
         if isinstance(heading, Heading):
             sections.append(Section(heading, blocks, _gravest(blocks)))

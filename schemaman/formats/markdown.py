@@ -55,7 +55,7 @@ def _block(block: Block) -> list[str]:
         case Code(text, language):
             return _fenced(visible(text, lines=True), language)
         case Timeline(caption, events):
-            head = [f"*{_escape(caption)}*", ""] if caption else []
+            head = [f"*{_edged(caption)}*", ""] if caption else []
             return head + [line for event in events for line in _event(event)]
         case Notice():
             return _notice(block)
@@ -64,7 +64,7 @@ def _block(block: Block) -> list[str]:
 
 
 def _grid(grid: Grid) -> list[str]:
-    lines = [f"**{_escape(grid.caption)}**", ""] if grid.caption else []
+    lines = [f"**{_edged(grid.caption)}**", ""] if grid.caption else []
     lines.append(f"| {' | '.join(_escape(h) for h in grid.header)} |")
     lines.append(f"|{' --- |' * len(grid.header)}")
     lines += (f"| {' | '.join(_inline(cell, table=True) for cell in row)} |" for row in grid.rows)
@@ -75,14 +75,14 @@ def _event(event: Event) -> list[str]:
     sign = SIGNS[event.tone] or "○"
     badges = "".join(f" · {_inline((badge,))}" for badge in event.badges)
     when = f" · {_escape(event.when)}" if event.when else ""
-    return [f"- {sign} **{_escape(event.label)}**{badges}{when}", *(f"  - {_inline(x)}" for x in event.lines)]
+    return [f"- {sign} **{_edged(event.label)}**{badges}{when}", *(f"  - {_inline(x)}" for x in event.lines)]
 
 
 def _notice(notice: Notice) -> list[str]:
     sign = SIGNS[notice.tone] or "○"
     word = "" if notice.tone in ("plain", "muted") else f"{notice.tone}: "
     place = f" · {_code(notice.place)}" if notice.place else ""
-    head = f"{sign} **{word}{_escape(notice.title)}**{place}"
+    head = f"{sign} **{_edged(word + notice.title)}**{place}"
     facts = [f"- {_escape(name)}: {_inline(value)}" for name, value in notice.facts]
     return [head, "", _escape(notice.message), *(["", *facts] if facts else [])]
 
@@ -101,6 +101,19 @@ def _text(text: Text, *, table: bool) -> str:
 
 def _escape(text: str) -> str:
     return _OPENING.sub(r"\1\\\2", _PUNCTUATION.sub(r"\\\1", visible(text)))
+
+
+def _edged(text: str) -> str:
+    """Text for between asterisks: a blank at its edge would keep them from being emphasis."""
+    shown = visible(text)
+    inner = shown.strip()
+    start = shown.index(inner)
+    before, after = shown[:start], shown[start + len(inner) :]
+    return _entities(before) + _escape(inner) + _entities(after)
+
+
+def _entities(text: str) -> str:
+    return "".join(f"&#{ord(ch)};" for ch in text)
 
 
 def _code(text: str, *, table: bool = False) -> str:

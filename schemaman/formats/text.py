@@ -79,13 +79,14 @@ class TextFormat:
         ]
 
     def _grid(self, caption: str, header: tuple[str, ...], rows: tuple[tuple[Inline, ...], ...]) -> list[str]:
+        titles = [visible(title) for title in header]
         cells = [[_plain(cell) for cell in row] for row in rows]
         widths = [
-            max((w for row in [header, *cells] if (w := width(row[i])) <= _WIDEST), default=_WIDEST)
-            for i in range(len(header))
+            max((w for row in [titles, *cells] if (w := width(row[i])) <= _WIDEST), default=_WIDEST)
+            for i in range(len(titles))
         ]
         lines = [self._paint(visible(caption), "muted")] if caption else []
-        lines.append(self._paint(_row([_pad(h, w) for h, w in zip(header, widths, strict=True)]), "muted"))
+        lines.append(self._paint(_row([_pad(h, w) for h, w in zip(titles, widths, strict=True)]), "muted"))
         for row, plain in zip(rows, cells, strict=True):
             gaps = [" " * (w - width(text)) for text, w in zip(plain, widths, strict=True)]
             lines.append(_row([self._inline(cell) + gap for cell, gap in zip(row, gaps, strict=True)]))

@@ -1,0 +1,66 @@
+"""Show every setting and where it was said."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from schemaman.report import Grid, Report, Text
+from schemaman.settings import TargetSetting
+from schemaman_cli.group import verb
+from schemaman_cli.options import Door, door, format_option
+
+_PASSWORD = re.compile(r"(//[^:/@]*:)[^@/]+@")
+
+
+@verb("config", "schemaman config show", "schemaman config show --format json")
+@click.argument("action", type=click.Choice(["show"]))
+@format_option("text", "json", "markdown")
+@door
+def config(door: Door, action: str, format: str) -> None:
+    """Show every setting, its value and where it comes from. Passwords are not shown."""
+    origins = door.settings.origins()
+    rows = tuple(
+        ((Text(name, code=True),), (Text(_words(value), code=True),), (Text(origin, "muted"),))
+        for name, value, origin in origins
+    )
+    data: dict[str, object] = {
+        "schema_version": 1,
+        "settings": [{"name": n, "value": _value(v), "origin": o} for n, v, o in origins],
+    }
+    grid = Grid("Flag, then environment, then file, then default", ("setting", "value", "from"), rows)
+    door.console.show(Report("config", (grid,), data), format)
+
+
+def _words(value: object) -> str:
+    if isinstance(value, TargetSetting):
+        return f"{value.name} ({value.format}): {', '.join(value.tables)} to {value.table or value.path}"
+    if isinstance(value, tuple):
+        pairs = [f"{v[0]}={_shown(v[1])}" if isinstance(v, tuple) else _words(v) for v in value]
+        return ", ".join(pairs) or "none"
+    return _shown(value) or "none"
+
+
+def _value(value: object) -> object:
+    if isinstance(value, TargetSetting):
+        return {
+            "name": value.name,
+            "format": value.format,
+            "tables": list(value.tables),
+            "table": value.table,
+            "path": value.path,
+        }
+    if isinstance(value, tuple):
+        if all(isinstance(v, tuple) for v in value) and value:
+            return {name: _shown(text) for name, text in value}
+        return [_value(v) for v in value]
+    return value if isinstance(value, bool) else _shown(value)
+
+
+def _shown(value: object) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return _PASSWORD.sub(r"\1***@", text)
+
+
+COMMAND = config

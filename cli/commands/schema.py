@@ -1,0 +1,25 @@
+"""Print the JSON Schema of an output."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from schemaman.documents import schemas
+from schemaman_cli.group import verb
+from schemaman_cli.options import Door, door
+
+
+@verb("schema", "schemaman schema history", "schemaman schema plan > plan.schema.json")
+@click.argument("name", required=False)
+@door
+def schema(door: Door, name: str | None) -> None:
+    """Print the JSON Schema of the output NAME; without a name, list the outputs that have one."""
+    if name is None:
+        door.console.write("\n".join(schemas.names()) + "\n")
+    else:
+        door.console.write(json.dumps(schemas.get(name), indent=2, ensure_ascii=False) + "\n")
+
+
+COMMAND = schema

@@ -1,0 +1,99 @@
+"""The group of commands: one file each, loaded when it is asked for; and how each shows its help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import click
+
+from schemaman.shelf import Shelf
+
+SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Begin", ("demo", "ingest")),
+    ("Look", ("tables", "history", "show", "diff", "names", "rejects", "report")),
+    ("Judge", ("check", "snapshot", "accept", "rules", "explain", "decide")),
+    ("Move", ("plan", "apply", "status", "resume", "drift")),
+)
+"""The order in which the help tells of commands; others follow behind."""
+
+
+class LazyGroup(click.Group):
+    """Finds `NAME` in the file `NAME.py` of a package; helps from the first lines of those files."""
+
+    def __init__(self, *, package: str, **members: Any) -> None:
+        super().__init__(**members)
+        self.shelf: Shelf[click.Command] = Shelf(package, "COMMAND")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        return list(self.shelf.names())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name; None if there is none."""
+        return self.shelf.get(cmd_name) if cmd_name in self.shelf.names() else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments name; an unknown one suggests the nearest."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            near = get_close_matches(name, self.list_commands(ctx), 1, 0.5)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise click.UsageError(f"no such command: {name}{meant}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Two examples, then the usual."""
+        _examples(formatter, ("schemaman demo", "schemaman ingest records.jsonl.gz"))
+        super().format_help(ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands by what one wants to do, without loading them."""
+        names = self.list_commands(ctx)
+        told = [name for _, section in SECTIONS for name in section]
+        rest = tuple(name for name in names if name not in told)
+        for title, section in (*SECTIONS, ("Else", rest)):
+            rows = [(name, self._first_line(name)) for name in section if name in names]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+    def _first_line(self, name: str) -> str:
+        path = Path(__file__).parent / "commands" / f"{name.replace('-', '_')}.py"
+        if not path.exists():
+            return self.shelf.get(name).get_short_help_str()
+        with path.open(encoding="utf-8") as file:
+            return file.readline().strip().strip('"').rstrip(".")
+
+
+class Verb(click.Command):
+    """A command whose help starts with examples that work."""
+
+    def __init__(self, *, examples: Sequence[str] = (), **members: Any) -> None:
+        super().__init__(**members)
+        self.examples = tuple(examples)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The examples, then the usual."""
+        _examples(formatter, self.examples)
+        super().format_help(ctx, formatter)
+
+
+def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
+    """Makes a function the command of that name."""
+
+    def decorate(function: Callable[..., Any]) -> Verb:
+        return click.command(name, cls=Verb, examples=examples)(function)
+
+    return decorate
+
+
+def _examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> None:
+    with formatter.section("Examples"):
+        for example in examples:
+            formatter.write(f"{'':>{formatter.current_indent}}$ {example}\n")
+    formatter.write_paragraph()

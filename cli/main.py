@@ -1,0 +1,101 @@
+"""The entry point: finds commands, turns faults into messages and exit codes.
+
+| code | meaning |
+|---|---|
+| 0 | clean |
+| 1 | findings at or above `--fail-on`, refusals, drift |
+| 2 | usage or configuration |
+| 3 | could not be done or checked |
+| 4 | stale or locked |
+| 5 | partly applied |
+| 130, 143 | Ctrl-C, SIGTERM |
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+import click
+
+from schemaman.errors import CouldNotDo, PartlyApplied, SchemamanError, Stale, UsageError
+from schemaman_cli.group import LazyGroup
+
+EXIT_CODES: tuple[tuple[type[SchemamanError], int], ...] = (
+    (UsageError, 2),
+    (CouldNotDo, 3),
+    (Stale, 4),
+    (PartlyApplied, 5),
+)
+USAGE, FAILED, INTERRUPTED, TERMINATED = 2, 3, 130, 143
+
+
+class Terminated(BaseException):
+    """SIGTERM came: what holds something open lets go of it on the way out."""
+
+
+@click.command(cls=LazyGroup, package="schemaman_cli.commands")
+@click.version_option(package_name="schemaman", message="schemaman %(version)s")
+def root() -> None:
+    """Know every change of every table behind a Debezium stream, and migrate the lake behind it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line; the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        result = root.main(words, prog_name="schemaman", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as exit:
+        return exit.exit_code
+    except click.ClickException as error:
+        return _usage(error)
+    except (click.Abort, KeyboardInterrupt):
+        return _say("interrupted", "run the same command again: it goes on where it stopped", INTERRUPTED)
+    except Terminated:
+        return _say("terminated", "run the same command again: it goes on where it stopped", TERMINATED)
+    except BrokenPipeError:
+        # The reader of our output has gone; Python would complain once more when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except SchemamanError as error:
+        if debug:
+            raise
+        return _say(error.message, error.hint, exit_code(error))
+    except Exception as error:
+        if debug:
+            raise
+        what = f"schemaman has a fault of its own: {type(error).__name__}: {error}"
+        return _say(what, "please report it with the output of the same command and --debug", FAILED)
+
+
+def exit_code(error: SchemamanError) -> int:
+    """The exit code of a fault."""
+    return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), FAILED)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated
+
+
+def _usage(error: click.ClickException) -> int:
+    context = getattr(error, "ctx", None)
+    hint = f"{context.command_path} --help" if isinstance(context, click.Context) else "schemaman --help"
+    return _say(error.format_message().rstrip(), hint, USAGE)
+
+
+def _say(what: str, hint: str | None, code: int) -> int:
+    click.echo(f"error: {what}", err=True)
+    if hint:
+        click.echo(f"  hint: {hint}", err=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""The JSON that scripts read: each document is valid against its schema, which knows every member."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from schemaman.compat import READERS, Rule
+from schemaman.diff import diff
+from schemaman.documents import changes, intake, schemas, tables
+from schemaman.errors import UnknownName
+from schemaman.evidence import Reject
+from schemaman.schema import Column, TableSchema
+from schemaman.summary.overview import report
+from schemaman.types import Array, Integer, String, Struct
+from schemaman.types import Field as Member
+from tests.shop import ORDERS, history, judged, orders_story, plan
+
+RULE = Rule("column-dropped", "A column is gone", {"sql": "break"}, lambda t: iter(()), (), "What happened.")
+REJECTS = (
+    Reject("main", "t", 0, 1, 2, "no JSON", "ab" * 32),
+    Reject("main", "t", 0, 9, 1, "too short", "cd" * 32, b"\x00\xff"),
+)
+OLD = TableSchema(
+    (Column("a", Integer(32), id=1), Column("b", String(), id=2), Column("c", String(), id=3)), ("a",)
+)
+NEW = TableSchema(
+    (
+        Column("e", Struct((Member("x", Integer(8)),)), False, id=4),
+        Column("a", Array(Integer(64)), False, 7, "words", "int8", "A", id=1),
+        Column("d", String(9), id=2),
+    ),
+    ("a", "d"),
+    "table",
+)
+
+
+def documents() -> Iterator[tuple[str, Any]]:
+    found = history()
+    yield "tables", tables.tables([found])
+    yield "history", tables.history(found)
+    yield "show", tables.show("orders@4", found.latest.schema, ORDERS, found.latest)
+    yield "show", tables.show("file:x.avsc", NEW)
+    yield "diff", changes.diff("a@1", "a@2", diff(OLD, NEW), found.latest.candidates)
+    yield "diff", changes.diff("a@1", "a@1", ())
+    yield "check", changes.check(((j.finding, j.severity) for j in judged()), "fail")
+    yield "check", changes.check((), "pass")
+    yield "explain", changes.explain(judged()[0].finding, "break", RULE)
+    yield "rules", changes.rules([RULE])
+    yield "rejects", intake.rejects(REJECTS)
+    yield (
+        "ingest",
+        intake.ingest(
+            stream="main",
+            engine="local",
+            sources=["records.jsonl"],
+            read=3,
+            new=2,
+            known=1,
+            asides={"tombstone": 1},
+            rejects=0,
+            tables={"a.b": 2},
+        ),
+    )
+    yield "report", report([orders_story()], {}).data
+
+
+DOCUMENTS = [(name, json.loads(json.dumps(document))) for name, document in documents()]
+
+
+@pytest.mark.parametrize(("name", "document"), DOCUMENTS)
+def test_a_document_is_valid_against_its_schema(name: str, document: Any) -> None:
+    Draft202012Validator(schemas.get(name)).validate(document)
+
+
+@pytest.mark.parametrize(("name", "document"), DOCUMENTS)
+def test_the_schema_knows_every_member(name: str, document: Any) -> None:
+    Draft202012Validator(closed(schemas.get(name))).validate(document)
+
+
+@pytest.mark.parametrize("name", schemas.names())
+def test_a_schema_is_a_schema_and_whole_in_itself(name: str) -> None:
+    schema = schemas.get(name)
+    Draft202012Validator.check_schema(schema)
+    for ref in references(schema):
+        assert ref.removeprefix("#/$defs/") in schema["$defs"]
+
+
+@pytest.mark.parametrize("name", schemas.names())
+def test_a_document_without_a_member_is_not_valid(name: str) -> None:
+    schema = schemas.get(name)
+    for document in (d for n, d in DOCUMENTS if n == name):
+        for member in schema["required"]:
+            cut = {k: v for k, v in document.items() if k != member}
+            assert not Draft202012Validator(schema).is_valid(cut)
+
+
+def test_an_unknown_output_lists_the_known_ones() -> None:
+    with pytest.raises(UnknownName, match="history") as caught:
+        schemas.get("histori")
+    assert caught.value.hint == "did you mean history?"
+
+
+def test_a_version_says_in_which_interval_it_began() -> None:
+    second: Any = DOCUMENTS[1][1]["versions"][1]
+    assert second["from"]["after"]["offset"] == 9
+    assert second["from"]["at"]["offset"] == 10
+    assert second["until"]["offset"] == 31
+    assert second["revision"] == 1
+    assert second["from"]["at"]["position"] == {"kind": "lsn", "value": "23819344", "commit": "23819344"}
+
+
+def test_every_kind_of_change_has_its_word() -> None:
+    document: Any = changes.diff("x@1", "x@2", diff(OLD, NEW))
+    assert {c["change"] for c in document["changes"]} == {
+        "add-column",
+        "drop-column",
+        "rename-column",
+        "change-type",
+        "change-nullable",
+        "change-default",
+        "change-comment",
+        "change-source-type",
+        "change-emitted-name",
+        "change-key",
+    }
+    moved: Any = changes.diff("", "", diff(OLD, TableSchema((OLD.columns[2], *OLD.columns[:2]), ("a",))))
+    assert [c["change"] for c in moved["changes"]] == ["move-column"]
+
+
+def test_a_rename_has_the_grade_that_the_history_knows() -> None:
+    old = TableSchema((Column("note", String(200), id=1),))
+    new = TableSchema((Column("memo", String(200), id=1),))
+    document: Any = changes.diff("x@1", "x@2", diff(old, new), history().latest.candidates)
+    assert [(c["grade"], c["evidence"]) for c in document["changes"]] == [
+        ("possible", ["same place", "same kind of type"])
+    ]
+
+
+def test_verdicts_stand_in_the_order_of_the_readers() -> None:
+    document: Any = changes.finding(judged()[1].finding, "break")
+    assert list(document["verdicts"]) == [r for r in READERS if r in document["verdicts"]]
+
+
+def test_bytes_of_a_reject_are_base64_and_only_there_if_kept() -> None:
+    document: Any = intake.rejects(REJECTS)
+    assert [r["payload"] for r in document["rejects"]] == [None, "AP8="]
+
+
+def test_a_report_carries_plan_documents_of_its_tables() -> None:
+    data: Any = report([orders_story()], {plan().table: {"hash": "x"}}).data
+    assert data["tables"][0]["plans"] == [{"hash": "x"}]
+
+
+def closed(part: Any) -> Any:
+    """The schema with every object that lists its members closed to others."""
+    if isinstance(part, dict):
+        found = {key: closed(value) for key, value in part.items()}
+        return found | {"additionalProperties": False} if "properties" in part and "type" in part else found
+    return [closed(p) for p in part] if isinstance(part, list) else part
+
+
+def references(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        if isinstance(part.get("$ref"), str):
+            yield part["$ref"]
+        for value in part.values():
+            yield from references(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from references(value)

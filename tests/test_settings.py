@@ -1,0 +1,132 @@
+"""What the user decided and where he said so."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemaman.compat import READERS
+from schemaman.errors import BadConfiguration, UnknownName
+from schemaman.schema import TableId
+from schemaman.settings import KEYS, Settings, SettingsFile, read
+
+ORDERS = TableId("shop", "app", "public", "orders")
+
+
+def of(
+    text: str, flags: dict[str, object] | None = None, environment: dict[str, str] | None = None
+) -> Settings:
+    return read(flags or {}, environment or {}, SettingsFile("/p/schemaman.toml", text))
+
+
+def test_without_anything_the_defaults_hold() -> None:
+    settings = read({}, {})
+    assert (settings.store.value, settings.store.origin) == ("sqlite:///schemaman.db", "default")
+    assert settings.readers.value == READERS
+    assert settings.fail_on.value == "break"
+    assert settings.policy.drops == "keep"
+
+
+@given(st.booleans(), st.booleans(), st.booleans())
+def test_flag_wins_over_environment_over_file_over_default(flag: bool, variable: bool, file: bool) -> None:
+    settings = read(
+        {"stream": "f" if flag else None},
+        {"SCHEMAMAN_STREAM": "v"} if variable else {},
+        SettingsFile("s.toml", 'stream = "t"' if file else ""),
+    )
+    wanted = ("f", "--stream") if flag else ("v", "SCHEMAMAN_STREAM") if variable else ("t", "s.toml")
+    if not (flag or variable or file):
+        wanted = ("main", "default")
+    assert (settings.stream.value, settings.stream.origin) == wanted
+
+
+def test_every_key_can_be_printed_with_its_origin() -> None:
+    names = [name for name, _, _ in read({}, {}).origins()]
+    assert set(names) - {"targets"} == set(KEYS) - {"target"}
+
+
+def test_a_section_of_pyproject_is_read_alike() -> None:
+    text = "[project]\n[tool.schemaman]\nstream = 'prod'\n[tool.schemaman.rules]\ncolumn-dropped = 'note'"
+    settings = read({}, {}, SettingsFile("pyproject.toml", text, ("tool", "schemaman")))
+    assert settings.stream.value == "prod"
+    assert settings.rules.value == (("column-dropped", "note"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("stor = 'x'", "/p/schemaman.toml: unknown key 'stor'", "did you mean store?"),
+        ("store = 3", "/p/schemaman.toml: store: expected a text, found 3", None),
+        ("store = ", "/p/schemaman.toml is not valid TOML", None),
+        ("fail_on = 'brake'", "fail_on: expected one of .*did you mean break", None),
+        ("readers = ['spark', 'delt']", "readers: expected one of .*did you mean delta", None),
+        ("rules = {x = 'loud'}", "rules: expected one of", None),
+        ("upgrades = 'perhaps'", "upgrades: expected true or false", None),
+        ("target = 1", "targets are written as", None),
+        ("[[target]]\nformat = 'delta'", "target 1 has no name", None),
+        ("[[target]]\nname = 'a'\nformat = 'delta'", "'a' needs either table or path", None),
+        ("[[target]]\nname='a'\nformat='delta'\ntable='x'\npath='y'", "'a' needs either table or path", None),
+        ("[[target]]\nname='a'\nformat='delta'\ntabel='x'", "unknown key 'tabel'; did you mean table", None),
+        ("[[target]]\nname='a'\nformat='delta'\ntable='x{nam}'", "'a': {nam} is none of", None),
+        ("[[target]]\nname='a'\nformat='d'\ntable='x'\n" * 2, "two targets are called 'a'", None),
+    ],
+)
+def test_what_is_wrong_is_said_with_file_and_key(text: str, message: str, hint: str | None) -> None:
+    with pytest.raises(BadConfiguration, match=message) as caught:
+        of(text)
+    if hint:
+        assert caught.value.hint == hint
+
+
+def test_a_wrong_variable_is_named() -> None:
+    with pytest.raises(BadConfiguration, match="environment variable SCHEMAMAN_FAIL_ON"):
+        read({}, {"SCHEMAMAN_FAIL_ON": "never"})
+
+
+def test_variables_of_others_are_left_alone() -> None:
+    assert read({}, {"SCHEMAMAN_PROOF": "1", "SCHEMAMAN_STOR": "x"}).store.origin == "default"
+
+
+def test_a_target_holds_tables_by_pattern_and_names_them() -> None:
+    text = """
+    [[target]]
+    name = "raw"
+    format = "iceberg"
+    tables = "public.*"
+    table = "ice.raw.{schema}_{table}"
+    [[target]]
+    name = "files"
+    format = "delta"
+    tables = ["shop.app.public.orders", "other.*"]
+    path = "/lake/{stream}/{database}/{table}"
+    """
+    settings = of(text)
+    raw, files = settings.target("raw"), settings.target("files")
+    assert raw.holds(ORDERS)
+    assert raw.address(ORDERS) == "ice.raw.public_orders"
+    assert files.holds(ORDERS)
+    assert files.address(ORDERS) == "/lake/main/app/orders"
+    other = TableId("shop", "app", "audit", "orders")
+    assert not raw.holds(other)
+    assert not files.holds(other)
+
+
+def test_an_unknown_target_lists_the_known_ones() -> None:
+    with pytest.raises(UnknownName, match="there are: raw") as caught:
+        of("[[target]]\nname='raw'\nformat='delta'\ntable='x'").target("row")
+    assert caught.value.hint == "did you mean raw?"
+
+
+@given(st.text(), st.text())
+def test_a_file_is_settings_or_one_clear_error(path: str, text: str) -> None:
+    try:
+        read({}, {}, SettingsFile(path, text))
+    except BadConfiguration as error:
+        assert error.message.startswith(path)  # noqa: PT017 - both ends are right
+
+
+def test_lists_and_tables_may_stand_in_variables() -> None:
+    settings = read({}, {"SCHEMAMAN_READERS": "spark, delta", "SCHEMAMAN_RULES": "column-dropped=off"})
+    assert settings.readers.value == ("spark", "delta")
+    assert settings.rules.value == (("column-dropped", "off"),)

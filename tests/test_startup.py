@@ -1,0 +1,59 @@
+"""Starting is quick: what a command does not need is not imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+HEAVY = (
+    "sqlalchemy",
+    "jinja2",
+    "pyspark",
+    "sqlglot",
+    "fastavro",
+    "pyarrow",
+    "pandas",
+    "zstandard",
+    "jsonschema",
+)
+ENTRY = "from schemaman_cli.main import main; raise SystemExit(main({arguments!r}))"
+
+
+def modules_after(code: str) -> set[str]:
+    ending = "except SystemExit as exit: assert not exit.code\nprint(*sys.modules, file=sys.stderr)"
+    probe = f"import sys\ntry:\n    {code}\n{ending}"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["ingest", "--help"], ["plan", "--help"], ["report", "--help"], ["config", "show"]],
+)
+def test_help_loads_no_client_library(arguments: list[str]) -> None:
+    loaded = modules_after(ENTRY.format(arguments=arguments))
+    assert "click" in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_import_schemaman_loads_no_third_party_package() -> None:
+    bare, loaded = modules_after("pass"), modules_after("import schemaman")
+    news = {name.partition(".")[0] for name in loaded - bare}
+    assert news <= set(sys.stdlib_module_names) | {"schemaman"}
+
+
+def test_help_takes_at_most_five_empty_interpreters() -> None:
+    program = str(Path(sys.executable).with_name("schemaman"))
+    empty = min(seconds([sys.executable, "-c", "pass"]) for _ in range(7))
+    help = min(seconds([program, "--help"]) for _ in range(7))
+    assert help <= 5 * empty, f"{help:.3f} s against {empty:.3f} s"
+
+
+def seconds(command: list[str]) -> float:
+    started = time.perf_counter()
+    subprocess.run(command, capture_output=True, check=True)
+    return time.perf_counter() - started
