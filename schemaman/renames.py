@@ -109,6 +109,9 @@ def _trustworthy(
     anchors = len(longest_increasing(list(pairs.values())))
     if 2 * (len(common) - anchors) > len(common):
         return False
+    if 3 * anchors < max(len(old.columns), len(new.columns)):
+        # most columns are others: the table was dropped and created again under its name
+        return False
     return all(s.mixed or s.after is None or len(s.fresh) <= len(s.vanished) for s in segments)
 
 

@@ -125,6 +125,11 @@ def test_between_anchors_a_new_name_is_an_old_column_whatever_its_type() -> None
     }
 
 
+def test_nothing_is_proven_about_a_table_that_was_created_again() -> None:
+    old = "at TIMESTAMP, sku STRING, delta INT, reason STRING, move_id BIGINT"
+    assert grades(old, "id UUID, sku STRING, qty DECIMAL(9,3), moved_on DATE") == {}
+
+
 def test_behind_the_last_anchor_only_names_and_types_speak() -> None:
     assert grades("a INT, price INT", "a INT, list_price INT") == {("price", "list_price"): "likely"}
     assert grades("a INT, price INT", "a INT, qty INT") == {("price", "qty"): "possible"}
