@@ -190,6 +190,10 @@ class Dialect(Protocol):
     while columns and types are of the record's own place in the log.
     Source: Debezium PgOutputMessageDecoder.handleRelationMessage reads them through JDBC."""
 
+    order: tuple[str, ...]
+    """The fields of `source` that alone make up the position, most significant first: where their texts are
+    of equal length and not smaller, the position is not smaller. Empty if that cannot be said."""
+
     def declared_type(self, column: DeclaredColumn) -> Type:
         """The logical type of a declared column; `Unknown` for one that nobody knows."""
 

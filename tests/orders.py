@@ -23,6 +23,7 @@ class PostgresLike:
     name = "postgresql"
     append_only = True
     late_facts = False
+    order: tuple[str, ...] = ()
 
     def declared_type(self, column: object) -> Type:
         return Unknown(str(column))

@@ -53,6 +53,7 @@ class Db2:
     name = "db2"
     append_only = True
     late_facts = False
+    order: tuple[str, ...] = ("commit_lsn", "change_lsn")
 
     def declared_type(self, column: DeclaredColumn) -> Type:
         """The logical type of a column as the driver names it.

@@ -15,6 +15,7 @@ class Mysql:
     name = "mysql"
     append_only = False
     late_facts = False
+    order: tuple[str, ...] = ("file", "pos", "row")
 
     def declared_type(self, column: DeclaredColumn) -> Type:
         """The logical type of a column as a statement declares it."""

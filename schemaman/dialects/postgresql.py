@@ -63,6 +63,7 @@ class Postgresql:
     name = "postgresql"
     append_only = True
     late_facts = True
+    order: tuple[str, ...] = ("sequence", "lsn")
 
     def declared_type(self, column: DeclaredColumn) -> Type:
         """The logical type of a column under its name in `pg_type`.

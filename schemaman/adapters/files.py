@@ -1,0 +1,301 @@
+"""Files as sources of records: `kcat -J` lines (plain, gzip, zstd), Parquet, standard input.
+
+Law: what cannot be read is said with its line and never hides what can; memory does not grow with the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Protocol
+
+from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput
+from schemaman.evidence import Record
+from schemaman.reading import Unread
+
+STANDARD_INPUT = "-"
+SPARK_FROM_BYTES = 8 * 2**30
+"""From this size on a file is read by executors: below it, Spark's start takes longer than the reading."""
+
+_BLOCK = 1 << 20
+_ROWS = 1024
+_LINES = (".jsonl", ".ndjson", ".json")
+_PACKED: tuple[Literal["", ".gz", ".zst"], ...] = ("", ".gz", ".zst")
+_COLUMNS = ("topic", "partition", "offset", "key", "value")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A source that was found: where, of which kind, and the registry export that lies beside it."""
+
+    path: str
+    kind: Literal["lines", "parquet"]
+    packing: Literal["", ".gz", ".zst"] = ""
+    registry: str | None = None
+
+    @property
+    def bytes(self) -> int:
+        """The size on disk; 0 for standard input."""
+        return 0 if self.path == STANDARD_INPUT else Path(self.path).stat().st_size
+
+
+def find(source: str) -> File:
+    """The file that a SOURCE means: a file, `-`, or the one `records.*` of a folder.
+
+    Raises:
+        BadReference: a folder without such a file or with several, a file of another kind, another address.
+        UnreadableInput: nothing lies there.
+    """
+    if source == STANDARD_INPUT:
+        return File(source, "lines")
+    if "://" in source:
+        raise BadReference(f"{source}: records are read from files only", hint="dump the topic: kcat -C -J")
+    path = Path(source)
+    if path.is_dir():
+        path = _in_folder(path)
+    elif not path.exists():
+        raise UnreadableInput(f"{source}: no such file", hint="a file of kcat -J lines, Parquet, or a folder")
+    kind = _kind(path.name)
+    if kind is None:
+        raise BadReference(f"{path}: cannot tell what kind of file this is", hint=f"known: {_endings()}")
+    beside = path.with_name("registry.json")
+    return File(str(path), *kind, registry=str(beside) if beside.is_file() else None)
+
+
+def records(file: File, *, topic: str | None = None) -> Iterator[Record | Unread]:
+    """The records of a file in its order, and what stands between them and is none.
+
+    With `topic`, the lines are bare values of that topic: partition 0, offsets from 0, no keys.
+
+    Raises:
+        UnreadableInput: the file cannot be opened, or is not what its name says.
+        EngineUnavailable: a package for this kind of file is not installed.
+    """
+    if file.kind == "parquet":
+        return _parquet_records(file.path)
+    return _lines_records(file, topic)
+
+
+def row_groups(file: File) -> tuple[int, ...]:
+    """How many rows each row group of a Parquet file holds. Raises like `records`."""
+    metadata = _parquet(file.path).metadata
+    return tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+
+
+def rows(file: File, groups: Sequence[int]) -> Iterator[Record | Unread]:
+    """The records of some row groups of a Parquet file. Raises like `records`."""
+    return _parquet_records(file.path, groups)
+
+
+def _in_folder(folder: Path) -> Path:
+    found = sorted(p for p in folder.iterdir() if p.name.startswith("records.") and _kind(p.name))
+    plain = [p for p in found if _kind(p.name) and p.name in {f"records{e}" for e in _endings().split()}]
+    for candidates in (plain, found):
+        if len(candidates) == 1:
+            return candidates[0]
+    if not found:
+        raise BadReference(f"{folder}: no records.* in this folder", hint=f"known endings: {_endings()}")
+    names = ", ".join(p.name for p in found)
+    raise BadReference(f"{folder}: several files of records: {names}", hint="name one of them")
+
+
+def _kind(name: str) -> tuple[Literal["lines", "parquet"], Literal["", ".gz", ".zst"]] | None:
+    if name.endswith(".parquet"):
+        return ("parquet", "")
+    for packing in _PACKED:
+        if name.endswith(tuple(ending + packing for ending in _LINES)):
+            return ("lines", packing)
+    return None
+
+
+def _endings() -> str:
+    return " ".join([*(ending + packing for ending in _LINES for packing in _PACKED), ".parquet"])
+
+
+class _Unpacker(Protocol):
+    """What zlib and zstandard have in common: one stream or frame, unpacked piece by piece."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+class _Cut(Exception):
+    """A packed file ends in the middle, or is damaged there."""
+
+
+def _lines_records(file: File, topic: str | None) -> Iterator[Record | Unread]:
+    number = 0
+    try:
+        for number, line in enumerate(_lines(_blocks(file)), 1):
+            if line.strip():
+                yield _record(file.path, number, line, topic)
+    except _Cut as cut:
+        yield Unread(file.path, number + 1, f"{cut}; what follows is lost", _hash(b""))
+    except OSError as error:
+        raise UnreadableInput(f"{file.path}: {error.strerror or error}") from error
+
+
+def _record(source: str, number: int, line: bytes, topic: str | None) -> Record | Unread:
+    if topic is not None:
+        return Record(topic, 0, number - 1, None, None, line.strip())
+    try:
+        return _from_kcat(json.loads(line))
+    except json.JSONDecodeError as error:
+        reason = f"not JSON: {error.msg} at character {error.pos + 1} of {len(line)}"
+    except (ValueError, RecursionError) as error:
+        reason = str(error)
+    return Unread(source, number, reason, _hash(line))
+
+
+def _from_kcat(line: Any) -> Record:
+    """The record of a line. Source: kcat(1), `-J`: headers are a flat list of names and values."""
+    if not isinstance(line, dict) or not isinstance(line.get("topic"), str) or "payload" not in line:
+        raise ValueError("JSON, but no record as kcat -J writes it: topic, partition, offset, key, payload")
+    partition, offset, time = line.get("partition"), line.get("offset"), line.get("ts")
+    if type(partition) is not int or type(offset) is not int:
+        raise ValueError("partition and offset must be whole numbers")
+    headers = line.get("headers") or []
+    if not isinstance(headers, list) or len(headers) % 2:
+        raise ValueError("headers must be a list of names and values in turn")
+    return Record(
+        line["topic"],
+        partition,
+        offset,
+        time if type(time) is int else None,
+        _bytes(line.get("key"), "key"),
+        _bytes(line["payload"], "payload"),
+        tuple((str(n), _bytes(v, "header")) for n, v in zip(headers[::2], headers[1::2], strict=True)),
+    )
+
+
+def _bytes(text: object, what: str) -> bytes | None:
+    if text is not None and not isinstance(text, str):
+        raise ValueError(f"{what} must be a text or null, as kcat -J writes it")
+    return None if text is None else text.encode()
+
+
+def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Whole lines, then what stands behind the last line end."""
+    rest: list[bytes] = []
+    for block in blocks:
+        first, *others = block.split(b"\n")
+        rest.append(first)
+        for line in others:
+            yield b"".join(rest)
+            rest = [line]
+    last = b"".join(rest)
+    if last:
+        yield last
+
+
+def _blocks(file: File) -> Iterator[bytes]:
+    if file.path == STANDARD_INPUT:
+        yield from _read(sys.stdin.buffer)
+        return
+    with Path(file.path).open("rb") as stream:
+        if file.packing:
+            yield from _unpacked(_read(stream), _unpacker(file.packing), file.packing)
+        else:
+            yield from _read(stream)
+
+
+def _read(stream: BinaryIO) -> Iterator[bytes]:
+    while block := stream.read(_BLOCK):
+        yield block
+
+
+def _unpacked(blocks: Iterable[bytes], fresh: Callable[[], _Unpacker], packing: str) -> Iterator[bytes]:
+    """The bytes of all streams that follow one another. Raises `_Cut` behind the last good byte."""
+    unpacker: _Unpacker | None = None
+    for block in blocks:
+        data = block
+        while data:
+            unpacker = unpacker or fresh()
+            try:
+                yield unpacker.decompress(data)
+            except Exception as error:  # zlib and zstandard each raise their own
+                raise _Cut(f"the {packing} data is damaged ({error})") from error
+            data = unpacker.unused_data if unpacker.eof else b""
+            unpacker = None if unpacker.eof else unpacker
+    if unpacker is not None:
+        raise _Cut(f"the {packing} data ends too early")
+
+
+def _unpacker(packing: Literal["", ".gz", ".zst"]) -> Callable[[], _Unpacker]:
+    if packing == ".gz":
+        return lambda: zlib.decompressobj(wbits=31)
+    try:
+        import zstandard  # only for this kind of file
+    except ImportError as error:
+        raise EngineUnavailable(
+            "zstandard is needed for .zst files", hint="pip install 'schemaman[zstd]'"
+        ) from error
+    return lambda: zstandard.ZstdDecompressor().decompressobj()
+
+
+def _parquet(path: str) -> Any:
+    try:
+        import pyarrow.parquet as parquet  # only for this kind of file
+    except ImportError as error:
+        raise EngineUnavailable(
+            "pyarrow is needed for Parquet", hint="pip install 'schemaman[parquet]'"
+        ) from error
+    try:
+        file = parquet.ParquetFile(path)
+    except (OSError, ValueError) as error:
+        raise UnreadableInput(f"{path}: not a whole Parquet file ({error})") from error
+    missing = [c for c in _COLUMNS if c not in file.schema_arrow.names]
+    if missing:
+        raise UnreadableInput(
+            f"{path}: has no column {', '.join(missing)}",
+            hint=f"the columns of Spark's Kafka source are wanted: {', '.join(_COLUMNS)}, timestamp",
+        )
+    return file
+
+
+def _parquet_records(path: str, groups: Sequence[int] | None = None) -> Iterator[Record | Unread]:
+    file = _parquet(path)
+    chosen = [c for c in (*_COLUMNS, "timestamp", "headers") if c in file.schema_arrow.names]
+    try:
+        for batch in file.iter_batches(
+            batch_size=_ROWS, row_groups=groups, columns=chosen, use_threads=False
+        ):
+            yield from _rows(batch)
+    except (OSError, ValueError) as error:
+        raise UnreadableInput(f"{path}: damaged ({error})") from error
+
+
+def _rows(batch: Any) -> Iterator[Record]:
+    """Rows as records. Source: Spark's Kafka source; `headers` is an array of structs of key and value."""
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    times = columns.get("timestamp")
+    millis = [None] * batch.num_rows if times is None else _millis(times)
+    headers = columns["headers"].to_pylist() if "headers" in columns else [None] * batch.num_rows
+    plain = (columns[name].to_pylist() for name in _COLUMNS)
+    for topic, partition, offset, key, value, time, told in zip(*plain, millis, headers, strict=True):
+        pairs = tuple((h["key"], h["value"]) for h in told) if told else ()
+        yield Record(topic, partition, offset, time, key, value, pairs)
+
+
+def _millis(times: Any) -> list[int | None]:
+    """Epoch milliseconds of an Arrow timestamp column, or of a column that holds them already."""
+    per_milli = {"us": 1_000, "ns": 1_000_000}
+    unit = getattr(times.type, "unit", "ms")
+    numbers = times.cast("int64").to_pylist()
+    if unit == "s":
+        return [None if n is None else n * 1000 for n in numbers]
+    return [None if n is None else n // per_milli.get(unit, 1) for n in numbers]
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

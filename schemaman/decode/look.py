@@ -1,0 +1,287 @@
+"""A look at one record: which table it speaks of, what proves its shape, and where it stands.
+
+Law: a look is a function of the record and the reading; what has been seen before only makes it cheaper.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field, replace
+
+from schemaman.decode.outline import Outline, Texts, flat, outline
+from schemaman.decode.wire import (
+    SOURCE,
+    Facts,
+    JsonObject,
+    Reading,
+    facts,
+    parse,
+    payload_after,
+    prove,
+    schema_id,
+    tail_after,
+)
+from schemaman.errors import UnreadableInput
+from schemaman.evidence import NOWHERE, Position, Rank, Record
+
+TOMBSTONE = "tombstone"
+_FORMS = 64
+_OUTLINES = 16
+_PATIENCE = 16
+"""Looks at records of one form before an outline is learned, since that costs as much as a hundred looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one record shows; `fault` says why it cannot be read.
+
+    `table` and `shape` as in `evidence.Run`. `layout` and `texts` tell the place in a form that is cheap to
+    compare: of one layout, places do not go back where texts do not; `layout` is None where that is unknown.
+    """
+
+    table: tuple[str, ...]
+    shape: str
+    position: Position = NOWHERE
+    rank: Rank = ()
+    ts_ms: int | None = None
+    read_ms: int | None = None
+    fault: str | None = None
+    layout: bytes | None = None
+    texts: Texts = ()
+
+
+class Form:
+    """Leading bytes that prove a schema, and what has been learned of the records that begin with them."""
+
+    __slots__ = ("behind", "looks", "name", "outlines", "prefix", "proof", "size")
+
+    def __init__(self, prefix: bytes, schema: JsonObject) -> None:
+        self.prefix = prefix
+        self.size = len(prefix)
+        self.proof = _digest(prefix)
+        self.name = str(schema.get("name") or "")
+        self.looks = 0
+        self.outlines: list[Outline] = []
+        self.behind: re.Pattern[bytes] | None = None
+
+
+@dataclass(slots=True)
+class _Forms:
+    """The forms of a topic, the one met last in front."""
+
+    values: list[Form] = field(default_factory=list)
+    keys: list[Form] = field(default_factory=list)
+
+
+class Looker:
+    """Looks at records, and remembers what their bytes have proven; `quick=False` remembers nothing."""
+
+    def __init__(self, reading: Reading, *, quick: bool = True) -> None:
+        self._reading = reading
+        self._quick = quick
+        self._topics: dict[str, _Forms] = {}
+        self._shapes: dict[tuple[bytes, bytes, tuple[str, ...]], str] = {}
+        self._layouts: dict[bytes, bytes] = {}
+        self._names: dict[int, str] = {}
+
+    def glance(self, record: Record) -> tuple[Outline, str, Texts] | None:
+        """What comparing alone proves: outline, shape and texts of the place; None if it proves nothing."""
+        forms, value, key = self._topics.get(record.topic), record.value, record.key
+        if forms is None or value is None or not forms.values:
+            return None
+        form: Form | None = forms.values[0]
+        if form is None or not value.startswith(form.prefix):
+            form = _known(forms.values, value)
+        proof = _NO_KEY if key is None else _glanced_key(forms.keys, key)
+        if form is None or proof is None:
+            return None
+        at = value.rfind(SOURCE, form.size)
+        if at < 0:
+            return None
+        for known in form.outlines:
+            match = known.match(value, at)
+            if match is not None:
+                shape = known.shapes.get(proof)
+                return None if shape is None else (known, shape, known.texts(match))
+        return None
+
+    def look(self, record: Record) -> Look:
+        """What parsing shows."""
+        value = record.value
+        if value is None:
+            return Look((TOMBSTONE,), TOMBSTONE)
+        forms = self._topics.setdefault(record.topic, _Forms())
+        try:
+            key = self._key(forms, record.key)
+            if value == b"":
+                raise ValueError("the value is empty")
+            if value[0] == 0:
+                return self._seen(record, _digest(value[:5]), key, self._framed(value))
+            return self._json(forms, record, value, key)
+        except (ValueError, UnreadableInput) as error:
+            return Look((), _alone(record), fault=str(error))
+
+    def _json(self, forms: _Forms, record: Record, value: bytes, key: bytes) -> Look:
+        form = self._form(forms.values, value)
+        if form is None:
+            return self._seen(record, *_whole(value, key))
+        found = tail_after(value, form.size) if self._quick else None
+        if found is not None:
+            at, tail = found
+            told = facts(tail, form.name)
+            return self._learned(form, value[at:], key, told, self._seen(record, form.proof, key, told))
+        payload = payload_after(value, form.size)
+        if payload is None:
+            return self._seen(record, *_whole(value, key))
+        return self._seen(record, form.proof, key, facts(payload[0], form.name))
+
+    def _form(self, forms: list[Form], data: bytes) -> Form | None:
+        form = _known(forms, data) if self._quick else None
+        if form is not None:
+            return form
+        proven = prove(data)
+        if proven is None:
+            return None
+        form = Form(*proven)
+        if self._quick:
+            forms.insert(0, form)
+            del forms[_FORMS:]
+        return form
+
+    def _learned(self, form: Form, tail: bytes, key: bytes, told: Facts, look: Look) -> Look:
+        """The look with the texts of its place; the outline of its tail is kept for records to come."""
+        form.looks += 1
+        known = next((o for o in form.outlines if o.match(tail, 0)), None)
+        if known is None:
+            if form.looks % _PATIENCE:
+                return look
+            known = outline(tail, told.table, self._reading.order_of(told.connector))
+            if known is None:
+                return look
+            if known.layout is not None:
+                known.layout = self._layouts.setdefault(known.layout, known.layout)
+            form.outlines.insert(0, known)
+            del form.outlines[_OUTLINES:]
+        known.shapes[key] = look.shape
+        match = known.match(tail, 0)
+        return look if match is None else replace(look, layout=known.layout, texts=known.texts(match))
+
+    def _framed(self, value: bytes) -> Facts:
+        id = self._registered(value)
+        text = self._reading.schemas(id) or ""
+        if id not in self._names:
+            self._names[id] = _avro_name(text)
+        return facts(self._reading.decode_body(text, value), self._names[id])
+
+    def _registered(self, data: bytes) -> int:
+        id = schema_id(data)
+        if id is None:
+            raise ValueError(f"framed as Avro, but only {len(data)} bytes long")
+        if self._reading.schemas(id) is None:
+            raise ValueError(f"registry does not know schema id {id}")
+        return id
+
+    def _key(self, forms: _Forms, key: bytes | None) -> bytes:
+        """What proves the schema of a key. Raises ValueError for one that cannot be read."""
+        if key is None:
+            return _NO_KEY
+        try:
+            if key == b"":
+                raise ValueError("empty")
+            if key[0] == 0:
+                self._registered(key)
+                return _digest(key[:5])
+            form = self._form(forms.keys, key)
+            if form is None or payload_after(key, form.size) is None:
+                return _whole_key(key)
+        except ValueError as error:
+            raise ValueError(f"key: {error}") from None
+        form.looks += 1
+        if form.behind is None and form.looks % _PATIENCE == 0:
+            form.behind = flat(key[form.size :])
+        return form.proof
+
+    def _seen(self, record: Record, proof: bytes, key: bytes, told: Facts) -> Look:
+        place = self._reading.position_of(told.connector, told.source) if told.source else NOWHERE
+        try:
+            rank = place.rank
+        except ValueError:
+            raise ValueError(f"a position that cannot be read: {place.kind} {place.value!r}") from None
+        shape = self._shape(proof, key, told.proof) if told.table else _alone(record)
+        return Look(told.table, shape, place, rank, told.ts_ms, told.read_ms)
+
+    def _shape(self, value: bytes, key: bytes, proof: tuple[str, ...]) -> str:
+        known = self._shapes.get((value, key, proof))
+        if known is None:
+            known = hashlib.sha256(b"\0".join([value, key, *(p.encode() for p in proof)])).hexdigest()[:32]
+            self._shapes[value, key, proof] = known
+        return known
+
+
+def _known(forms: list[Form], data: bytes) -> Form | None:
+    for place, form in enumerate(forms):
+        if data.startswith(form.prefix):
+            if place:
+                forms.remove(form)
+                forms.insert(0, form)
+            return form
+    return None
+
+
+def _glanced_key(forms: list[Form], key: bytes) -> bytes | None:
+    for form in forms:
+        if key.startswith(form.prefix):
+            return form.proof if form.behind is not None and form.behind.match(key, form.size) else None
+    return None
+
+
+def _whole(value: bytes, key: bytes) -> tuple[bytes, bytes, Facts]:
+    """What a JSON value shows that has its members in an order of its own, or no schema."""
+    document = parse(value)
+    if not isinstance(document, dict):
+        raise ValueError("JSON, but no object")
+    if "schema" not in document or "payload" not in document:
+        return _NO_SCHEMA, key, facts(document, "")
+    schema, payload = document["schema"], document["payload"]
+    if schema is None:
+        return _NO_SCHEMA, key, facts(payload, "")
+    if not isinstance(schema, dict):
+        raise ValueError("JSON, but `schema` is no schema")
+    return _digest(_compact(schema)), key, facts(payload, str(schema.get("name") or ""))
+
+
+def _whole_key(key: bytes) -> bytes:
+    document = parse(key)
+    if not isinstance(document, dict):
+        raise ValueError("JSON, but no object")
+    schema = document.get("schema")
+    if "payload" in document and isinstance(schema, dict):
+        return _digest(_compact(schema))
+    return _digest(_compact(sorted(document)))
+
+
+def _compact(document: object) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def _avro_name(text: str) -> str:
+    """The full name of a registered record."""
+    schema = parse(text.encode())
+    if not isinstance(schema, dict):
+        return ""
+    name, space = str(schema.get("name") or ""), schema.get("namespace")
+    return f"{space}.{name}" if space and "." not in name else name
+
+
+def _alone(record: Record) -> str:
+    return hashlib.sha256(f"{record.topic}\0{record.partition}\0{record.offset}".encode()).hexdigest()[:32]
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
+
+
+_NO_KEY = _digest(b"no key")
+_NO_SCHEMA = _digest(b"no schema")

@@ -1,0 +1,116 @@
+"""Outlines: patterns learned from one parsed tail, which tell its like without parsing.
+
+Law: what an outline matches, parses; and parses to the same facts but for places and times, whose texts
+it captures. Everything it has not been shown is left to the parser.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from operator import methodcaller
+
+Texts = bytes | tuple[bytes, ...]
+"""One captured text, or several; compared with those of the same layout alone."""
+
+_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)":|"(?:[^"\\]|\\.)*"|-?[0-9]+|null|true|false|[{},]')
+_PLAIN = rb'[^"\\\x00-\x1f\x80-\xff]'
+_NUMBER = rb"-?(?:0|[1-9][0-9]*+)"
+_POSITIVE = rb"[1-9][0-9]*+"
+_STRING = rb'"' + _PLAIN + rb'*+(?:\\["\\/bfnrt]' + _PLAIN + rb'*+)*+"'
+_SIMPLE = rb'"' + _PLAIN + rb'*+"'
+_LITERAL = frozenset(
+    {b"version", b"connector", b"name", b"db", b"schema", b"table", b"collection", b"snapshot", b"op"}
+)
+"""What tells the table and the proof of a run (`wire.facts`): compared as it stands."""
+
+
+@dataclass(eq=False, slots=True)
+class Outline:
+    """The form of a tail: one table, one version, one kind of operation.
+
+    `match` tells whether a tail that begins at a place of some bytes has this form.
+    `texts` takes from a match the texts that make up the place, most significant first, and `layout` is
+    what is equal among outlines whose texts may be compared; None where places have to be asked for.
+    `shapes` maps the proof of a key to the shape of the run.
+    """
+
+    match: Callable[[bytes, int], re.Match[bytes] | None]
+    table: tuple[str, ...]
+    texts: Callable[[re.Match[bytes]], Texts]
+    layout: bytes | None
+    shapes: dict[bytes, str] = field(default_factory=dict)
+
+
+def outline(tail: bytes, table: tuple[str, ...], order: tuple[str, ...]) -> Outline | None:
+    """The outline of a tail that was parsed; None if it has a form that cannot be told by a pattern."""
+    wanted = {name.encode(): place for place, name in enumerate(order)}
+    parts: list[bytes] = []
+    texts: list[bytes] = []
+    found: dict[int, tuple[bytes, range]] = {}
+    path: list[bytes] = []
+    key = b""
+    for token in _TOKEN.finditer(tail):
+        text = token.group()
+        if token.group(1) is not None:
+            key = token.group(1)
+            parts.append(re.escape(text))
+        elif text in b"{},":
+            parts.append(re.escape(text))
+            path = [*path, key] if text == b"{" else path[:-1] if text == b"}" else path
+        elif path == [b"source"] and key in wanted:
+            before = len(texts)
+            parts.append(_ordered(text, texts))
+            found[wanted[key]] = (parts[-1], range(before, len(texts)))
+        else:
+            parts.append(_value(key, text))
+    groups = [i + 1 for place in sorted(found) for i in found[place][1]]
+    texts_of: Callable[[re.Match[bytes]], Texts] = methodcaller("group", *groups) if groups else _no_texts
+    layout = b"\n".join(b"%d %s" % (place, found[place][0]) for place in sorted(found)) if order else None
+    pattern = re.compile(b"".join(parts) + rb"\Z")
+    return Outline(pattern.match, table, texts_of, layout) if pattern.match(tail) else None
+
+
+def _no_texts(match: re.Match[bytes]) -> Texts:
+    return ()
+
+
+def flat(payload: bytes) -> re.Pattern[bytes] | None:
+    """The pattern of what stands behind a key's `"payload":`, learned from one that was parsed."""
+    parts = [
+        re.escape(t.group()) if t.group(1) is not None or t.group() in b"{}," else _value(b"", t.group())
+        for t in _TOKEN.finditer(payload)
+    ]
+    pattern = re.compile(b"".join(parts) + rb"\Z")
+    return pattern if pattern.match(payload) else None
+
+
+def _value(key: bytes, text: bytes) -> bytes:
+    if key in _LITERAL:
+        return b'"[cud]"' if key == b"op" and text in (b'"c"', b'"u"', b'"d"') else re.escape(text)
+    if text[:1] == b'"':
+        return _STRING if b"\\" in text else _SIMPLE
+    if not text[-1:].isdigit():
+        return text
+    return _POSITIVE if text[:1] in b"123456789" else _NUMBER
+
+
+def _ordered(text: bytes, texts: list[bytes]) -> bytes:
+    """A part of the place: as long as it was shown, and equal to an earlier part if it was so there."""
+    if text[:1] != b'"':
+        digits = rb"[1-9][0-9]{%d}" % (len(text) - 1)
+        return _capture(text, digits, texts) if text[:1] in b"123456789" else text
+    if b"\\" not in text:
+        return b'"' + _capture(text[1:-1], _PLAIN + b"{%d}" % (len(text) - 2), texts) + b'"'
+    pieces = re.split(rb"([0-9]+)", text)
+    return b"".join(
+        _capture(p, b"[0-9]{%d}" % len(p), texts) if p.isdigit() else re.escape(p) for p in pieces if p
+    )
+
+
+def _capture(text: bytes, pattern: bytes, texts: list[bytes]) -> bytes:
+    if text in texts:
+        return rb"(?:\%d)" % (texts.index(text) + 1)
+    texts.append(text)
+    return b"(" + pattern + b")"

@@ -1,0 +1,172 @@
+"""What a record shows before anything is decoded: framing, proof of its schema, facts of its source block.
+
+Law: what is said of a record here follows from its bytes alone, however much of it was parsed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from schemaman.evidence import Position
+
+JsonObject = dict[str, object]
+SOURCE = b'"source":{'
+_HEAD = re.compile(r'[ \t\n\r]*\{[ \t\n\r]*"schema"[ \t\n\r]*:[ \t\n\r]*(?=\{)')
+_MIDDLE = re.compile(r'[ \t\n\r]*,[ \t\n\r]*"payload"[ \t\n\r]*:')
+_END = re.compile(r"[ \t\n\r]*\}[ \t\n\r]*\Z")
+_SPACE = re.compile(r"[ \t\n\r]*")
+_parse_at = json.JSONDecoder().raw_decode
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the scanner has to ask others, since it knows no connector and no registry.
+
+    `position_of(connector, source)` gives the place that a source block tells. `order_of(connector)`
+    names the fields of it that alone make up that place, most significant first: where no text of them is
+    smaller at equal lengths, neither is the place; empty if that cannot be said. `schemas(id)` is the text of
+    a registered Avro schema, None for an unknown id; `decode_body(text, data)` decodes framed bytes and
+    raises ValueError or UnreadableInput if they do not fit.
+    """
+
+    position_of: Callable[[str, Mapping[str, object]], Position]
+    schemas: Callable[[int], str | None]
+    decode_body: Callable[[str, bytes], object]
+    order_of: Callable[[str], tuple[str, ...]] = field(default=lambda connector: ())
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a record says of itself.
+
+    `table` is (server, database, schema, table) where a source block speaks of a row, else the schema's
+    name; empty if the record stands alone, as statements about the structure do. `proof` is what parts
+    runs besides the schema: version, connector, whether the row was read or streamed, kind of operation.
+    `ts_ms` is the source's time, `read_ms` the connector's.
+    """
+
+    table: tuple[str, ...]
+    proof: tuple[str, ...] = ()
+    connector: str = ""
+    source: Mapping[str, object] = field(default_factory=dict)
+    ts_ms: int | None = None
+    read_ms: int | None = None
+
+
+def schema_id(data: bytes) -> int | None:
+    """The registry id of framed bytes; None if they are not framed.
+
+    Source: Confluent wire format, magic byte 0 and a big-endian 32-bit id.
+    """
+    return int.from_bytes(data[1:5], "big") if len(data) >= 5 and data[0] == 0 else None
+
+
+def parse(data: bytes) -> object:
+    """JSON in UTF-8. Raises ValueError that says what is wrong and where."""
+    try:
+        return json.loads(data.decode())
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8: byte {error.start} cannot be read") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from None
+    except RecursionError:
+        raise ValueError("not JSON: nested too deeply") from None
+
+
+def prove(data: bytes) -> tuple[bytes, JsonObject] | None:
+    """The leading bytes up to `"payload":` and the schema that they prove; None if there are none such.
+
+    A JSON object ends by itself: none is a prefix of another. So whatever begins with these bytes has
+    this schema. Source: Kafka Connect JsonConverter, `{"schema":…,"payload":…}`.
+    """
+    try:
+        text = data.decode()
+        head = _HEAD.match(text)
+        if head is None:
+            return None
+        schema, end = _parse_at(text, head.end())
+    except (ValueError, RecursionError):
+        return None
+    middle = _MIDDLE.match(text, end)
+    return None if middle is None else (text[: middle.end()].encode(), schema)
+
+
+def payload_after(data: bytes, size: int) -> tuple[object] | None:
+    """The payload behind a proven prefix of `size` bytes; None if the record does not end behind it."""
+    try:
+        text = data[size:].decode()
+        payload, end = _parse_at(text, _past_space(text))
+    except (ValueError, RecursionError):
+        return None
+    return (payload,) if _END.match(text, end) else None
+
+
+def tail_after(data: bytes, size: int) -> tuple[int, JsonObject] | None:
+    """Where the last source block of a payload begins, and the members of the payload from there on.
+
+    What follows is complete by itself only at the level of the payload: the block, then the rest of the
+    envelope, then two braces, and all the rest of the record is closed. None if that is not all there.
+    What a converter wrote before the block is not parsed again.
+    """
+    at = data.rfind(SOURCE, size)
+    if at < 0:
+        return None
+    try:
+        text = "{" + data[at:-1].decode()
+        tail, end = _parse_at(text)
+    except (ValueError, RecursionError):
+        return None
+    op = tail.get("op")
+    complete = end == len(text) and data.endswith(b"}}") and "ts_ms" in tail
+    return (at, tail) if complete and isinstance(op, str) and op != "m" else None
+
+
+def facts(payload: object, schema_name: str) -> Facts:
+    """What a payload says of itself, whoever serialised it.
+
+    Source: Debezium Envelope (`op` r, c, u, d, t; m is a logical message and speaks of no table),
+    SchemaChangeValue (`ddl`), AbstractSourceInfoStructMaker; MongoDB says `collection` for the table.
+    """
+    if not isinstance(payload, dict):
+        return Facts((schema_name,))
+    source, op = payload.get("source"), payload.get("op")
+    if not isinstance(source, dict):
+        return Facts((schema_name, *_flattened(payload)))
+    connector, version = _text(source.get("connector")), _text(source.get("version"))
+    read = _text(source.get("snapshot")) not in ("", "false")
+    table: tuple[str, ...] = (schema_name,)
+    if isinstance(op, str) and op != "m":
+        name = source.get("table") if "table" in source else source.get("collection")
+        table = (*(_text(source.get(k)) for k in ("name", "db", "schema")), _text(name))
+    elif op is None and "ddl" in payload:
+        table = ()
+    proof = (version, connector, "read" if read else "streamed", _kind(op))
+    return Facts(table, proof, connector, source, _time(source.get("ts_ms")), _time(payload.get("ts_ms")))
+
+
+def _flattened(payload: JsonObject) -> tuple[str, ...]:
+    """The table that flattened rows may name. Source: ExtractNewRecordState `add.fields=table`."""
+    name = payload.get("__table")
+    return (name,) if isinstance(name, str) else ()
+
+
+def _kind(op: object) -> str:
+    return "cud" if op in ("c", "u", "d") else _text(op)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def _time(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _past_space(text: str) -> int:
+    found = _SPACE.match(text)
+    return 0 if found is None else found.end()

@@ -1,0 +1,295 @@
+"""A part of a source, read: what is new of it, as runs; and the scanner's wires to dialects and registry.
+
+Law: takes of the parts of a chunk, merged, are the take of the chunk. Both engines do nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import islice
+
+from schemaman import coverage
+from schemaman.decode.wire import Reading
+from schemaman.errors import SchemamanError, UnknownName, UnreadableInput, UsageError
+from schemaman.evidence import NOWHERE, Dialect, Position, Record, Run
+from schemaman.languages.avro import decode_body, reader_schema
+from schemaman.log import Covered
+from schemaman.scan import Scanner, merge
+from schemaman.shelf import Shelf
+
+CHUNK = 50_000
+"""Records of a source that enter in one transaction; counted from its beginning, whoever reads it."""
+
+SchemaLookup = Callable[[int], str | None]
+Place = tuple[str, int]
+
+_DIALECTS: Shelf[Dialect] = Shelf("schemaman.dialects", "DIALECT")
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A piece of a source that is no record: where (lines count from 1), why, and a hash of its bytes."""
+
+    source: str
+    line: int
+    reason: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What has been read of a stream before: offset ranges, and the hashes of the records at their edges."""
+
+    ranges: Mapping[Place, coverage.Ranges] = field(default_factory=dict)
+    edges: Mapping[Place, Mapping[int, str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, covered: Iterable[Covered]) -> Known:
+        """From what a store has kept of one stream."""
+        covered = tuple(covered)
+        return cls(coverage.ranges(covered), coverage.edges(covered))
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """New records of a partition, between two ranges that were known; `gap` counts the ranges before it."""
+
+    topic: str
+    partition: int
+    gap: int
+    first: int
+    last: int
+    first_hash: str
+    last_hash: str
+    count: int
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """What one part of a source told.
+
+    `extents` are the first and last offset of each partition, known records included. `refusal` is
+    what forbids to take it; then the rest says nothing.
+    """
+
+    stretches: tuple[Stretch, ...] = ()
+    extents: tuple[tuple[str, int, int, int], ...] = ()
+    unread: tuple[Unread, ...] = ()
+    read: int = 0
+    known: int = 0
+    refusal: SchemamanError | None = None
+
+
+def wires(schemas: SchemaLookup) -> Reading:
+    """What the scanner asks dialects and registry."""
+    return Reading(position_of, schemas, _decode_body, _order_of)
+
+
+def position_of(connector: str, source: Mapping[str, object]) -> Position:
+    """The place that a source block tells in the words of its connector; nowhere for an unknown one."""
+    dialect = _dialect(connector)
+    return NOWHERE if dialect is None else dialect.position(dict(source))
+
+
+def take(items: Iterable[Record | Unread], known: Known, reading: Reading, *, quick: bool = True) -> Take:
+    """One part of a chunk, read."""
+    return _Taker(known, reading, quick=quick).take(items)
+
+
+def chunks(
+    items: Iterable[Record | Unread], known: Known, reading: Reading, *, start: int = 0
+) -> Iterator[tuple[int, Take]]:
+    """A source, or the part of it that begins with item `start`, as (number of chunk, take)."""
+    taker = _Taker(known, reading)
+    number, skipped = divmod(start, CHUNK)
+    rest, room = iter(items), CHUNK - skipped
+    while True:
+        taken = taker.take(islice(rest, room))
+        size = taken.read + len(taken.unread)
+        if size or taken.refusal is not None:
+            yield number, taken
+        if size < room or taken.refusal is not None:
+            return
+        number, room = number + 1, CHUNK
+
+
+def together(parts: Iterable[Take]) -> Take:
+    """The takes of the parts of one chunk, in order of the source, as one."""
+    whole = Take()
+    for part in parts:
+        whole = _two(whole, part)
+        if whole.refusal is not None:
+            break
+    return whole
+
+
+def out_of_order(topic: str, partition: int, before: int, offset: int) -> UnreadableInput:
+    """The refusal of a source whose offsets go back: what lies between known ones could not be told."""
+    return UnreadableInput(
+        f"{topic}[{partition}]: offset {offset} comes after {before}",
+        hint="the records of a partition must come in the order of their offsets, each once: "
+        "give several dumps as several sources, or sort them",
+    )
+
+
+def record_hash(record: Record) -> str:
+    """A hash of key and value, 16 hexadecimal digits; null and empty are told apart."""
+    told = hashlib.sha256()
+    for part in (record.key, record.value):
+        told.update(b"-" if part is None else b"%d:%b" % (len(part), part))
+    return told.hexdigest()[:16]
+
+
+class _Taker:
+    """Reads parts one after the other; what bytes have proven is remembered from part to part."""
+
+    def __init__(self, known: Known, reading: Reading, *, quick: bool = True) -> None:
+        self._known = known
+        self._scanner = Scanner(reading, quick=quick)
+        self._places: dict[Place, _Here] = {}
+
+    def take(self, items: Iterable[Record | Unread]) -> Take:
+        self._places = {}
+        unread: list[Unread] = []
+        read = known = 0
+        try:
+            for item in items:
+                if isinstance(item, Unread):
+                    unread.append(item)
+                    continue
+                read += 1
+                known += not self._enters(item)
+        except SchemamanError as refusal:
+            self._scanner.runs()
+            return Take(refusal=refusal)
+        for here in self._places.values():
+            self._end(here)
+        told = sorted(self._places.items())
+        return Take(
+            stretches=tuple(stretch for _, here in told for stretch in here.stretches),
+            extents=tuple((*place, here.lowest, here.highest) for place, here in told),
+            unread=tuple(unread),
+            read=read,
+            known=known,
+        )
+
+    def _enters(self, record: Record) -> bool:
+        """Whether the record is new; then it has been scanned."""
+        offset = record.offset
+        here = self._places.get((record.topic, record.partition))
+        if here is None:
+            here = self._new_place(record)
+        elif offset <= here.highest:
+            raise out_of_order(record.topic, record.partition, here.highest, offset)
+        here.highest = offset
+        if here.firsts:
+            gap = bisect_right(here.firsts, offset)
+            if gap and here.lasts[gap - 1] >= offset:
+                self._check(here, record)
+                return False
+            if gap != here.gap:
+                self._end(here)
+                here.gap = gap
+        if here.first is None:
+            here.first = record
+        here.last = record
+        here.count += 1
+        self._scanner.add(record)
+        return True
+
+    def _new_place(self, record: Record) -> _Here:
+        place = (record.topic, record.partition)
+        ranges = self._known.ranges.get(place, ())
+        here = _Here(record.offset, record.offset, [r[0] for r in ranges], [r[1] for r in ranges])
+        self._places[place] = here
+        return here
+
+    def _check(self, here: _Here, record: Record) -> None:
+        expected = self._known.edges.get((record.topic, record.partition), {}).get(record.offset)
+        if expected and expected != record_hash(record):
+            raise UsageError(
+                f"{record.topic}[{record.partition}]@{record.offset}: other bytes than those read before",
+                hint="a topic that was created again, or another cluster, is another stream: --stream NAME",
+            )
+
+    def _end(self, here: _Here) -> None:
+        first, last = here.first, here.last
+        if first is None or last is None:
+            return
+        runs = self._scanner.cut(first.topic, first.partition)
+        edges = (first.offset, last.offset, record_hash(first), record_hash(last))
+        here.stretches.append(Stretch(first.topic, first.partition, here.gap, *edges, here.count, runs))
+        here.first = here.last = None
+        here.count = 0
+
+
+@dataclass(slots=True)
+class _Here:
+    """How far a part has come in a partition; `firsts` and `lasts` are the ranges known before."""
+
+    lowest: int
+    highest: int
+    firsts: list[int]
+    lasts: list[int]
+    gap: int = 0
+    first: Record | None = None
+    last: Record | None = None
+    count: int = 0
+    stretches: list[Stretch] = field(default_factory=list)
+
+
+def _two(one: Take, other: Take) -> Take:
+    if other.refusal is not None:
+        return other
+    extents = {(topic, partition): (low, high) for topic, partition, low, high in one.extents}
+    for topic, partition, low, high in other.extents:
+        before = extents.get((topic, partition))
+        if before is not None and low <= before[1]:
+            return Take(refusal=out_of_order(topic, partition, before[1], low))
+        extents[topic, partition] = (before[0] if before else low, high)
+    return Take(
+        stretches=_adjoined((*one.stretches, *other.stretches)),
+        extents=tuple((*place, *edges) for place, edges in sorted(extents.items())),
+        unread=(*one.unread, *other.unread),
+        read=one.read + other.read,
+        known=one.known + other.known,
+    )
+
+
+def _adjoined(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
+    joined: dict[tuple[str, int, int], Stretch] = {}
+    for new in stretches:
+        key = (new.topic, new.partition, new.gap)
+        old = joined.get(key)
+        if old is not None:
+            count, runs = old.count + new.count, merge((*old.runs, *new.runs))
+            new = replace(old, last=new.last, last_hash=new.last_hash, count=count, runs=runs)
+        joined[key] = new
+    return tuple(stretch for _, stretch in sorted(joined.items()))
+
+
+@lru_cache(maxsize=256)
+def _dialect(connector: str) -> Dialect | None:
+    try:
+        return _DIALECTS.get(connector)
+    except UnknownName:
+        return None
+
+
+def _order_of(connector: str) -> tuple[str, ...]:
+    dialect = _dialect(connector)
+    return () if dialect is None else dialect.order
+
+
+def _decode_body(text: str, data: bytes) -> object:
+    return decode_body(_reader_schema(text), data)
+
+
+@lru_cache(maxsize=4096)
+def _reader_schema(text: str) -> str:
+    return reader_schema(text)
