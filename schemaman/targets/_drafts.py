@@ -131,7 +131,10 @@ def _struct(fields: tuple[Field, ...], smallest: int) -> Held | Refusal:
     return _wrapped(
         [f.type for f in fields],
         lambda held: Struct(
-            tuple(replace(f, type=t, nullable=True) for f, t in zip(fields, held, strict=True))
+            tuple(
+                replace(f, type=t, nullable=True, comment=f.comment or None)
+                for f, t in zip(fields, held, strict=True)
+            )
         ),
         smallest,
     )

@@ -1,0 +1,225 @@
+"""The plan file: one JSON document that is reviewed, approved and applied exactly as it stands.
+
+Laws: `from_text(to_text(plan)) == plan`; the hash is that of the canonical form (sorted keys, no spaces, no
+floats), so another layout is the same plan and another word is not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, cast, get_args
+
+from schemaman.columns import format_columns, parse_columns
+from schemaman.ddl import format_type, parse_type
+from schemaman.errors import BadConfiguration, BadReference, StalePlan
+from schemaman.plan import Past, Plan, Refusal, Reversible, Source, Step, StepClass, StepKind
+from schemaman.schema import Column, TableSchema
+
+SCHEMA_VERSION = 1
+_EDITED = "make it again with `schemaman plan`; a plan is approved and applied as it was made"
+_Json = dict[str, Any]
+
+
+def to_text(plan: Plan) -> str:
+    """The plan as its file holds it."""
+    return json.dumps(document(plan), sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+
+
+def from_text(text: str) -> Plan:
+    """The plan that a file holds.
+
+    Raises:
+        BadConfiguration: this is no plan file, or one of another layout.
+        StalePlan: the file was changed after it was made.
+    """
+    try:
+        told = json.loads(text)
+    except ValueError as error:
+        raise BadConfiguration(f"this is no plan file: {error}") from error
+    if not isinstance(told, dict) or "steps" not in told or "hash" not in told:
+        raise BadConfiguration("this is no plan file: it has no steps and no hash")
+    if told.get("schema_version") != SCHEMA_VERSION:
+        raise BadConfiguration(
+            f"a plan file of layout {told.get('schema_version')!r}; this schemaman reads {SCHEMA_VERSION}",
+            hint="make the plan again with this version",
+        )
+    if told["hash"] != _hash(told):
+        raise StalePlan(f"the plan for {told.get('table')} was edited after it was made", hint=_EDITED)
+    try:
+        return _plan(told)
+    except (KeyError, TypeError, AttributeError, ValueError, BadReference) as error:
+        raise BadConfiguration(f"a plan file with a member that cannot be read: {error!r}") from error
+
+
+def plan_hash(plan: Plan) -> str:
+    """The SHA-256 of a plan in hexadecimal: its name in journals and approvals."""
+    return str(document(plan)["hash"])
+
+
+def document(plan: Plan) -> dict[str, object]:
+    """The plan as a JSON document with its own hash: what `plan --format json` prints."""
+    told: dict[str, object] = {
+        "schema_version": SCHEMA_VERSION,
+        "target": plan.target,
+        "format": plan.format,
+        "table": plan.table,
+        "base": _base(plan),
+        "source": _source_document(plan.source),
+        "wanted": _schema_document(plan.wanted),
+        "steps": [_step_document(step) for step in plan.steps],
+        "refusals": [{"change": r.change, "reason": r.reason, "instead": r.instead} for r in plan.refusals],
+        "notes": list(plan.notes),
+        "approvals_needed": list(plan.approvals_needed),
+        "expires": None if plan.expires_ms is None else _moment(plan.expires_ms),
+    }
+    return told | {"hash": _hash(told)}
+
+
+def to_sql(plan: Plan) -> str:
+    """The statements for people to read: comments say what each is, and what is refused."""
+    return "\n".join(_sql_lines(plan)) + "\n"
+
+
+def _sql_lines(plan: Plan) -> Iterator[str]:
+    version = f"{plan.source.version}.{plan.source.revision}" if plan.source.revision else plan.source.version
+    yield _remark(
+        f"{plan.table} ({plan.format}) follows {plan.source.table}@{version}, plan {plan_hash(plan)[:12]}"
+    )
+    yield "-- for reading: `schemaman apply` runs the plan file, checks each step and keeps a journal"
+    for number, step in enumerate(plan.steps, 1):
+        yield ""
+        yield f"-- {number}. {step.kind} ({step.step_class}, {step.reversible})"
+        yield f"{step.statement};"
+    for refusal in plan.refusals:
+        yield ""
+        yield _remark(f"refused: {refusal.change}: {refusal.reason}\ninstead: {refusal.instead}")
+    for note in plan.notes:
+        yield _remark(f"note: {note}")
+
+
+def _remark(text: str) -> str:
+    return "\n".join(f"-- {line}" for line in text.splitlines())
+
+
+def _hash(told: Mapping[str, object]) -> str:
+    rest = {key: value for key, value in told.items() if key != "hash"}
+    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()
+
+
+def _base(plan: Plan) -> _Json | None:
+    if plan.base_schema is None:
+        return None
+    return {
+        "identity": plan.base_identity,
+        "version": plan.base_version,
+        "schema": _schema_document(plan.base_schema),
+    }
+
+
+def _schema_document(schema: TableSchema) -> _Json:
+    columns = [
+        {"name": c.name, "type": format_type(c.type), "nullable": c.nullable, "comment": c.comment}
+        for c in schema.columns
+    ]
+    return {"columns": columns, "key": list(schema.key), "comment": schema.comment}
+
+
+def _schema(told: _Json) -> TableSchema:
+    columns = (
+        Column(c["name"], parse_type(c["type"]), c["nullable"], comment=c["comment"]) for c in told["columns"]
+    )
+    return TableSchema(tuple(columns), tuple(told["key"]), told["comment"])
+
+
+def _source_document(source: Source) -> _Json:
+    return {
+        "table": source.table,
+        "version": source.version,
+        "id": source.id,
+        "revision": source.revision,
+        "columns": format_columns(source.schema),
+        "began": dict(source.began),
+        "former_names": {name: list(formers) for name, formers in source.former_names.items()},
+        "unanswered": [list(pair) for pair in source.unanswered],
+        "past": [{"id": p.id, "began": dict(p.began), "names": dict(p.names)} for p in source.past],
+    }
+
+
+def _source(told: _Json) -> Source:
+    return Source(
+        table=told["table"],
+        version=told["version"],
+        id=told["id"],
+        revision=told["revision"],
+        schema=parse_columns(told["columns"]),
+        began=told["began"],
+        former_names={name: tuple(formers) for name, formers in told["former_names"].items()},
+        unanswered=tuple((old, new) for old, new in told["unanswered"]),
+        past=tuple(Past(p["id"], p["began"], p["names"]) for p in told["past"]),
+    )
+
+
+def _step_document(step: Step) -> _Json:
+    return {
+        "kind": step.kind,
+        "statement": step.statement,
+        "class": step.step_class,
+        "reversible": step.reversible,
+        "precondition": dict(step.precondition),
+        "postcondition": dict(step.postcondition),
+        "undo": step.undo,
+        "hurts": list(step.hurts),
+    }
+
+
+def _step(told: _Json) -> Step:
+    return Step(
+        cast(StepKind, _one_of(told["kind"], get_args(StepKind))),
+        told["statement"],
+        cast(StepClass, _one_of(told["class"], get_args(StepClass))),
+        cast(Reversible, _one_of(told["reversible"], get_args(Reversible))),
+        told["precondition"],
+        told["postcondition"],
+        told["undo"],
+        tuple(told["hurts"]),
+    )
+
+
+def _one_of(word: str, known: tuple[str, ...]) -> str:
+    if word not in known:
+        raise ValueError(f"{word!r} is none of {', '.join(known)}")
+    return word
+
+
+def _plan(told: _Json) -> Plan:
+    base = told["base"]
+    return Plan(
+        target=told["target"],
+        format=told["format"],
+        table=told["table"],
+        source=_source(told["source"]),
+        base_identity=base["identity"] if base else None,
+        base_version=base["version"] if base else None,
+        base_schema=_schema(base["schema"]) if base else None,
+        wanted=_schema(told["wanted"]),
+        steps=tuple(_step(step) for step in told["steps"]),
+        refusals=tuple(Refusal(r["change"], r["reason"], r["instead"]) for r in told["refusals"]),
+        notes=tuple(told["notes"]),
+        approvals_needed=tuple(told["approvals_needed"]),
+        expires_ms=None if told["expires"] is None else _milliseconds(told["expires"]),
+    )
+
+
+def _moment(ms: int) -> str:
+    """RFC 3339 in UTC, to the millisecond."""
+    at = datetime.fromtimestamp(ms // 1000, UTC).replace(microsecond=ms % 1000 * 1000)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _milliseconds(moment: str) -> int:
+    at = datetime.fromisoformat(moment)
+    return int(at.replace(microsecond=0).timestamp()) * 1000 + at.microsecond // 1000
