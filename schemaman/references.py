@@ -1,0 +1,335 @@
+"""REFs: which structure somebody means, as text and as values.
+
+Law: `parse(str(ref)) == ref` for every reference. Text only; `resolution` looks them up.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal, get_args
+
+from schemaman.errors import BadReference
+from schemaman.evidence import PositionKind
+from schemaman.schema import TableId, quote_part
+
+FORMS = (
+    "ORDERS · ORDERS@3 · ORDERS@latest · ORDERS@-1 · ORDERS@2026-11-01T12:00Z · ORDERS@id:9f2c… · "
+    "ORDERS@lsn:0/16B6A50 · file:PATH · git:REV:PATH · lake:TABLE · registry:SUBJECT@VERSION"
+)
+Scheme = Literal["file", "git", "lake", "registry"]
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
+_KINDS: tuple[PositionKind, ...] = tuple(k for k in get_args(PositionKind) if k != "none")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:([Zz])|([+-]\d\d:\d\d))?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table as a person writes it: the last parts of its name, and the stream if it was given."""
+
+    parts: tuple[str, ...]
+    stream: str | None = None
+
+    def __str__(self) -> str:
+        name = ".".join(quote_part(p) for p in self.parts)
+        return name if self.stream is None else f"{_quote_stream(self.stream)}:{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """The version of that number, with the attributes of `revision` or of its last one."""
+
+    number: int
+    revision: int | None = None
+
+    def __str__(self) -> str:
+        return str(self.number) if self.revision is None else f"{self.number}.{self.revision}"
+
+
+@dataclass(frozen=True, slots=True)
+class Back:
+    """So many versions before the newest; 0 is `latest`."""
+
+    steps: int
+
+    def __str__(self) -> str:
+        return f"-{self.steps}" if self.steps else "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """What stood at a commit time of the source (epoch ms)."""
+
+    ts_ms: int
+
+    def __str__(self) -> str:
+        time = _EPOCH + timedelta(milliseconds=self.ts_ms)
+        return time.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The newest version of a shape: its id, or the first digits of it."""
+
+    id: str
+
+    def __str__(self) -> str:
+        return f"id:{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What stood at a position of the source's own log; `value` as the connector prints it."""
+
+    kind: PositionKind
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.value}"
+
+
+Selector = Number | Back | AsOf | Shape | Place
+
+
+@dataclass(frozen=True, slots=True)
+class TableRef:
+    """A version of a table in the history."""
+
+    name: TableName
+    selector: Selector = Back(0)
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.selector}"
+
+
+@dataclass(frozen=True, slots=True)
+class FileRef:
+    """A file of a known kind."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"file:{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class GitRef:
+    """A file as it stands in a revision of the repository."""
+
+    revision: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"git:{self.revision}:{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class LakeRef:
+    """A live table of the lake: its catalogue name or, with a slash, its path."""
+
+    table: str
+
+    def __str__(self) -> str:
+        return f"lake:{self.table}"
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryRef:
+    """A schema in a schema registry; no version means the latest."""
+
+    subject: str
+    version: int | None = None
+
+    def __str__(self) -> str:
+        return f"registry:{self.subject}@{'latest' if self.version is None else self.version}"
+
+
+Reference = TableRef | FileRef | GitRef | LakeRef | RegistryRef
+
+
+def parse(text: str) -> Reference:
+    """The reference that a text is. A stream called like a scheme has to be quoted: `"file":orders`.
+
+    Raises:
+        BadReference: it is none; the message says what is wrong with it.
+    """
+    scheme, colon, rest = text.partition(":")
+    if not colon or scheme not in SCHEMES:
+        return _table_ref(text)
+    if not rest:
+        raise BadReference(f"{text!r}: nothing behind {scheme}:", hint=_form_of(scheme))
+    match scheme:
+        case "file":
+            return FileRef(rest)
+        case "lake":
+            return LakeRef(rest)
+        case "git":
+            return _git(text, rest)
+        case _:
+            return _registry(text, rest)
+
+
+def parse_name(text: str) -> TableName:
+    """The name of a table: `[stream:]part.part…`, parts with dots, colons, blanks or `@` double-quoted.
+
+    Raises:
+        BadReference: a part is empty or badly quoted.
+    """
+    reader = _NameReader(text)
+    name = reader.name()
+    if reader.at < len(text):
+        raise BadReference(
+            f"{text!r}: a name ends before character {reader.at + 1}", hint='quote a part: "a@b".orders'
+        )
+    return name
+
+
+def name_of(table: TableId) -> TableName:
+    """The whole name of a table, its stream included."""
+    return TableName(table.parts, table.stream)
+
+
+def _table_ref(text: str) -> TableRef:
+    reader = _NameReader(text)
+    name = reader.name()
+    if reader.at == len(text):
+        return TableRef(name)
+    return TableRef(name, _selector(text, text[reader.at + 1 :]))
+
+
+def _selector(text: str, told: str) -> Selector:
+    if told == "latest":
+        return Back(0)
+    if found := re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", told):
+        return Number(int(found[1]), None if found[2] is None else int(found[2]))
+    if found := re.fullmatch(r"-([0-9]{1,9})", told):
+        return Back(int(found[1]))
+    if found := _TIME.fullmatch(told):
+        return _as_of(text, told, found)
+    kind, colon, value = told.partition(":")
+    if kind == "id" and re.fullmatch(r"[0-9a-f]{4,12}", value):
+        return Shape(value)
+    if kind == "id":
+        raise BadReference(f"{text!r}: {value!r} is no id", hint="an id has 12 hexadecimal digits, 4 will do")
+    for known in _KINDS:
+        if kind == known and colon:
+            return Place(known, _position_value(text, known, value))
+    raise BadReference(f"{text!r}: {told!r} names no version", hint=f"forms: {FORMS}")
+
+
+def _as_of(text: str, told: str, found: re.Match[str]) -> AsOf:
+    day, clock, zulu, offset = found.groups()
+    if clock is None:
+        raise BadReference(f"{text!r}: a day is not a moment", hint=f"write {day}T00:00Z")
+    if zulu is None and offset is None:
+        raise BadReference(f"{text!r}: a time needs a zone", hint=f"write {told}Z for UTC, or {told}+02:00")
+    seconds, _, fraction = clock.partition(".")
+    try:
+        time = datetime.fromisoformat(f"{day}T{seconds}{offset or '+00:00'}")
+        whole = (time.astimezone(UTC) - _EPOCH) // timedelta(seconds=1)
+    except (ValueError, OverflowError) as error:
+        raise BadReference(f"{text!r}: no such time: {error}", hint="write 2026-11-01T12:00Z") from error
+    return AsOf(whole * 1000 + int(f"{fraction}000"[:3]))
+
+
+def _position_value(text: str, kind: PositionKind, value: str) -> str:
+    """The value as the connector prints it; PostgreSQL's own `X/Y` is two halves of 32 bits.
+
+    Source: postgresql.org/docs, "pg_lsn Type".
+    """
+    wrong = BadReference(f"{text!r}: {value!r} is no {kind} position", hint=_POSITIONS[kind])
+    match kind:
+        case "lsn":
+            if halves := re.fullmatch(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})", value):
+                return str((int(halves[1], 16) << 32) + int(halves[2], 16))
+            if re.fullmatch(r"[0-9]{1,20}", value):
+                return str(int(value))
+        case "binlog":
+            if found := re.fullmatch(r"(.+?):([0-9]{1,20})(?::([0-9]{1,20}))?", value):
+                return f"{found[1]}:{int(found[2])}:{int(found[3] or 0)}"
+        case "scn":
+            if re.fullmatch(r"[0-9]{1,39}", value):
+                return str(int(value))
+        case _:
+            if value:
+                return value
+    raise wrong
+
+
+_POSITIONS: dict[PositionKind, str] = {
+    "lsn": "write lsn:0/16B6A50, or the integer that the connector prints",
+    "commit_lsn": "write the commit_lsn that the connector prints",
+    "binlog": "write binlog:FILE:POSITION",
+    "gtid": "write the gtid that the connector prints",
+    "scn": "write scn:NUMBER",
+    "mongo": "write the position that the connector prints",
+}
+
+
+def _git(text: str, rest: str) -> GitRef:
+    revision, _, path = rest.partition(":")
+    if not revision or not path:
+        raise BadReference(f"{text!r}: a revision and a path are needed", hint=_form_of("git"))
+    return GitRef(revision, path)
+
+
+def _registry(text: str, rest: str) -> RegistryRef:
+    subject, found, version = rest.rpartition("@")
+    if not found:
+        return RegistryRef(rest)
+    if not subject or not (version == "latest" or re.fullmatch(r"[0-9]{1,9}", version)):
+        raise BadReference(f"{text!r}: {version!r} is no version of a subject", hint=_form_of("registry"))
+    return RegistryRef(subject, None if version == "latest" else int(version))
+
+
+def _form_of(scheme: str) -> str:
+    forms = (form for form in FORMS.split(" · ") if form.startswith(f"{scheme}:"))
+    return f"write {next(forms)}"
+
+
+def _quote_stream(stream: str) -> str:
+    return f'"{stream}"' if stream in SCHEMES else quote_part(stream)
+
+
+class _NameReader:
+    """Reads a table name; then `at` stands at the end of the text or at the `@` behind the name."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def name(self) -> TableName:
+        stream: str | None = None
+        parts = [self.part()]
+        if self.take(":"):
+            stream, parts = parts[0], [self.part()]
+        while self.take("."):
+            parts.append(self.part())
+        if self.at < len(self.text) and self.text[self.at] != "@":
+            raise self.wrong(f"unexpected {self.text[self.at]!r}")
+        return TableName(tuple(parts), stream)
+
+    def take(self, mark: str) -> bool:
+        found = self.text.startswith(mark, self.at)
+        self.at += found
+        return found
+
+    def part(self) -> str:
+        quoted = re.compile(r'"((?:[^"]|"")*)"').match(self.text, self.at)
+        if quoted is not None:
+            self.at = quoted.end()
+            return quoted[1].replace('""', '"')
+        plain = re.compile(r'[^."@: ]+').match(self.text, self.at)
+        if plain is None:
+            raise self.wrong("a part of the name is missing or its quotes do not end")
+        self.at = plain.end()
+        return plain[0]
+
+    def wrong(self, why: str) -> BadReference:
+        return BadReference(
+            f"{self.text!r}, character {self.at + 1}: {why}",
+            hint="a table is [stream:]server.database.schema.table, or the last parts of that; "
+            "parts with dots, blanks, colons or @ in double quotes",
+        )

@@ -1,0 +1,277 @@
+"""The registry: the one service that every door talks to; it knows the log, not where it lies.
+
+Law: `record` adds what is new and nothing twice, however many record at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from schemaman import coverage, references
+from schemaman.coverage import Place, Ranges
+from schemaman.errors import AmbiguousName, Conflict, NoHistory
+from schemaman.evidence import Outcome, Reject
+from schemaman.log import (
+    Covered,
+    Entry,
+    Leases,
+    Migrated,
+    Observed,
+    Projections,
+    Rejected,
+    Stamped,
+    Store,
+    tables_of,
+)
+from schemaman.references import TableName
+from schemaman.resolution import HISTORY_ALONE, Readers, Resolved, resolve
+from schemaman.schema import DEFAULT_STREAM, TableId, TableSchema
+from schemaman.versions import SchemaVersion, TableHistory
+
+_ATTEMPTS = 1000
+"""Each failed one means that another writer got on: giving up is for a fault, not for a crowd."""
+
+
+class Memory(Store, Projections, Leases, Protocol):
+    """A store with all that it keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRecorded:
+    """A table of which something new was said: its history before (None for a new table) and after."""
+
+    table: TableId
+    before: TableHistory | None
+    after: TableHistory | None
+
+    @property
+    def new(self) -> tuple[SchemaVersion, ...]:
+        """The versions that were not there before, also those that late evidence put in between."""
+        return tuple(v for old, v in self._pairs() if old is None and v is not None)
+
+    @property
+    def changed(self) -> tuple[SchemaVersion, ...]:
+        """The versions of which something else is known now: status, revisions, what is unconfirmed."""
+        return tuple(v for old, v in self._pairs() if old and v and _facts(old) != _facts(v))
+
+    @property
+    def gone(self) -> tuple[SchemaVersion, ...]:
+        """The versions that late evidence took away."""
+        return tuple(old for old, v in self._pairs() if old is not None and v is None)
+
+    def _pairs(self) -> list[tuple[SchemaVersion | None, SchemaVersion | None]]:
+        old = self.before.versions if self.before else ()
+        new = self.after.versions if self.after else ()
+        match = difflib.SequenceMatcher(None, _shapes(old), _shapes(new), autojunk=False)
+        pairs: list[tuple[SchemaVersion | None, SchemaVersion | None]] = []
+        for word, i, i_end, j, j_end in match.get_opcodes():
+            if word == "equal":
+                pairs += zip(old[i:i_end], new[j:j_end], strict=True)
+            else:
+                pairs += [(v, None) for v in old[i:i_end]] + [(None, v) for v in new[j:j_end]]
+        return pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What one recording added: the log's `end`, counts, and each table that was spoken of, in order.
+
+    `skipped` counts outcomes that were known before.
+    """
+
+    end: int
+    tables: tuple[TableRecorded, ...] = ()
+    observations: int = 0
+    rejects: int = 0
+    skipped: int = 0
+
+
+class Registry:
+    """What has been remembered, and the way to add to it. `clock` tells epoch milliseconds."""
+
+    def __init__(self, store: Memory, clock: Callable[[], int]) -> None:
+        self._store = store
+        self._clock = clock
+
+    def record(self, outcomes: Iterable[Outcome], covered: Iterable[Covered]) -> Recorded:
+        """Add what was read: all of it in one transaction, without what had been read before.
+
+        Raises:
+            Conflict: a range was read in part by somebody else meanwhile: read what is missing.
+            UsageError: other bytes stand at an offset that was read before.
+            StoreUnavailable: the store cannot be written; nothing was added.
+        """
+        told, read = tuple(outcomes), tuple(covered)
+        strays = coverage.strays(told, read)
+        for _ in range(_ATTEMPTS):
+            end = self._store.end()
+            known = [c for s in sorted({c.stream for c in read}) for c in self._store.covered(s)]
+            admitted = coverage.admit(told, read, known, self.rejects() if strays else ())
+            if not admitted.entries:
+                return Recorded(end, skipped=admitted.skipped)
+            tables = sorted({t for entry in admitted.entries for t in tables_of(entry)})
+            before = {table: self._store.history(table) for table in tables}
+            try:
+                end = self._store.append(admitted.entries, end)
+            except Conflict:
+                continue
+            return self._recorded(end, admitted, before)
+        raise Conflict("others keep writing into the store", hint="run again")
+
+    def tables(self) -> tuple[TableHistory, ...]:
+        """The history of every table, in order of stream and name."""
+        found = (self._store.history(table) for table in self._store.tables())
+        return tuple(sorted((h for h in found if h is not None), key=lambda h: (h.table.stream, h.table)))
+
+    def find(self, name: str | TableName) -> TableId:
+        """The table that a person means: by its whole name, its last parts, or an alias such as its topic.
+
+        A name without a stream means the stream `main` first.
+
+        Raises:
+            BadReference: the text is no name.
+            AmbiguousName: several tables are called so; the message lists them.
+            NoHistory: none is; the hint lists the nearest.
+        """
+        wanted = references.parse_name(name) if isinstance(name, str) else name
+        tables = self._store.tables()
+        candidates = _narrowed(wanted, [t for t in tables if _answers(t, wanted)])
+        if not candidates:
+            candidates = _narrowed(wanted, self._aliased(wanted))
+        if len(candidates) == 1:
+            return candidates[0]
+        if candidates:
+            listed = ", ".join(str(references.name_of(t)) for t in candidates)
+            raise AmbiguousName(f"{wanted} may be any of: {listed}", hint="write more of its name")
+        raise NoHistory(f"nothing is known of a table {wanted}", hint=_nearest(wanted, tables))
+
+    def history(self, table: TableId) -> TableHistory:
+        """What is known of a table. Raises `NoHistory`."""
+        found = self._store.history(table)
+        if found is None:
+            raise NoHistory(f"nothing is known of {table}", hint="run `schemaman ingest SOURCE` first")
+        return found
+
+    def schema(self, ref: str, readers: Readers = HISTORY_ALONE) -> TableSchema:
+        """The structure that a REF means. Raises as `resolve` does."""
+        return self.resolve(ref, readers).schema
+
+    def resolve(self, ref: str, readers: Readers = HISTORY_ALONE) -> Resolved:
+        """What a REF means: structure, version, revision; `readers` serve files, git, lake and registry.
+
+        Raises:
+            UsageError: the REF is none, or it names nothing, several things, or an uncertain moment.
+            NoHistory: nothing is known of the table, or nothing so early.
+        """
+        return resolve(references.parse(ref), self, readers)
+
+    def covered(self, stream: str) -> Mapping[Place, Ranges]:
+        """The offsets that have been read, by topic and partition, as inclusive pairs in order."""
+        return coverage.ranges(self._store.covered(stream))
+
+    def edges(self, stream: str) -> Mapping[Place, Mapping[int, str]]:
+        """The hashes of records at the edges of what has been read, by topic and partition, by offset."""
+        return coverage.edges(self._store.covered(stream))
+
+    def rejects(self, stream: str | None = None) -> tuple[Reject, ...]:
+        """Records that were not understood, in the order of the log; of one stream, or of all."""
+        found = [s.entry.reject for s in self._store.read(kinds=[Rejected]) if isinstance(s.entry, Rejected)]
+        return tuple(r for r in found if stream in (None, r.stream))
+
+    def journal(
+        self, *, run: str | None = None, plan: str | None = None, target: str | None = None
+    ) -> tuple[Migrated, ...]:
+        """The journal of migrations, of one run, plan or target if named, in the order of the log."""
+        return tuple(line for _, line in self.dated_journal(run=run, plan=plan, target=target))
+
+    def dated_journal(
+        self, *, run: str | None = None, plan: str | None = None, target: str | None = None
+    ) -> tuple[tuple[int, Migrated], ...]:
+        """The journal with the time of each line (epoch ms)."""
+        dated = (_line(stamped) for stamped in self._store.read(kinds=[Migrated]))
+        return tuple(
+            (at_ms, line)
+            for at_ms, line in dated
+            if run in (None, line.run) and plan in (None, line.plan) and target in (None, line.target)
+        )
+
+    def note(self, *lines: Migrated) -> int:
+        """Write lines into the journal, all or none; the new end of the log."""
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._store.append(lines, self._store.end())
+            except Conflict:
+                continue
+        raise Conflict("others keep writing into the store", hint="run again")
+
+    def acquire(self, target: str, owner: str, ttl_ms: int) -> str:
+        """Hold a target for a while; a token. Raises `Locked`: who holds it, until when."""
+        return self._store.acquire(target, owner, self._clock(), ttl_ms)
+
+    def renew(self, target: str, token: str, ttl_ms: int) -> None:
+        """Hold it for a while more. Raises `Locked` if it was lost."""
+        self._store.renew(target, token, self._clock(), ttl_ms)
+
+    def release(self, target: str, token: str) -> None:
+        """Give it back."""
+        self._store.release(target, token)
+
+    def _recorded(
+        self, end: int, admitted: coverage.Admitted, before: Mapping[TableId, TableHistory | None]
+    ) -> Recorded:
+        return Recorded(
+            end,
+            tuple(TableRecorded(t, old, self._store.history(t)) for t, old in before.items()),
+            _count(admitted.entries, Observed),
+            _count(admitted.entries, Rejected),
+            admitted.skipped,
+        )
+
+    def _aliased(self, wanted: TableName) -> list[TableId]:
+        name = ".".join(wanted.parts)
+        found = (h.table for h in self.tables() if any(a.name == name for a in h.aliases))
+        return [table for table in found if wanted.stream in (None, table.stream)]
+
+
+def _answers(table: TableId, wanted: TableName) -> bool:
+    suffix = table.parts[-len(wanted.parts) :]
+    return suffix == wanted.parts and wanted.stream in (None, table.stream)
+
+
+def _narrowed(wanted: TableName, candidates: Sequence[TableId]) -> Sequence[TableId]:
+    """Of the candidates those in the default stream, if any; of these the one named in full, if any."""
+    if wanted.stream is None:
+        candidates = [t for t in candidates if t.stream == DEFAULT_STREAM] or candidates
+    return [t for t in candidates if t.parts == wanted.parts] or candidates
+
+
+def _nearest(wanted: TableName, tables: Sequence[TableId]) -> str:
+    if not tables:
+        return "the history is empty: run `schemaman ingest SOURCE` first"
+    names = {t.table: t for t in tables} | {str(t): t for t in tables}
+    near = difflib.get_close_matches(wanted.parts[-1], names, n=3, cutoff=0.6)
+    near += difflib.get_close_matches(str(wanted), names, n=3, cutoff=0.6)
+    listed = dict.fromkeys(str(names[n]) for n in near)
+    if not listed:
+        return f"`schemaman tables` lists the {len(tables)} that are known"
+    return f"the nearest: {', '.join(listed)}"
+
+
+def _shapes(versions: Sequence[SchemaVersion]) -> list[tuple[int, str]]:
+    return [(v.incarnation, v.id) for v in versions]
+
+
+def _facts(version: SchemaVersion) -> tuple[object, ...]:
+    return (version.status, version.revisions, version.unconfirmed, version.candidates)
+
+
+def _line(stamped: Stamped) -> tuple[int, Migrated]:
+    assert isinstance(stamped.entry, Migrated)
+    return stamped.at_ms, stamped.entry
+
+
+def _count(entries: Iterable[Entry], kind: type[Entry]) -> int:
+    return sum(isinstance(entry, kind) for entry in entries)

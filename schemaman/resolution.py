@@ -1,0 +1,283 @@
+"""References → structures: the version of a table that a REF means, or what a file or a lake table holds.
+
+Law: a moment or a position inside the interval in which a version began is refused, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, assert_never
+
+from schemaman.errors import AmbiguousName, NoHistory, UnknownName, UsageError
+from schemaman.evidence import Mark, Position, PositionKind, Rank
+from schemaman.references import (
+    AsOf,
+    Back,
+    FileRef,
+    GitRef,
+    LakeRef,
+    Number,
+    Place,
+    Reference,
+    RegistryRef,
+    Selector,
+    Shape,
+    TableName,
+    TableRef,
+    name_of,
+)
+from schemaman.schema import TableId, TableSchema
+from schemaman.schema_text import read_schema
+from schemaman.versions import Revision, SchemaVersion, TableHistory
+
+RankOf = Callable[[Mark], Rank | None]
+"""What orders a mark in the question that is asked; None if the mark does not tell."""
+
+
+class Histories(Protocol):
+    """Where tables are looked up: the registry."""
+
+    def find(self, name: str | TableName) -> TableId:
+        """The one table of that name."""
+
+    def history(self, table: TableId) -> TableHistory:
+        """What is known of it."""
+
+
+def _unreachable(*_: object) -> str:
+    raise UsageError("nothing but the history can be read here", hint="name a table: orders@3")
+
+
+def _no_lake(_: str) -> TableSchema:
+    raise UsageError("no lake can be reached from here", hint="name a table: orders@3")
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """What reads outside the history; doors bring it, since files and clients live there.
+
+    `file(path)`, `git(revision, path)` and `registry(subject, version)` (None for the latest) give
+    text, `lake(table)` the structure of a live table.
+    """
+
+    file: Callable[[str], str] = _unreachable
+    git: Callable[[str, str], str] = _unreachable
+    registry: Callable[[str, int | None], str] = _unreachable
+    lake: Callable[[str], TableSchema] = _no_lake
+
+
+HISTORY_ALONE = Readers()
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What a reference means: a structure, and for a table in the history its version and revision.
+
+    `ref` is the reference with its table named in full and its version by number.
+    """
+
+    ref: str
+    schema: TableSchema
+    table: TableId | None = None
+    version: SchemaVersion | None = None
+    revision: int | None = None
+
+
+def resolve(reference: Reference, histories: Histories, readers: Readers = HISTORY_ALONE) -> Resolved:
+    """What a reference means now.
+
+    Raises:
+        UsageError: it names nothing, several things, or a moment at which two versions may have stood.
+        NoHistory: nothing is known of the table, or nothing so early.
+        UnreadableInput: a file holds no structure; or whatever a reader raises.
+    """
+    match reference:
+        case TableRef(name, selector):
+            return select(histories.history(histories.find(name)), selector)
+        case FileRef(path):
+            return _read(reference, readers.file(path))
+        case GitRef(revision, path):
+            return _read(reference, readers.git(revision, path))
+        case RegistryRef(subject, version):
+            return _read(reference, readers.registry(subject, version))
+        case LakeRef(table):
+            return Resolved(str(reference), readers.lake(table))
+        case _:
+            assert_never(reference)
+
+
+def select(history: TableHistory, selector: Selector) -> Resolved:
+    """The version of a table that a selector means.
+
+    Raises:
+        UnknownName: there is no such version, revision or id.
+        AmbiguousName: the digits of an id begin several.
+        UsageError: the table has no positions of that kind, or two versions may have stood there.
+        NoHistory: nothing is known of so early a time.
+    """
+    match selector:
+        case Number(number, revision):
+            return _numbered(history, number, revision)
+        case Back(steps):
+            if steps >= len(history.versions):
+                raise UnknownName(f"{history.table}@{selector}: {_there_are(history)}")
+            return _resolved(history, history.versions[-1 - steps])
+        case Shape(digits):
+            return _shaped(history, digits)
+        case AsOf(ts_ms):
+            return _standing(history, selector, _time, (ts_ms,))
+        case Place(kind, value):
+            return _at_position(history, selector, kind, value)
+        case _:
+            assert_never(selector)
+
+
+def _read(reference: Reference, text: str) -> Resolved:
+    return Resolved(str(reference), read_schema(text, str(reference)))
+
+
+def _numbered(history: TableHistory, number: int, revision: int | None) -> Resolved:
+    version = next((v for v in history.versions if v.number == number), None)
+    if version is None:
+        raise UnknownName(f"{history.table}@{number}: {_there_are(history)}")
+    if revision is None:
+        return _resolved(history, version)
+    found = next((r for r in version.revisions if r.number == revision), None)
+    if found is None:
+        numbers = ", ".join(f"{number}.{r.number}" for r in version.revisions)
+        raise UnknownName(f"{history.table}@{number}.{revision}: there are {numbers}")
+    return _resolved(history, version, found)
+
+
+def _shaped(history: TableHistory, digits: str) -> Resolved:
+    found = [v for v in history.versions if v.id.startswith(digits)]
+    if not found:
+        ids = ", ".join(dict.fromkeys(v.id for v in history.versions))
+        raise UnknownName(f"{history.table}@id:{digits}: no version of that shape; there are: {ids}")
+    if len({v.id for v in found}) > 1:
+        ids = ", ".join(sorted({v.id for v in found}))
+        raise AmbiguousName(f"{history.table}@id:{digits}: several shapes begin so: {ids}")
+    return _resolved(history, found[-1])
+
+
+def _at_position(history: TableHistory, selector: Place, kind: PositionKind, value: str) -> Resolved:
+    kinds = {mark.position.kind for mark in _marks(history)} - {"none"}
+    if kind not in kinds:
+        told = f"its positions are of kind {', '.join(sorted(kinds))}" if kinds else "it has no positions"
+        raise UsageError(f"{history.table}@{selector}: {told}", hint="kinds of positions never compare")
+    named = [v for v in history.versions if any(_named(m.position, kind, value) for m in _marks_of(v))]
+    if len(named) > 1:
+        raise _uncertain(history, selector, named[0], named[-1], "records of both stand there")
+    if named:
+        return _resolved(history, named[0])
+    wanted = _position_rank(Position(kind, value, value))
+    if wanted is None:
+        raise UsageError(
+            f"{history.table}@{selector}: no record of it stands there, and {kind} positions have no order",
+            hint="name a version or a time",
+        )
+    return _standing(history, selector, lambda mark: _rank_of(mark, kind), wanted)
+
+
+def _standing(history: TableHistory, selector: Selector, rank: RankOf, wanted: Rank) -> Resolved:
+    """The version that stood at `wanted`, if the records around it leave no doubt."""
+    began = [i for i, v in enumerate(history.versions) if _reached(rank(v.at), wanted)]
+    if not began:
+        raise NoHistory(
+            f"{history.table}@{selector}: nothing is known so early",
+            hint=f"its first version is {history.table}@{history.versions[0].number}",
+        )
+    version = history.versions[began[-1]]
+    for event in history.events:
+        ended = event.kind in ("dropped", "renamed") and event.incarnation == version.incarnation
+        if ended and _reached(rank(event.at), wanted):
+            raise NoHistory(
+                f"{history.table}@{selector}: the table was {event.kind} by then",
+                hint=f"its last version before that is {history.table}@{version.number}",
+            )
+    if began[-1] + 1 < len(history.versions):
+        following = history.versions[began[-1] + 1]
+        seen = [rank(m) for m in (*_marks_of(version), following.after) if m is not None]
+        if max((r for r in seen if r is not None), default=()) < wanted:
+            raise _uncertain(history, selector, version, following, "one ended and the other began around it")
+    revisions = [r for r in version.revisions if r.number == 0 or _reached(rank(r.at), wanted)]
+    return _resolved(history, version, revisions[-1] if revisions else None)
+
+
+def _reached(rank: Rank | None, wanted: Rank) -> bool:
+    return rank is not None and rank <= wanted
+
+
+def _time(mark: Mark) -> Rank | None:
+    return None if mark.ts_ms is None else (mark.ts_ms,)
+
+
+def _rank_of(mark: Mark, kind: PositionKind) -> Rank | None:
+    return _position_rank(mark.position) if mark.position.kind == kind else None
+
+
+def _position_rank(position: Position) -> Rank | None:
+    """When a change could be seen at the earliest, so that a bare position can be compared with it.
+
+    A change is seen when its transaction commits, behind the change itself and behind the commit
+    before it. Source: Debezium PostgresSourceInfo `sequence` = [last commit lsn, lsn].
+    """
+    match position.kind:
+        case "lsn":
+            return (max(int(position.value), int(position.commit or position.value)),)
+        case "commit_lsn":
+            return None if position.commit is None else (position.commit,)
+        case "binlog":
+            return position.rank
+        case "scn":
+            return (int(position.value),) if position.value.isdecimal() else None
+        case _:
+            return None
+
+
+def _named(position: Position, kind: PositionKind, value: str) -> bool:
+    return position.kind == kind and value in (
+        position.value,
+        position.commit if kind == "commit_lsn" else None,
+    )
+
+
+def _marks(history: TableHistory) -> Iterator[Mark]:
+    for version in history.versions:
+        yield from _marks_of(version)
+
+
+def _marks_of(version: SchemaVersion) -> Iterator[Mark]:
+    yield version.at
+    for evidence in version.evidence:
+        yield evidence.first
+        yield evidence.last
+
+
+def _resolved(history: TableHistory, version: SchemaVersion, revision: Revision | None = None) -> Resolved:
+    last = version.revisions[-1]
+    chosen = last if revision is None else revision
+    number = Number(version.number, None if chosen == last else chosen.number)
+    ref = str(TableRef(name_of(history.table), number))
+    return Resolved(ref, chosen.schema, history.table, version, chosen.number)
+
+
+def _uncertain(
+    history: TableHistory, selector: Selector, one: SchemaVersion, other: SchemaVersion, why: str
+) -> UsageError:
+    table = history.table
+    return UsageError(
+        f"{table}@{selector}: it cannot be told whether version {one.number} or version {other.number} "
+        f"stood then: {why}",
+        hint=f"name one: {table}@{one.number} or {table}@{other.number}",
+    )
+
+
+def _there_are(history: TableHistory) -> str:
+    numbers = [v.number for v in history.versions]
+    return (
+        f"there is only version {numbers[0]}"
+        if len(numbers) == 1
+        else (f"there are versions {numbers[0]} to {numbers[-1]}")
+    )

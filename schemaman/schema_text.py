@@ -1,0 +1,63 @@
+"""The structure that a file holds: a column list, an Avro or Connect schema, or one Debezium record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from schemaman.columns import parse_columns
+from schemaman.errors import BadReference, UnreadableInput
+from schemaman.languages import avro, connect
+from schemaman.schema import TableSchema
+
+Node = Mapping[str, Any]
+
+_HINT = "a file may hold a column list, an Avro or Connect schema, or one Debezium record with its schema"
+_ENVELOPE = {"before", "after", "op"}
+
+
+def read_schema(text: str, where: str) -> TableSchema:
+    """The structure in the text of a file that `where` names; its first character tells the language.
+
+    Of a change event it is the row behind `after`; the key is known only from a record that was
+    dumped with its key (`kcat -J`).
+
+    Raises:
+        UnreadableInput: the text is nothing of that kind.
+    """
+    try:
+        if not text.strip():
+            raise UnreadableInput("nothing in it")
+        if not text.lstrip().startswith("{"):
+            return parse_columns(text.strip())
+        value, key = _nodes(json.loads(text))
+        columns = connect.columns_of(_row(value))
+        own = {c.emitted_name: c.name for c in columns}
+        names = [f["field"] for f in connect.fields_of(key)] if key else []
+        return TableSchema(columns, tuple(own.get(name, name) for name in names))
+    except (ValueError, RecursionError) as error:
+        raise UnreadableInput(f"{where}: not JSON: {error}", hint=_HINT) from error
+    except (BadReference, UnreadableInput) as error:
+        raise UnreadableInput(f"{where}: {error.message}", hint=_HINT) from error
+
+
+def _nodes(told: Any) -> tuple[Node, Node | None]:
+    """The Connect nodes of a value and of its key, if there is one."""
+    if not isinstance(told, dict):
+        raise UnreadableInput("no JSON object")
+    if told.get("type") == "record":
+        return avro.to_connect(json.dumps(told)), None
+    if told.get("type") == "struct":
+        return told, None
+    if isinstance(told.get("schema"), dict):
+        return told["schema"], None
+    if {"topic", "payload"} <= told.keys() and isinstance(told["payload"], str):
+        key = told.get("key")
+        return _nodes(json.loads(told["payload"]))[0], _nodes(json.loads(key))[0] if key else None
+    raise UnreadableInput("no schema in it")
+
+
+def _row(node: Node) -> Node:
+    fields = {field["field"]: field for field in connect.fields_of(node)}
+    return fields["after"] if fields.keys() >= _ENVELOPE else node
