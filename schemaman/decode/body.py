@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -30,8 +31,11 @@ class Body:
     def fields(self) -> frozenset[str]:
         """The names of the members at the top, as the schema tells them, else the payload."""
         if self.schema is not None:
-            fields = self.schema.get("fields") or ()
-            return frozenset(f["field"] for f in fields if isinstance(f, dict) and "field" in f)
+            fields = self.schema.get("fields")
+            names = (
+                (f.get("field") for f in fields if isinstance(f, dict)) if isinstance(fields, list) else ()
+            )
+            return frozenset(n for n in names if isinstance(n, str))
         return frozenset(self.payload) if isinstance(self.payload, dict) else frozenset()
 
     @property
@@ -55,11 +59,25 @@ def read(data: bytes, schemas: SchemaLookup) -> Body:
         document = parse(data)
     except ValueError as fault:
         raise UnreadableInput(str(fault)) from None
+    body = Body(document)
     if isinstance(document, dict) and set(document) == {"schema", "payload"}:
         schema = document["schema"]
         if schema is None or (isinstance(schema, dict) and isinstance(schema.get("type"), str)):
-            return Body(document["payload"], schema)
-    return Body(document)
+            body = Body(document["payload"], schema)
+    if rb"\ud" in data.lower():
+        _check_text(body)
+    return body
+
+
+def _check_text(body: Body) -> None:
+    """Half a surrogate pair may stand in a row, but in nothing that the history keeps."""
+    kept = body.payload
+    if isinstance(kept, dict):
+        kept = {name: value for name, value in kept.items() if name not in ("before", "after")}
+    try:
+        json.dumps([body.schema, kept], ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise UnreadableInput("a name or text with half a surrogate pair, which is no Unicode") from None
 
 
 def _framed(data: bytes, schemas: SchemaLookup) -> Body:

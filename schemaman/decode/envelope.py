@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from schemaman.decode.body import Body, Node
 from schemaman.decode.key import key_fields
+from schemaman.decode.members import text
 from schemaman.decode.origin import Origin, origin_of
 from schemaman.errors import UnreadableInput
 from schemaman.evidence import Observation, Run
@@ -36,7 +37,7 @@ def observe(run: Run, stream: str, value: Body, key: Body | None) -> Observation
         count=run.count,
         snapshot=origin.snapshot,
         schema=None if row is None else _schema(row, key, origin),
-        schema_name=None if row is None else row.get("name"),
+        schema_name=None if row is None else text(row, "name"),
         interrupted=run.interrupted,
     )
 

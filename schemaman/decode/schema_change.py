@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from schemaman.decode.body import Body
+from schemaman.decode.members import Struct, needed, number, structs, text, texts
 from schemaman.decode.origin import Origin, origin_of
 from schemaman.decode.outcomes import aside
 from schemaman.decode.statement import table_statements
@@ -43,25 +43,23 @@ def observe_changes(run: Run, stream: str, value: Body) -> tuple[Outcome, ...]:
         UnreadableInput: the record is not of the known form.
     """
     payload = value.payload
-    ddl = payload.get("ddl")
+    ddl = text(payload, "ddl")
     change = Change(
         run=run,
         stream=stream,
         origin=origin_of(payload),
-        database=payload.get("databaseName") or "",
+        database=text(payload, "databaseName") or "",
         # Db2, SQL Server and Informix write "N/A" or "n/a" while streaming, null in a snapshot
-        ddl=ddl if isinstance(ddl, str) and ddl.upper() != "N/A" else None,
+        ddl=ddl if ddl is not None and ddl.upper() != "N/A" else None,
     )
-    entries = payload.get("tableChanges") or ()
+    entries = structs(payload, "tableChanges")
     if not entries:
         return _without_structure(change)
     return tuple(_entry(change, entry) for entry in entries)
 
 
-def _entry(change: Change, entry: Any) -> Outcome:
-    if not isinstance(entry, dict):
-        raise UnreadableInput("an entry of tableChanges is no struct")
-    table = _table_id(change, str(entry.get("id")))
+def _entry(change: Change, entry: Struct) -> Outcome:
+    table = _table_id(change, text(entry, "id") or "")
     match entry.get("type"):
         case "DROP" if change.origin.snapshot and change.ddl is not None:
             return aside(change.run, "snapshot-drop")
@@ -132,16 +130,16 @@ def _without_structure(change: Change) -> tuple[Outcome, ...]:
     return tuple(_observation(change, _named(change, s.parts), action=s.action) for s in found)
 
 
-def _table_id(change: Change, text: str) -> TableId:
+def _table_id(change: Change, id: str) -> TableId:
     """The table of an id such as `"db"."t"`, whose parts are quoted and quotes inside doubled.
 
     Two parts are database and table for MySQL and MariaDB, schema and table for others; their
     database is that of the source block, since Db2 tells no `databaseName` while streaming.
     Source: Debezium TableId.toDoubleQuotedString.
     """
-    if not _ID.fullmatch(text):
-        raise UnreadableInput(f"the table id {text!r} cannot be read")
-    parts = [_unquoted(part) for part in re.findall(_PART, text)]
+    if not _ID.fullmatch(id):
+        raise UnreadableInput(f"the table id {id!r} cannot be read")
+    parts = [_unquoted(part) for part in re.findall(_PART, id)]
     origin, by_database = change.origin, change.origin.connector in ("mysql", "mariadb")
     match parts:
         case [table]:
@@ -151,7 +149,7 @@ def _table_id(change: Change, text: str) -> TableId:
         case [database, schema, table]:
             pass
         case _:
-            raise UnreadableInput(f"the table id {text!r} has more than three parts")
+            raise UnreadableInput(f"the table id {id!r} has more than three parts")
     return TableId(origin.server, database, schema, table, change.stream)
 
 
@@ -159,42 +157,38 @@ def _unquoted(part: str) -> str:
     return part[1:-1].replace('""', '"') if part.startswith('"') else part
 
 
-def _image(image: Mapping[str, Any], dialect: Dialect) -> TableSchema:
-    columns = image.get("columns")
-    if not isinstance(columns, list) or not all(isinstance(c, dict) for c in columns):
+def _image(image: Struct, dialect: Dialect) -> TableSchema:
+    columns = [_declared_column(c) for c in structs(image, "columns")]
+    if not columns:
         raise UnreadableInput("tableChanges declares a table without columns")
-    declared = sorted((_declared_column(c) for c in columns), key=lambda c: c.position)
     return TableSchema(
-        columns=tuple(_column(c, dialect) for c in declared),
-        key=tuple(image.get("primaryKeyColumnNames") or ()),
-        comment=image.get("comment"),
+        columns=tuple(_column(c, dialect) for c in sorted(columns, key=lambda c: c.position)),
+        key=texts(image, "primaryKeyColumnNames"),
+        comment=text(image, "comment"),
     )
 
 
-def _declared_column(column: Mapping[str, Any]) -> DeclaredColumn:
-    try:
-        return DeclaredColumn(
-            name=column["name"],
-            jdbc_type=column["jdbcType"],
-            type_name=column["typeName"],
-            type_expression=column.get("typeExpression"),
-            length=column.get("length"),
-            scale=column.get("scale"),
-            position=column["position"],
-            nullable=column.get("optional") is not False,
-            comment=column.get("comment"),
-            default=column.get("defaultValueExpression"),
-            enum_values=_labels(column.get("enumValues")),
-        )
-    except KeyError as missing:
-        raise UnreadableInput(f"tableChanges declares a column without {missing}") from None
+def _declared_column(column: Struct) -> DeclaredColumn:
+    return DeclaredColumn(
+        name=needed(text(column, "name"), "name"),
+        jdbc_type=needed(number(column, "jdbcType"), "jdbcType"),
+        type_name=needed(text(column, "typeName"), "typeName"),
+        type_expression=text(column, "typeExpression"),
+        length=number(column, "length"),
+        scale=number(column, "scale"),
+        position=needed(number(column, "position"), "position"),
+        nullable=column.get("optional") is not False,
+        comment=text(column, "comment"),
+        default=text(column, "defaultValueExpression"),
+        # none come as null or as an empty list
+        enum_values=tuple(_label(v) for v in texts(column, "enumValues")) or None,
+    )
 
 
-def _labels(values: Any) -> tuple[str, ...] | None:
-    """Labels come as the statement wrote them, in quotes; none come as null or as an empty list."""
-    if not values:
-        return None
-    return tuple(v[1:-1].replace("''", "'") if v[:1] == v[-1:] == "'" else v for v in values)
+def _label(value: str) -> str:
+    """A label, which comes as the statement wrote it, in quotes."""
+    quoted = len(value) > 1 and value[0] == value[-1] == "'"
+    return value[1:-1].replace("''", "'") if quoted else value
 
 
 def _column(column: DeclaredColumn, dialect: Dialect) -> Column:

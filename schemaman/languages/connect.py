@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -200,6 +201,8 @@ def _default(node: Node) -> Scalar:
     default = node.get("default")
     if isinstance(default, str) and node.get("name") == DECIMAL:
         return _decimal_text(default, _scale(_parameters(node)))
+    if isinstance(default, float) and not math.isfinite(default):
+        return None
     return default if isinstance(default, str | int | float | bool) else None
 
 
@@ -220,11 +223,11 @@ def _decimal_text(encoded: str, scale: int) -> str:
 
 def _parameters(node: Node) -> Mapping[str, str]:
     parameters = node.get("parameters")
-    return parameters if isinstance(parameters, dict) else {}
+    return {k: str(v) for k, v in parameters.items() if v is not None} if isinstance(parameters, dict) else {}
 
 
 def _number(parameters: Mapping[str, str], name: str) -> int | None:
-    text = str(parameters.get(name, ""))
+    text = parameters.get(name, "")
     return int(text) if re.fullmatch(r"[+-]?[0-9]{1,10}", text) else None
 
 

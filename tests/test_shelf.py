@@ -1,0 +1,77 @@
+"""Shelves: what stands on one is found by its name, and nothing else is."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from schemaman.errors import UnknownName
+from schemaman.evidence import Dialect
+from schemaman.shelf import Shelf
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package with two things, a module of shared words, and a name with a dash."""
+    folder = tmp_path / "fruit_shop"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "_words.py").write_text("raise RuntimeError('nobody asked for me')")
+    (folder / "apple.py").write_text("FRUIT = 'an apple'")
+    (folder / "blood_orange.py").write_text("FRUIT = 'a blood orange'")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "fruit_shop"
+    for name in [m for m in sys.modules if m.split(".")[0] == "fruit_shop"]:
+        del sys.modules[name]
+
+
+def test_things_by_name(package):
+    shelf: Shelf[str] = Shelf(package, "FRUIT")
+    assert shelf.names() == ("apple", "blood-orange")
+    assert shelf.get("blood-orange") == "a blood orange"
+    assert shelf.all() == ("an apple", "a blood orange")
+
+
+def test_only_what_is_asked_for_is_imported(package):
+    Shelf[str](package, "FRUIT").get("apple")
+    assert "fruit_shop.apple" in sys.modules
+    assert "fruit_shop.blood_orange" not in sys.modules
+
+
+@pytest.mark.parametrize("name", ["appel", "blood_orange", "_words", "", "apple.FRUIT"])
+def test_an_unknown_name_lists_what_there_is(package, name):
+    with pytest.raises(UnknownName, match=r"no fruit .*; there are: apple, blood-orange"):
+        Shelf[str](package, "FRUIT").get(name)
+
+
+def test_the_nearest_name_is_the_hint(package):
+    with pytest.raises(UnknownName) as caught:
+        Shelf[str](package, "FRUIT").get("appel")
+    assert caught.value.hint == "did you mean 'apple'?"
+    with pytest.raises(UnknownName) as caught:
+        Shelf[str](package, "FRUIT").get("zebra")
+    assert caught.value.hint is None
+
+
+def test_plug_ins_stand_beside_but_never_replace(package, tmp_path, monkeypatch):
+    (tmp_path / "far_fruit.py").write_text("MANGO = 'a mango'\nFALSE = 'no apple'")
+    found = [
+        EntryPoint("mango", "far_fruit:MANGO", package),
+        EntryPoint("apple", "far_fruit:FALSE", package),
+    ]
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: found if group == package else [])
+    shelf: Shelf[str] = Shelf(package, "FRUIT")
+    assert shelf.names() == ("apple", "blood-orange", "mango")
+    assert shelf.get("mango") == "a mango"
+    assert shelf.get("apple") == "an apple"
+    del sys.modules["far_fruit"]
+
+
+def test_the_dialects():
+    shelf: Shelf[Dialect] = Shelf("schemaman.dialects", "DIALECT")
+    assert shelf.names() == ("db2", "mariadb", "mysql", "postgresql")
+    with pytest.raises(UnknownName, match="no dialect 'postgres'") as caught:
+        shelf.get("postgres")
+    assert caught.value.hint == "did you mean 'postgresql'?"
