@@ -7,27 +7,22 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 
-from schemaman import coverage
+from schemaman.coverage import Place, Ranges
+from schemaman.decode.body import SchemaLookup
+from schemaman.decode.origin import DIALECTS
 from schemaman.decode.wire import Reading
 from schemaman.errors import SchemamanError, UnknownName, UnreadableInput, UsageError
 from schemaman.evidence import NOWHERE, Dialect, Position, Record, Run
 from schemaman.languages.avro import decode_body, reader_schema
-from schemaman.log import Covered
 from schemaman.scan import Scanner, merge
-from schemaman.shelf import Shelf
 
 CHUNK = 50_000
 """Records of a source that enter in one transaction; counted from its beginning, whoever reads it."""
-
-SchemaLookup = Callable[[int], str | None]
-Place = tuple[str, int]
-
-_DIALECTS: Shelf[Dialect] = Shelf("schemaman.dialects", "DIALECT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +39,8 @@ class Unread:
 class Known:
     """What has been read of a stream before: offset ranges, and the hashes of the records at their edges."""
 
-    ranges: Mapping[Place, coverage.Ranges] = field(default_factory=dict)
+    ranges: Mapping[Place, Ranges] = field(default_factory=dict)
     edges: Mapping[Place, Mapping[int, str]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, covered: Iterable[Covered]) -> Known:
-        """From what a store has kept of one stream."""
-        covered = tuple(covered)
-        return cls(coverage.ranges(covered), coverage.edges(covered))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,26 +85,24 @@ def position_of(connector: str, source: Mapping[str, object]) -> Position:
     return NOWHERE if dialect is None else dialect.position(dict(source))
 
 
-def take(items: Iterable[Record | Unread], known: Known, reading: Reading, *, quick: bool = True) -> Take:
-    """One part of a chunk, read."""
-    return _Taker(known, reading, quick=quick).take(items)
-
-
 def chunks(
-    items: Iterable[Record | Unread], known: Known, reading: Reading, *, start: int = 0
+    items: Iterable[Record | Unread], known: Known, reading: Reading, *, start: int = 0, size: int = CHUNK
 ) -> Iterator[tuple[int, Take]]:
-    """A source, or the part of it that begins with item `start`, as (number of chunk, take)."""
+    """A source, or the part of it that begins with item `start`, as (number of chunk, take).
+
+    A chunk is `size` items of the source. After a take that is a refusal nothing follows.
+    """
     taker = _Taker(known, reading)
-    number, skipped = divmod(start, CHUNK)
-    rest, room = iter(items), CHUNK - skipped
+    number, skipped = divmod(start, size)
+    rest, room = iter(items), size - skipped
     while True:
         taken = taker.take(islice(rest, room))
-        size = taken.read + len(taken.unread)
-        if size or taken.refusal is not None:
+        filled = taken.read + len(taken.unread)
+        if filled or taken.refusal is not None:
             yield number, taken
-        if size < room or taken.refusal is not None:
+        if filled < room or taken.refusal is not None:
             return
-        number, room = number + 1, CHUNK
+        number, room = number + 1, size
 
 
 def together(parts: Iterable[Take]) -> Take:
@@ -148,9 +135,9 @@ def record_hash(record: Record) -> str:
 class _Taker:
     """Reads parts one after the other; what bytes have proven is remembered from part to part."""
 
-    def __init__(self, known: Known, reading: Reading, *, quick: bool = True) -> None:
+    def __init__(self, known: Known, reading: Reading) -> None:
         self._known = known
-        self._scanner = Scanner(reading, quick=quick)
+        self._scanner = Scanner(reading)
         self._places: dict[Place, _Here] = {}
 
     def take(self, items: Iterable[Record | Unread]) -> Take:
@@ -276,7 +263,7 @@ def _adjoined(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
 @lru_cache(maxsize=256)
 def _dialect(connector: str) -> Dialect | None:
     try:
-        return _DIALECTS.get(connector)
+        return DIALECTS.get(connector)
     except UnknownName:
         return None
 

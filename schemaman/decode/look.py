@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from schemaman.decode.outline import Outline, Texts, flat, outline
 from schemaman.decode.wire import (
     SOURCE,
+    TOMBSTONE,
     Facts,
     JsonObject,
     Reading,
@@ -26,7 +27,6 @@ from schemaman.decode.wire import (
 from schemaman.errors import UnreadableInput
 from schemaman.evidence import NOWHERE, Position, Rank, Record
 
-TOMBSTONE = "tombstone"
 _FORMS = 64
 _OUTLINES = 16
 _PATIENCE = 16
@@ -240,26 +240,29 @@ def _glanced_key(forms: list[Form], key: bytes) -> bytes | None:
 def _whole(value: bytes, key: bytes) -> tuple[bytes, bytes, Facts]:
     """What a JSON value shows that has its members in an order of its own, or no schema."""
     document = parse(value)
-    if not isinstance(document, dict):
-        raise ValueError("JSON, but no object")
-    if "schema" not in document or "payload" not in document:
-        return _NO_SCHEMA, key, facts(document, "")
-    schema, payload = document["schema"], document["payload"]
+    schema, payload = _parts(document)
     if schema is None:
-        return _NO_SCHEMA, key, facts(payload, "")
-    if not isinstance(schema, dict):
-        raise ValueError("JSON, but `schema` is no schema")
+        return _digest(_members(payload)), key, facts(payload, "")
     return _digest(_compact(schema)), key, facts(payload, str(schema.get("name") or ""))
 
 
 def _whole_key(key: bytes) -> bytes:
-    document = parse(key)
-    if not isinstance(document, dict):
-        raise ValueError("JSON, but no object")
-    schema = document.get("schema")
-    if "payload" in document and isinstance(schema, dict):
-        return _digest(_compact(schema))
-    return _digest(_compact(sorted(document)))
+    schema, payload = _parts(parse(key))
+    return _digest(_members(payload) if schema is None else _compact(schema))
+
+
+def _parts(document: object) -> tuple[JsonObject | None, object]:
+    """Schema and payload of a JSON document; all of it is payload where no schema comes with it."""
+    if isinstance(document, dict) and "schema" in document and "payload" in document:
+        schema = document["schema"]
+        if schema is None or (isinstance(schema, dict) and "type" in schema):
+            return schema, document["payload"]
+    return None, document
+
+
+def _members(payload: object) -> bytes:
+    """What is the same among payloads that nothing but their names tells apart."""
+    return b"no schema" + (_compact(list(payload)) if isinstance(payload, dict) else b"")
 
 
 def _compact(document: object) -> bytes:
@@ -284,4 +287,3 @@ def _digest(data: bytes) -> bytes:
 
 
 _NO_KEY = _digest(b"no key")
-_NO_SCHEMA = _digest(b"no schema")

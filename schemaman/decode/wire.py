@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from schemaman.evidence import Position
 
 JsonObject = dict[str, object]
+TOMBSTONE = "tombstone"
+"""What stands for the table of records without a value: they belong to no run of a table."""
+
 SOURCE = b'"source":{'
 _HEAD = re.compile(r'[ \t\n\r]*\{[ \t\n\r]*"schema"[ \t\n\r]*:[ \t\n\r]*(?=\{)')
 _MIDDLE = re.compile(r'[ \t\n\r]*,[ \t\n\r]*"payload"[ \t\n\r]*:')
@@ -128,8 +131,11 @@ def facts(payload: object, schema_name: str) -> Facts:
     """What a payload says of itself, whoever serialised it.
 
     Source: Debezium Envelope (`op` r, c, u, d, t; m is a logical message and speaks of no table),
-    SchemaChangeValue (`ddl`), AbstractSourceInfoStructMaker; MongoDB says `collection` for the table.
+    ConnectTableChangeSerializer (`ddl`, `tableChanges`), AbstractSourceInfoStructMaker; MongoDB says
+    `collection` for the table.
     """
+    if payload is None:
+        return Facts((TOMBSTONE,))
     if not isinstance(payload, dict):
         return Facts((schema_name,))
     source, op = payload.get("source"), payload.get("op")
@@ -141,7 +147,7 @@ def facts(payload: object, schema_name: str) -> Facts:
     if isinstance(op, str) and op != "m":
         name = source.get("table") if "table" in source else source.get("collection")
         table = (*(_text(source.get(k)) for k in ("name", "db", "schema")), _text(name))
-    elif op is None and "ddl" in payload:
+    elif op is None and ("ddl" in payload or "tableChanges" in payload):
         table = ()
     proof = (version, connector, "read" if read else "streamed", _kind(op))
     return Facts(table, proof, connector, source, _time(source.get("ts_ms")), _time(payload.get("ts_ms")))

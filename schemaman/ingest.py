@@ -1,0 +1,163 @@
+"""Records into the history: what is new of a source is scanned, decoded and recorded, chunk by chunk.
+
+Law: each chunk enters in one transaction with the offsets that it covers, so that a crash loses one chunk at
+most and reading again repeats nothing; the history does not depend on where chunks or sources end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from schemaman.coverage import Place
+from schemaman.decode.body import SchemaLookup
+from schemaman.decode.decode import decode
+from schemaman.evidence import Aside, Observation, Outcome, Record, Reject, Run
+from schemaman.log import Covered
+from schemaman.reading import CHUNK, Known, Stretch, Take, Unread, chunks, out_of_order, wires
+from schemaman.registry import Registry
+from schemaman.schema import TableId
+
+SHOWN = 5
+NO_PARTITION = -1
+"""Partition of a reject that is a line of a file: its topic is the file, its offset the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What an ingest did.
+
+    Of the `read` records, `known` had been read before; `new` = read - known. `asides` are new records that
+    are no testimony, by kind; `rejects` counts new records that were not understood, and lines that are
+    none whenever they are met; the first few are `shown`. `tables` are those that were spoken of, in order.
+    """
+
+    read: int = 0
+    known: int = 0
+    observations: int = 0
+    rejects: int = 0
+    asides: tuple[tuple[str, int], ...] = ()
+    shown: tuple[Reject, ...] = ()
+    tables: tuple[TableId, ...] = ()
+
+    @property
+    def new(self) -> int:
+        """Records that had not been read before."""
+        return self.read - self.known
+
+    def __add__(self, other: Summary) -> Summary:
+        """What both did, this one first."""
+        asides = Counter(dict(self.asides))
+        asides.update(dict(other.asides))
+        return Summary(
+            self.read + other.read,
+            self.known + other.known,
+            self.observations + other.observations,
+            self.rejects + other.rejects,
+            tuple(sorted(asides.items())),
+            (*self.shown, *other.shown)[:SHOWN],
+            tuple(sorted({*self.tables, *other.tables})),
+        )
+
+
+def ingest(
+    records: Iterable[Record | Unread],
+    registry: Registry,
+    stream: str,
+    schemas: SchemaLookup,
+    keep_payload: bool = False,
+    progress: Callable[[Summary], None] | None = None,
+    size: int = CHUNK,
+) -> Summary:
+    """Read one source into the history of a stream, in this process.
+
+    `schemas` gives the Avro text of a registry id. `keep_payload` keeps the bytes of rejected records in the
+    log, which may hold personal data. `progress` is told the sum so far after each chunk of `size` records.
+
+    Raises:
+        UnreadableInput: the source cannot be read, or the offsets of a partition go back in it.
+        UsageError: other bytes stand at an offset that was read before: this is another stream.
+        Conflict: somebody else is reading the same records into the same stream.
+        StoreUnavailable: the store cannot be written.
+    """
+    intake = Intake(registry, stream, schemas, keep_payload=keep_payload)
+    for _, taken in chunks(records, intake.known, wires(schemas), size=size):
+        intake.enter(taken)
+        if progress is not None:
+            progress(intake.summary)
+    return intake.summary
+
+
+class Intake:
+    """One source on its way into the history; both engines hand their takes to it, chunk by chunk."""
+
+    def __init__(
+        self, registry: Registry, stream: str, schemas: SchemaLookup, *, keep_payload: bool = False
+    ) -> None:
+        self.known = Known(registry.covered(stream), registry.edges(stream))
+        self.summary = Summary()
+        self._registry = registry
+        self._stream = stream
+        self._schemas = schemas
+        self._keep_payload = keep_payload
+        self._reached: dict[Place, int] = {}
+
+    def enter(self, taken: Take) -> None:
+        """Record the next chunk. Raises what the take was refused for, and as `ingest`."""
+        if taken.refusal is not None:
+            raise taken.refusal
+        self._follow(taken)
+        outcomes: list[Outcome] = [self._torn(unread) for unread in taken.unread]
+        covered = []
+        for stretch in taken.stretches:
+            told = [outcome for run in stretch.runs for outcome in self._decoded(run)]
+            covered.append(self._covered(stretch, told))
+            outcomes += told
+        recorded = self._registry.record(outcomes, covered)
+        asides: Counter[str] = Counter()
+        for one in covered:
+            asides.update(dict(one.asides))
+        rejects = tuple(o for o in outcomes if isinstance(o, Reject))
+        self.summary += Summary(
+            taken.read,
+            taken.known,
+            recorded.observations,
+            sum(r.count for r in rejects),
+            tuple(sorted(asides.items())),
+            rejects[:SHOWN],
+            tuple(sorted({o.table for o in outcomes if isinstance(o, Observation)})),
+        )
+
+    def _follow(self, taken: Take) -> None:
+        """Offsets go on from chunk to chunk."""
+        for topic, partition, first, last in taken.extents:
+            before = self._reached.get((topic, partition))
+            if before is not None and first <= before:
+                raise out_of_order(topic, partition, before, first)
+            self._reached[topic, partition] = last
+
+    def _decoded(self, run: Run) -> tuple[Outcome, ...]:
+        outcomes = decode(run, self._stream, self._schemas)
+        if not self._keep_payload:
+            return outcomes
+        return tuple(replace(o, payload=run.sample.value) if isinstance(o, Reject) else o for o in outcomes)
+
+    def _covered(self, stretch: Stretch, told: Iterable[Outcome]) -> Covered:
+        asides: Counter[str] = Counter()
+        for outcome in told:
+            if isinstance(outcome, Aside):
+                asides[outcome.kind] += outcome.count
+        return Covered(
+            self._stream,
+            stretch.topic,
+            stretch.partition,
+            stretch.first,
+            stretch.last,
+            stretch.first_hash,
+            stretch.last_hash,
+            tuple(sorted(asides.items())),
+        )
+
+    def _torn(self, unread: Unread) -> Reject:
+        return Reject(self._stream, unread.source, NO_PARTITION, unread.line, 1, unread.reason, unread.sha256)

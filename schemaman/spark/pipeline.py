@@ -1,0 +1,92 @@
+"""The engine on Spark: executors open and scan the files, the driver merges, decodes and records.
+
+Law: the log is the one that the local engine writes, entry by entry.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from schemaman.adapters.files import STANDARD_INPUT, File
+from schemaman.coverage import Ranges, missing
+from schemaman.decode.body import SchemaLookup
+from schemaman.errors import CouldNotDo, UsageError
+from schemaman.ingest import Intake, Summary
+from schemaman.reading import CHUNK, Known, Take, together
+from schemaman.registry import Registry
+from schemaman.spark.source import SCHEMA, PartScanner, parts
+
+_PARTS = 64
+"""At most so many tasks a file: enough for the cores of a machine, few enough for a small one."""
+
+
+def ingest(
+    spark: SparkSession,
+    files: Sequence[File],
+    registry: Registry,
+    stream: str,
+    schemas: SchemaLookup,
+    keep_payload: bool = False,
+    progress: Callable[[Summary], None] | None = None,
+    size: int = CHUNK,
+) -> Summary:
+    """Read files into the history of a stream; the same as one local `ingest` after the other.
+
+    The files must lie where executors can open them; `schemas` must be picklable. Raises as
+    `ingest.ingest`, and:
+
+        CouldNotDo: Spark gave up.
+        UsageError: a source that only this process can read.
+    """
+    if any(file.path == STANDARD_INPUT for file in files):
+        raise UsageError("standard input cannot be read by executors", hint="--engine local")
+    known = Known(registry.covered(stream), registry.edges(stream))
+    found = _read(spark, files, PartScanner((), known, schemas, size))
+    summary = Summary()
+    for file, takes in zip(files, found, strict=True):
+        intake = Intake(registry, stream, schemas, keep_payload=keep_payload)
+        if _overtaken(takes, known, intake.known):
+            (takes,) = _read(spark, [file], PartScanner((), intake.known, schemas, size))
+        for taken in takes:
+            intake.enter(taken)
+            if progress is not None:
+                progress(summary + intake.summary)
+        summary += intake.summary
+    return summary
+
+
+def _read(spark: SparkSession, files: Sequence[File], scanner: PartScanner) -> list[list[Take]]:
+    """The takes of each file, chunk by chunk."""
+    pieces = [(n, part) for n, file in enumerate(files) for part in parts(file, _PARTS)]
+    rows = _run(spark, replace(scanner, parts=[part for _, part in pieces]), len(pieces))
+    found: list[list[Take]] = [[] for _ in files]
+    for (number, _), group in groupby(sorted(rows), key=lambda row: (pieces[row[0]][0], row[1])):
+        found[number].append(together(pickle.loads(take) for _, _, take in group))
+    return found
+
+
+def _run(spark: SparkSession, scanner: PartScanner, size: int) -> list[tuple[int, int, bytes]]:
+    if size == 0:
+        return []
+    try:
+        rows = spark.range(0, size, 1, size).mapInArrow(scanner, SCHEMA).collect()
+    except PySparkException as error:
+        raise CouldNotDo(f"Spark gave up reading: {error}", hint="--engine local reads without it") from error
+    return [(row["part"], row["chunk"], bytes(row["take"])) for row in rows]
+
+
+def _overtaken(takes: Iterable[Take], known: Known, now: Known) -> bool:
+    """Whether files before this one have covered some of its records since they were read."""
+    for taken in takes:
+        for topic, partition, first, last in taken.extents:
+            before: Ranges = known.ranges.get((topic, partition), ())
+            after: Ranges = now.ranges.get((topic, partition), ())
+            if missing(first, last, before) != missing(first, last, after):
+                return True
+    return False

@@ -1,0 +1,68 @@
+"""The part of the work that executors do: open a part of a file, scan it, give back its takes."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+import pyarrow as arrow
+
+from schemaman.adapters.files import File, records, row_groups, rows
+from schemaman.decode.body import SchemaLookup
+from schemaman.evidence import Record
+from schemaman.reading import Known, Unread, chunks, wires
+
+SCHEMA = "part int, chunk int, take binary"
+"""A row of a result: number of the part, number of the chunk in its file, the take as bytes."""
+
+_ARROW = arrow.schema([("part", arrow.int32()), ("chunk", arrow.int32()), ("take", arrow.binary())])
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one task reads: a whole file, or some row groups of it; `start` items of the file lie before."""
+
+    file: File
+    start: int = 0
+    groups: tuple[int, ...] | None = None
+
+
+def parts(file: File, wanted: int) -> tuple[Part, ...]:
+    """A file in at most `wanted` parts of like size, in order. Raises like `files.records`."""
+    if file.kind != "parquet":
+        return (Part(file),)
+    sizes = row_groups(file)
+    starts = [0, *accumulate(sizes)]
+    bounds = [round(i * len(sizes) / wanted) for i in range(wanted + 1)]
+    spans = [(a, b) for a, b in pairwise(bounds) if a < b]
+    return tuple(Part(file, starts[a], tuple(range(a, b))) for a, b in spans)
+
+
+@dataclass(frozen=True, slots=True)
+class PartScanner:
+    """The function that tasks run: numbers of parts in, takes of chunks of `size` out.
+
+    It travels to the executors by pickle.
+    """
+
+    parts: Sequence[Part]
+    known: Known
+    schemas: SchemaLookup
+    size: int
+
+    def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
+        """The takes of the parts that the rows name."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                part = self.parts[number]
+                reading, start = wires(self.schemas), part.start
+                for chunk, taken in chunks(_items(part), self.known, reading, start=start, size=self.size):
+                    # both ends run this very program, so pickle gives back equal values
+                    row = {"part": number, "chunk": chunk, "take": pickle.dumps(taken)}
+                    yield arrow.RecordBatch.from_pylist([row], _ARROW)
+
+
+def _items(part: Part) -> Iterator[Record | Unread]:
+    return records(part.file) if part.groups is None else rows(part.file, part.groups)
