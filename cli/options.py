@@ -1,11 +1,12 @@
-"""What every command shares: its options, the settings behind them, and the wiring of the parts."""
+"""What every command shares: its options, and the settings behind them; light, as every start loads it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cached_property, wraps
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -61,33 +62,36 @@ def format_option(*choices: str, default: str = "text") -> Callable[[F], F]:
 
 @dataclass
 class Door:
-    """What a command works with: settings, console, and the parts it asks for."""
+    """What a command works with: settings, console, and what it holds `open` until it ends."""
 
     settings: Settings
     console: Console
+    open: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Door:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.console.end_progress()
+        self.open.close()
 
     def path(self, setting: Setting[str]) -> Path:
         """A path of the settings; one from a file is relative to that file."""
-        return self._base(setting) / setting.value
+        return _base(setting) / setting.value
 
-    @cached_property
+    @property
     def store_url(self) -> str:
         """The URL of the store, the path of a local one made whole."""
         setting = self.settings.store
         scheme, slashes, path = setting.value.partition(":///")
         if scheme != "sqlite" or not slashes or path in ("", ":memory:"):
             return setting.value
-        return f"sqlite:///{(self._base(setting) / path).absolute()}"
+        return f"sqlite:///{(_base(setting) / path).absolute()}"
 
-    def _base(self, setting: Setting[str]) -> Path:
-        origin = Path(setting.origin)
-        return origin.parent if origin.suffix == ".toml" else Path()
+
+def _base(setting: Setting[str]) -> Path:
+    origin = Path(setting.origin)
+    return origin.parent if origin.suffix == ".toml" else Path()
 
 
 def find_settings_file(folder: Path) -> SettingsFile | None:

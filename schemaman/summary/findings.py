@@ -7,7 +7,7 @@ from typing import Literal
 
 from schemaman.compat import READERS, Rule, Severity
 from schemaman.documents import changes as documents
-from schemaman.report import Block, Heading, Inline, Notice, Paragraph, Report, Text
+from schemaman.report import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
 from schemaman.summary import words
 from schemaman.summary.stories import Judged
 
@@ -50,14 +50,30 @@ def explain_report(judged: Judged, rule: Rule) -> Report:
     return Report(judged.finding.rule, blocks, dict(data))
 
 
+def rules_report(catalogue: Sequence[Rule], *, whole: bool) -> Report:
+    """What `rules` says: a line a rule, or the page of each if `whole`."""
+    data = documents.rules(catalogue)
+    if whole:
+        return Report("Rules", tuple(b for rule in catalogue for b in rule_blocks(rule)), dict(data))
+    rows = tuple(
+        ((Text(rule.name, code=True),), (Text(rule.title),), (Text(_whom(rule), "muted"),))
+        for rule in catalogue
+    )
+    caption = f"{words.count(len(rows), 'rule')}; schemaman rules NAME prints the page of one"
+    return Report("Rules", (Grid(caption, ("rule", "what happened", "hurts"), rows),), dict(data))
+
+
+def _whom(rule: Rule) -> str:
+    return ", ".join(f"{r} {rule.verdicts[r]}" for r in READERS if r in rule.verdicts) or "nobody by itself"
+
+
 def rule_blocks(rule: Rule) -> tuple[Block, ...]:
     """The page of a rule: its title, and each paragraph of its docstring."""
     paragraphs = [" ".join(part.split()) for part in rule.page.split("\n\n") if part.strip()]
-    hurts = ", ".join(f"{r} {rule.verdicts[r]}" for r in READERS if r in rule.verdicts)
     return (
         Heading(f"{rule.name}: {rule.title}", 3),
         *(Paragraph((Text(text),)) for text in paragraphs),
-        Paragraph((Text(f"Hurts: {hurts}." if hurts else "Hurts nobody by itself."),)),
+        Paragraph((Text(f"Hurts: {_whom(rule)}."),)),
     )
 
 

@@ -38,7 +38,7 @@ def table_blocks(story: Story, title: str, anchor: str) -> Iterator[Block]:
     """All blocks of one table, its heading first."""
     history = story.history
     yield Heading(title, 2, anchor)
-    yield Paragraph(_introduction(history))
+    yield Paragraph(introduction(history))
     yield Heading("Columns now" if not history.dropped else "Columns at the end", 3, f"{anchor}-columns")
     yield columns_grid(history)
     yield Heading("How it got here", 3, f"{anchor}-history")
@@ -47,10 +47,10 @@ def table_blocks(story: Story, title: str, anchor: str) -> Iterator[Block]:
         yield Heading("Who breaks", 3, f"{anchor}-readers")
         yield matrix(story)
         yield from (finding_notice(judged) for judged in story.findings)
-    questions = tuple(_questions(history))
-    if questions:
+    unsure = tuple(questions(history))
+    if unsure:
         yield Heading("What is not certain", 3, f"{anchor}-open")
-        yield from questions
+        yield from unsure
     for plan in story.plans:
         yield from plan_blocks(plan, anchor)
 
@@ -102,7 +102,8 @@ def verdict_cells(judged: Judged) -> tuple[Inline, ...]:
     return tuple(_verdict(judged.finding.verdicts.get(reader)) for reader in READERS)
 
 
-def _introduction(history: TableHistory) -> Inline:
+def introduction(history: TableHistory) -> Inline:
+    """Who the table is, in one line."""
     table, latest = history.table, history.latest
     records = sum(v.records for v in history.versions)
     parts = [
@@ -169,7 +170,8 @@ def _verdict(verdict: Verdict | None) -> Inline:
     return _NOTHING if verdict is None else (Text(verdict, _VERDICTS[verdict]),)
 
 
-def _questions(history: TableHistory) -> Iterator[Block]:
+def questions(history: TableHistory) -> Iterator[Block]:
+    """What a person may have to answer: disagreements, suspected renames, provisional facts."""
     for found in history.disagreements:
         yield _disagreement(found)
     for version in history.versions:

@@ -1,0 +1,50 @@
+"""Say what changed between two structures."""
+
+from __future__ import annotations
+
+import click
+
+from schemaman.errors import UnknownName
+from schemaman.references import Back, TableRef, parse
+from schemaman.resolution import Resolved, select
+from schemaman.summary.listings import diff_report
+from schemaman.versions import RenameCandidate
+from schemaman_cli.group import verb
+from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.wiring import in_stream, open_registry, resolve
+
+
+@verb("diff", "schemaman diff orders", "schemaman diff orders@1 orders@latest --format json")
+@click.argument("old")
+@click.argument("new", required=False)
+@format_option("text", "json", "markdown", "html")
+@door
+def diff(door: Door, old: str, new: str | None, format: str) -> None:
+    """Say what changed from OLD to NEW; with a single table, between its last two versions."""
+    before, after = _last_two(door, old) if new is None else _both(door, old, new)
+    door.console.show(diff_report(before, after, _candidates(before, after)), format)
+
+
+def _both(door: Door, old: str, new: str) -> tuple[Resolved, Resolved]:
+    return resolve(door, old), resolve(door, new)
+
+
+def _last_two(door: Door, table: str) -> tuple[Resolved, Resolved]:
+    reference = parse(table)
+    if not isinstance(reference, TableRef) or reference.selector != Back(0):
+        raise UnknownName(f"{table} is one structure; a diff needs two", hint=f"schemaman diff {table} OTHER")
+    registry = open_registry(door)
+    history = registry.history(registry.find(in_stream(door, reference.name)))
+    if len(history.versions) < 2:
+        raise UnknownName(f"{history.table} has only one version", hint=f"schemaman show {table} shows it")
+    return select(history, Back(1)), select(history, Back(0))
+
+
+def _candidates(before: Resolved, after: Resolved) -> tuple[RenameCandidate, ...]:
+    """What the history suspects, where the two are neighbours in it."""
+    if before.version is None or after.version is None or before.table != after.table:
+        return ()
+    return after.version.candidates if after.version.number == before.version.number + 1 else ()
+
+
+COMMAND = diff

@@ -1,0 +1,63 @@
+"""Find what someone else changed on lake tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import click
+
+from schemaman.documents.lake import Drift
+from schemaman.errors import NoHistory
+from schemaman.log import Migrated
+from schemaman.migrate import drift as drifted
+from schemaman.migrate import expected_structure
+from schemaman.plan import SOURCE_PROPERTY, Executor, Live
+from schemaman.summary.moves import drift_report
+from schemaman_cli.group import verb
+from schemaman_cli.lake import executor
+from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.wiring import histories, open_registry
+
+
+@verb("drift", "schemaman drift", "schemaman drift orders --format json")
+@click.argument("tables", nargs=-1, metavar="[TABLE]...")
+@format_option("text", "json", "markdown", "html", "github")
+@door
+def drift(door: Door, tables: tuple[str, ...], format: str) -> int:
+    """Compare lake tables with what the last migration left: those that follow TABLE, or all of them.
+
+    The exit code is 1 if one is not as it was left.
+    """
+    registry = open_registry(door)
+    sources = {str(h.table) for h in histories(door, registry, tables)} if tables else None
+    journal = registry.journal()
+    migrated = dict.fromkeys(line.target for line in journal if line.state == "finished")
+    if not migrated:
+        raise NoHistory("no migration has been journalled yet", hint="schemaman apply PLAN makes one")
+    found = tuple(_found(executor(door), journal, migrated, sources))
+    door.console.show(drift_report(found), format)
+    return 1 if any(d.found for d in found) else 0
+
+
+def _found(
+    spark: Executor, journal: Sequence[Migrated], targets: Iterable[str], sources: set[str] | None
+) -> Iterable[Drift]:
+    for target in targets:
+        format, _, table = target.partition(":")
+        live = spark.inspect(table, format)
+        expected = expected_structure(journal, format, table)
+        if expected is None or not _wanted(live, sources):
+            continue
+        yield (
+            Drift(format, table, (), gone=True)
+            if live is None
+            else Drift(format, table, drifted(live, expected))
+        )
+
+
+def _wanted(live: Live | None, sources: set[str] | None) -> bool:
+    """A table that is gone cannot tell what it followed: it is always told of."""
+    return sources is None or live is None or live.properties.get(SOURCE_PROPERTY) in sources
+
+
+COMMAND = drift

@@ -1,0 +1,98 @@
+"""Read records into the history."""
+
+from __future__ import annotations
+
+import click
+
+from schemaman.adapters import files
+from schemaman.adapters.schema_registry import NO_REGISTRY, Export, load
+from schemaman.errors import UnreadableInput
+from schemaman.ingest import Summary
+from schemaman.ingest import ingest as read_in
+from schemaman.registry import Registry
+from schemaman.summary.intake import ingest_report
+from schemaman.summary.words import figure
+from schemaman_cli.group import verb
+from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.wiring import open_registry
+
+
+@verb("ingest", "schemaman ingest records.jsonl.gz", "schemaman ingest captures/shop-avro --stream prod")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--engine", type=click.Choice(["auto", "local", "spark"]), help="Who reads; auto goes by size.")
+@click.option(
+    "--registry", metavar="FILE", help="The registry's export; default registry.json beside SOURCE."
+)
+@click.option("--topic", metavar="NAME", help="SOURCE holds bare values of this topic, one a line.")
+@click.option("--max-rejects", type=click.IntRange(min=0), help="With more rejects than these, exit code 3.")
+@click.option("--keep-payload", is_flag=True, help="Keep the bytes of rejects: they may hold personal data.")
+@format_option("text", "json", "markdown")
+@door
+def ingest(
+    door: Door,
+    sources: tuple[str, ...],
+    topic: str | None,
+    max_rejects: int | None,
+    keep_payload: bool,
+    format: str,
+    **_: object,
+) -> int:
+    """Read the records of each SOURCE into the history; reading them again changes nothing.
+
+    A SOURCE is a file of kcat -J lines (.jsonl, .gz, .zst), Parquet with the columns of Spark's Kafka source,
+    a folder that holds records.*, or - for standard input.
+    """
+    found = [files.find(source) for source in sources]
+    engine = _engine(door.settings.engine.value, found)
+    registry = open_registry(door, create=True)
+    done = Summary()
+    for file in found:
+        done += _read(door, registry, file, engine, topic, keep_payload)
+    versions = {str(t): len(registry.history(t).versions) for t in done.tables}
+    stream = door.settings.stream.value
+    report = ingest_report(done, stream=stream, engine=engine, sources=sources, tables=versions)
+    door.console.show(report, format)
+    return _judged(door, done, max_rejects, sources)
+
+
+def _engine(chosen: str, found: list[files.File]) -> str:
+    if chosen != "auto":
+        return chosen
+    return "spark" if sum(file.bytes for file in found) >= files.SPARK_FROM_BYTES else "local"
+
+
+def _read(
+    door: Door, registry: Registry, file: files.File, engine: str, topic: str | None, keep_payload: bool
+) -> Summary:
+    schemas = _schemas(door, file)
+    stream = door.settings.stream.value
+
+    def progress(so_far: Summary) -> None:
+        door.console.progress(f"{file.path}: {figure(so_far.read)} records")
+
+    return read_in(files.records(file, topic=topic), registry, stream, schemas, keep_payload, progress)
+
+
+def _schemas(door: Door, file: files.File) -> Export:
+    setting = door.settings.registry
+    path = str(door.path(setting)) if setting.value else file.registry
+    return NO_REGISTRY if path is None else load(path)
+
+
+def _judged(door: Door, done: Summary, max_rejects: int | None, sources: tuple[str, ...]) -> int:
+    """The exit code: what was not understood is a warning, unless it is everything or too much."""
+    if not done.rejects:
+        return 0
+    understood = done.observations or done.asides or done.known
+    if not understood and done.rejects >= done.new:
+        raise UnreadableInput(
+            f"nothing in {', '.join(sources)} could be understood", hint="schemaman rejects"
+        )
+    told = f"{figure(done.rejects)} records could not be understood"
+    if max_rejects is not None and done.rejects > max_rejects:
+        raise UnreadableInput(f"{told}, more than --max-rejects {max_rejects}", hint="schemaman rejects")
+    door.console.warn(told, hint="schemaman rejects")
+    return 0
+
+
+COMMAND = ingest

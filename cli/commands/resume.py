@@ -1,0 +1,29 @@
+"""Go on with a run that stopped."""
+
+from __future__ import annotations
+
+import click
+
+from schemaman.errors import UnknownName
+from schemaman.planfile import from_text
+from schemaman_cli.group import verb
+from schemaman_cli.migrating import migrate
+from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.wiring import open_registry
+
+
+@verb("resume", "schemaman resume 5f0c31d2ab90", "schemaman resume 5f0c31d2ab90 --partial")
+@click.argument("run", metavar="RUN")
+@click.option("--partial", is_flag=True, help="Make the steps of a plan that has refusals.")
+@format_option("text", "json", "markdown")
+@door
+def resume(door: Door, run: str, partial: bool, format: str) -> int:
+    """Take up the run RUN where its table stands: steps that were done are not repeated."""
+    lines = open_registry(door).journal(run=run)
+    started = [line for line in lines if line.state == "started" and line.statement]
+    if not started:
+        raise UnknownName(f"no run is called {run!r}", hint="schemaman status lists the runs")
+    return migrate(door, from_text(started[-1].statement), run, partial=partial, format=format)
+
+
+COMMAND = resume

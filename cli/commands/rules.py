@@ -1,0 +1,23 @@
+"""Show the catalogue of rules, or one of them."""
+
+from __future__ import annotations
+
+import click
+
+from schemaman.summary.findings import rules_report
+from schemaman_cli.group import verb
+from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.wiring import RULES
+
+
+@verb("rules", "schemaman rules", "schemaman rules column-dropped")
+@click.argument("name", required=False)
+@format_option("text", "json", "markdown", "html")
+@door
+def rules(door: Door, name: str | None, format: str) -> None:
+    """Show every rule and whom it speaks for; with NAME, its whole page."""
+    chosen = RULES.all() if name is None else (RULES.get(name),)
+    door.console.show(rules_report(chosen, whole=name is not None), format)
+
+
+COMMAND = rules

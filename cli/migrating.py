@@ -1,0 +1,52 @@
+"""Applying a plan from the command line: store, journal, lease, executor, and what it came to."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import socket
+
+from schemaman.migrate import Migration, StoreJournal, apply
+from schemaman.plan import Plan
+from schemaman.registry import Registry
+from schemaman.summary.moves import apply_report
+from schemaman_cli.lake import executor
+from schemaman_cli.options import Door
+from schemaman_cli.wiring import now_ms, open_store
+
+
+def new_run() -> str:
+    """A name for a run that nobody else has."""
+    return secrets.token_hex(6)
+
+
+def migrate(door: Door, plan: Plan, run: str, *, partial: bool, format: str) -> int:
+    """Apply a plan and tell of it; the exit code.
+
+    Raises:
+        Stale: the table moved, the plan expired, or someone else migrates the table.
+        PartlyApplied: a later step failed.
+        StatementFailed: the first step failed.
+    """
+    store = open_store(door, create=True)
+    registry = Registry(store, now_ms)
+    spark = executor(door)
+    door.console.progress(f"run {run}: {plan.table}")
+    done = apply(
+        plan,
+        spark,
+        StoreJournal(store, registry.journal),
+        now_ms,
+        run=run,
+        leases=store,
+        owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
+        partial=partial,
+    )
+    door.console.show(apply_report(done), format)
+    return exit_code(done, plan, partial)
+
+
+def exit_code(done: Migration, plan: Plan, partial: bool) -> int:
+    """1 for what was refused, also where the rest was done; 0 otherwise."""
+    return 1 if done.state == "refused" or (partial and plan.refusals) else 0

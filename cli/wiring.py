@@ -1,0 +1,131 @@
+"""How the parts are put together for a command: store and registry, readers of REFs, rules, targets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from schemaman import resolution
+from schemaman.compat import Rule, Transition, judge, severity
+from schemaman.errors import CouldNotDo, NoHistory, UnreadableInput
+from schemaman.plan import Target
+from schemaman.references import TableName, TableRef, parse, parse_name
+from schemaman.registry import Registry
+from schemaman.resolution import Readers, Resolved
+from schemaman.schema import TableId
+from schemaman.settings import Settings
+from schemaman.shelf import Shelf
+from schemaman.stores.sql import SqlStore
+from schemaman.summary.stories import Judge, Judged
+from schemaman.versions import TableHistory
+from schemaman_cli.options import Door
+
+RULES: Shelf[Rule] = Shelf("schemaman.rules", "RULE")
+TARGETS: Shelf[Target] = Shelf("schemaman.targets", "TARGET")
+
+
+def now_ms() -> int:
+    """The time in epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def open_store(door: Door, *, create: bool = False) -> SqlStore:
+    """The store that the settings name, open until the command ends; made if `create` says so."""
+    return door.open.enter_context(SqlStore.open(door.store_url, create=create))
+
+
+def open_registry(door: Door, *, create: bool = False) -> Registry:
+    """The registry over that store."""
+    return Registry(open_store(door, create=create), now_ms)
+
+
+def table_name(door: Door, text: str) -> TableName:
+    """A table as the user named it, in the stream that `--stream` says. Raises `BadReference`."""
+    return in_stream(door, parse_name(text))
+
+
+def find(door: Door, registry: Registry, text: str) -> TableHistory:
+    """The history of the table that a user named."""
+    return registry.history(registry.find(table_name(door, text)))
+
+
+def histories(door: Door, registry: Registry, names: Iterable[str] = ()) -> tuple[TableHistory, ...]:
+    """The histories of the named tables, each once; if none is named, of all or all of `--stream`."""
+    named = dict.fromkeys(registry.find(table_name(door, name)) for name in names)
+    if named:
+        return tuple(registry.history(table) for table in named)
+    stream = door.settings.stream
+    chosen = None if stream.origin == "default" else stream.value
+    return tuple(h for h in registry.tables() if chosen in (None, h.table.stream))
+
+
+def judge_of(settings: Settings) -> Judge:
+    """What says of a transition which rules fire, and how grave that is for the declared readers.
+
+    Raises:
+        UnknownName: an override names no rule.
+    """
+    overrides = dict(settings.rules.value)
+    for name in overrides:
+        RULES.get(name)
+    rules = RULES.all()
+
+    def judged(transition: Transition) -> tuple[Judged, ...]:
+        found = judge(transition, rules)
+        return tuple(Judged(f, severity(f, settings.readers.value, overrides)) for f in found)
+
+    return judged
+
+
+def resolve(door: Door, text: str) -> Resolved:
+    """What a REF means; the store is opened only for a table of the history.
+
+    Raises:
+        UsageError: the REF is none, or names nothing, several things, or an uncertain moment.
+        CouldNotDo: what it names cannot be read.
+    """
+    reference = parse(text)
+    if isinstance(reference, TableRef):
+        reference = replace(reference, name=in_stream(door, reference.name))
+        return resolution.resolve(reference, open_registry(door))
+    return resolution.resolve(reference, _NoHistories(), Readers(file=read_file))
+
+
+def read_file(path: str) -> str:
+    """The text of a file that the user named. Raises `UnreadableInput`."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UnreadableInput(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise UnreadableInput(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+
+
+def write_file(path: Path, text: str) -> None:
+    """A file that the user asked for, whole or not at all. Raises `CouldNotDo`."""
+    beside = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(text, encoding="utf-8", errors="backslashreplace")
+        beside.replace(path)
+    except OSError as error:
+        raise CouldNotDo(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def in_stream(door: Door, name: TableName) -> TableName:
+    """The name with the stream that `--stream` says, if neither it nor the name says another."""
+    stream = door.settings.stream
+    chosen = name.stream is None and stream.origin != "default"
+    return replace(name, stream=stream.value) if chosen else name
+
+
+class _NoHistories:
+    """Stands for the history where a REF asks for none."""
+
+    def find(self, name: str | TableName) -> TableId:
+        raise NoHistory(f"no history was opened for {name}")
+
+    def history(self, table: TableId) -> TableHistory:
+        raise NoHistory(f"no history was opened for {table}")

@@ -1,0 +1,56 @@
+"""What an ingest did, in words and as its document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from schemaman.documents import intake as documents
+from schemaman.evidence import Reject
+from schemaman.ingest import NO_PARTITION, Summary
+from schemaman.report import Block, Facts, Grid, Inline, Notice, Paragraph, Report, Text
+from schemaman.summary import words
+
+_ASIDES = {
+    "tombstone": "tombstone", "heartbeat": "heartbeat", "transaction": "transaction marker",
+    "signal": "signal", "truncate": "truncate event",
+}  # fmt: skip
+
+
+def ingest_report(
+    done: Summary, *, stream: str, engine: str, sources: Sequence[str], tables: Mapping[str, int]
+) -> Report:
+    """What `ingest` says at its end; `tables` maps what was spoken of to its number of versions now."""
+    asides = ", ".join(words.count(n, _ASIDES.get(kind, kind)) for kind, n in done.asides)
+    rows: list[tuple[str, Inline]] = [
+        ("read", (Text(f"{words.count(done.read, 'record')}, {words.figure(done.new)} of them new"),)),
+    ]
+    if asides:
+        rows.append(("aside", (Text(f"{asides}: no testimony about a table"),)))
+    if done.rejects:
+        rows.append(("rejects", (Text(f"{words.count(done.rejects, 'record')} not understood", "danger"),)))
+    blocks: list[Block] = [Facts(tuple(rows))]
+    blocks += [Notice("reject", "danger", _place(r), r.reason) for r in done.shown]
+    if tables:
+        lines = tuple(((Text(name, code=True),), (Text(str(count)),)) for name, count in tables.items())
+        caption = f"{words.count(len(lines), 'table')} spoken of in stream {stream}, engine {engine}"
+        blocks.append(Grid(caption, ("table", "versions"), lines))
+    elif not done.new:
+        blocks.append(Paragraph((Text("nothing new: the history is as it was", "muted"),)))
+    data = documents.ingest(
+        stream=stream,
+        engine=engine,
+        sources=sources,
+        read=done.read,
+        new=done.new,
+        known=done.known,
+        asides=dict(done.asides),
+        rejects=done.rejects,
+        tables=tables,
+    )
+    return Report("Ingest", tuple(blocks), dict(data))
+
+
+def _place(reject: Reject) -> str:
+    if reject.partition == NO_PARTITION:
+        return f"{reject.topic}, line {reject.offset}"
+    return f"{reject.topic}[{reject.partition}]@{reject.offset}"

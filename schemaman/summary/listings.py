@@ -1,0 +1,128 @@
+"""The small reports of commands that look: tables, one history, one structure, one diff, rejects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from schemaman.ddl import format_type
+from schemaman.diff import diff
+from schemaman.documents import changes as change_documents
+from schemaman.documents import intake as intake_documents
+from schemaman.documents import tables as table_documents
+from schemaman.evidence import Reject
+from schemaman.report import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
+from schemaman.resolution import Resolved
+from schemaman.summary import words
+from schemaman.summary.overview import short_names
+from schemaman.summary.stories import Story
+from schemaman.summary.stories import told as told_changes
+from schemaman.summary.tables import columns_grid, introduction, questions, timeline
+from schemaman.versions import RenameCandidate, TableHistory
+
+_NOTHING = (Text("—", "muted"),)
+
+
+def tables_report(histories: Sequence[TableHistory]) -> Report:
+    """What `tables` says: one line a table."""
+    titles = short_names(h.table for h in histories)
+    rows = []
+    for history in histories:
+        latest = history.latest
+        state = "dropped" if history.dropped else latest.status
+        open_matters = [
+            words.count(len(history.disagreements), "disagreement") if history.disagreements else "",
+            words.count(len(latest.unconfirmed), "provisional fact") if latest.unconfirmed else "",
+        ]
+        matters = ", ".join(m for m in open_matters if m)
+        rows.append(
+            (
+                (Text(titles[history.table], code=True),),
+                (Text(str(history.table), code=True),),
+                (Text(f"v{words.label(latest, latest.revision)}"),),
+                (Text(str(len(latest.schema.columns))),),
+                (Text(words.key(latest.schema.key)),),
+                (Text(state, "muted" if history.dropped else "plain"),),
+                (Text(matters, "note"),) if matters else _NOTHING,
+            )
+        )
+    header = ("table", "whole name", "version", "columns", "key", "state", "open")
+    total = words.count(len(histories), "table")
+    caption = f"{total}; a table may be named by any unambiguous end of its name"
+    blocks: tuple[Block, ...] = (Grid(caption, header, tuple(rows)),) if rows else (_nothing_yet(),)
+    return Report("Tables", blocks, dict(table_documents.tables(histories)))
+
+
+def history_report(story: Story) -> Report:
+    """What `history TABLE` says."""
+    history = story.history
+    blocks: list[Block] = [
+        Heading(str(history.table), 1),
+        Paragraph(introduction(history)),
+        timeline(story),
+        columns_grid(history),
+        *questions(history),
+    ]
+    return Report(str(history.table), tuple(blocks), dict(table_documents.history(history)))
+
+
+def show_report(found: Resolved) -> Report:
+    """What `show REF` says."""
+    version = found.version
+    rows = []
+    for column in found.schema.columns:
+        place = found.schema.key.index(column.name) + 1 if column.name in found.schema.key else 0
+        told = Text(words.default(column.default), code=True)
+        default: Inline = _NOTHING if column.default is None else (told,)
+        rows.append(
+            (
+                (Text(column.name, code=True),),
+                (Text(format_type(column.type), code=True),),
+                (Text("null" if column.nullable else "not null", "muted" if column.nullable else "plain"),),
+                default,
+                (Text(f"key {place}"),) if place else _NOTHING,
+                (Text(column.comment or ""),),
+            )
+        )
+    caption = found.ref if version is None else f"{found.ref}, id {version.id}, {version.status}"
+    grid = Grid(caption, ("column", "type", "null", "default", "key", "comment"), tuple(rows))
+    data = table_documents.show(found.ref, found.schema, found.table, version)
+    return Report(found.ref, (grid,), dict(data))
+
+
+def diff_report(old: Resolved, new: Resolved, candidates: Iterable[RenameCandidate] = ()) -> Report:
+    """What `diff A B` says; `candidates` are renames that the history suspects between the two."""
+    known = tuple(candidates)
+    changes = diff(old.schema, new.schema)
+    blocks: list[Block] = [Paragraph((Text(old.ref, code=True), Text(" → "), Text(new.ref, code=True)))]
+    lines = [words.change(c) for c in told_changes(changes)]
+    blocks += [Paragraph(line) for line in lines] or [Paragraph((Text("no difference", "muted"),))]
+    for candidate in known:
+        if candidate.grade != "stated":
+            evidence = "; ".join(candidate.evidence)
+            message = f"{candidate.old} went and {candidate.new} came: {candidate.grade} ({evidence})"
+            blocks.append(Notice("perhaps a rename", "note", "", message))
+    data = change_documents.diff(old.ref, new.ref, changes, known)
+    return Report("diff", tuple(blocks), dict(data))
+
+
+def rejects_report(rejects: Sequence[Reject]) -> Report:
+    """What `rejects` says: where and why."""
+    rows = tuple(
+        (
+            (Text(r.topic or r.stream, code=True),),
+            (Text(str(r.partition)),),
+            (Text(str(r.offset)),),
+            (Text(words.figure(r.count)),),
+            (Text(r.reason),),
+        )
+        for r in rejects
+    )
+    total = words.count(sum(r.count for r in rejects), "record")
+    caption = f"{total} could not be understood"
+    grid = Grid(caption, ("topic", "partition", "offset", "records", "why"), rows)
+    blocks: tuple[Block, ...] = (grid,) if rows else (Paragraph((Text("no rejects", "good"),)),)
+    return Report("Rejects", blocks, dict(intake_documents.rejects(rejects)))
+
+
+def _nothing_yet() -> Paragraph:
+    return Paragraph((Text("Nothing has been recorded yet: schemaman ingest SOURCE"),))
