@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -197,6 +198,6 @@ class Dialect(Protocol):
     def declared_type(self, column: DeclaredColumn) -> Type:
         """The logical type of a declared column; `Unknown` for one that nobody knows."""
 
-    def position(self, source: dict[str, object]) -> Position:
+    def position(self, source: Mapping[str, object]) -> Position:
         """The source position that a `source` block tells."""
 

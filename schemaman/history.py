@@ -151,7 +151,7 @@ class _Building:
                 refined = replace(schema, columns=columns)
                 current.id, current.declared = fingerprint(refined), True
                 current.revisions = [Revision(0, refined, current.at)]
-                current.emitted = dict(fit.names)
+                current.emitted = _on_the_wire(fit, current.schema)
                 current.points.append(point)
                 return
         self.follow(point, schema, declared=True)
@@ -193,7 +193,7 @@ class _Building:
             self.contradict("emitted-differs", version, told, point)
             return
         version.points.append(point)
-        version.emitted.update(fit.names)
+        version.emitted.update(_on_the_wire(fit, emitted))
         if version is not living[0] and fit.exact:
             told = f"events still had the structure of version {self.number(version)}"
             self.contradict("emitted-lags-declared", living[0], told, point)
@@ -293,6 +293,12 @@ class _Building:
             unconfirmed=unconfirmed,
             candidates=suspects,
         )
+
+
+def _on_the_wire(fit: Match, emitted: TableSchema) -> dict[str, str]:
+    """Declared name → name on the wire; an event may tell the declared name beside its own."""
+    wire = {c.name: c.emitted_name or c.name for c in emitted.columns}
+    return {declared: wire[name] for declared, name in fit.names.items()}
 
 
 def _with_emitted(revision: Revision, emitted: dict[str, str]) -> Revision:
