@@ -1,25 +1,45 @@
-"""Verdicts: which reader a change breaks; port `Rule`, and the judge that asks every rule."""
+"""Verdicts: which reader a change breaks; port `Rule`, and the judge that asks every rule.
+
+Laws: a finding's severity is the worst verdict among the declared readers, nothing else; what one
+finding claims is shown under it, never lost.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from schemaman.diff import Diff
+from schemaman.columns import parse_columns
+from schemaman.diff import Diff, diff
 from schemaman.evidence import Mark
 from schemaman.schema import Path, TableId, TableSchema
-from schemaman.versions import RenameCandidate
+from schemaman.versions import RenameCandidate, TableEvent
 
 Reader = Literal["avro-backward", "avro-forward", "spark", "delta", "iceberg", "sql", "merge-key"]
 READERS: tuple[Reader, ...] = (
     "avro-backward", "avro-forward", "spark", "delta", "iceberg", "sql", "merge-key",
 )  # fmt: skip
 Verdict = Literal["break", "danger", "note"]
+Verdicts = Mapping[Reader, Verdict]
 Severity = Literal["break", "danger", "note", "off"]
 SEVERITIES: tuple[Severity, ...] = ("off", "note", "danger", "break")
 """From mild to grave."""
+
+_LETTERS: dict[str, Verdict] = {"B": "break", "D": "danger", "N": "note"}
+
+
+def verdict_row(letters: str) -> Verdicts:
+    """The verdicts of the seven readers in their order: B break, D danger, N note, `·` none."""
+    row = zip(READERS, letters.split(), strict=True)
+    return {reader: _LETTERS[letter] for reader, letter in row if letter != "·"}
+
+
+def at_most(verdict: Verdict, verdicts: Verdicts) -> Verdicts:
+    """The verdicts, none of them graver than `verdict`."""
+    top = SEVERITIES.index(verdict)
+    return {r: verdict if SEVERITIES.index(v) > top else v for r, v in verdicts.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +48,7 @@ class Transition:
 
     `old` is None for a table that appears, `new` for one that goes. `changes` is their diff.
     `unconfirmed` names facts of `new` that may be from the future (`key`, `nullable:<column>`).
+    `event` is what happened to the table as a whole, if that ended it.
     """
 
     table: TableId
@@ -39,11 +60,25 @@ class Transition:
     old_ref: str = ""
     new_ref: str = ""
     at: Mark | None = None
+    event: TableEvent | None = None
+
+    def keyed(self, *names: str) -> bool:
+        """Whether one of the columns is part of the key, before or after."""
+        keys = [*(self.old.key if self.old else ()), *(self.new.key if self.new else ())]
+        return any(name in keys for name in names)
+
+    def unsure(self, fact: str) -> bool:
+        """Whether a fact of the new structure may be from the future."""
+        return fact in self.unconfirmed
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that fired: where, what was before and after, and whom it hurts how."""
+    """A rule that fired: where, what was before and after, and whom it hurts how.
+
+    `claims` are (rule, path) of findings that are echoes of this one: the judge lists them in
+    its evidence.
+    """
 
     rule: str
     table: TableId
@@ -51,12 +86,13 @@ class Finding:
     before: str
     after: str
     message: str
-    verdicts: Mapping[Reader, Verdict]
+    verdicts: Verdicts
     fixes: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     witness: str | None = None
     old_ref: str = ""
     new_ref: str = ""
+    claims: tuple[tuple[str, Path], ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -69,7 +105,7 @@ class Finding:
 class Example:
     """A pair of structures in words, and the paths at which the rule fires on them.
 
-    `old` and `new` are column lists as `ddl.parse_columns` reads them, empty for no table.
+    `old` and `new` are column lists as `columns.parse_columns` reads them, empty for no table.
     A near miss has no `fires`; its `why` says which rule should speak instead, or why none.
     """
 
@@ -79,7 +115,17 @@ class Example:
     why: str = ""
     renames: Mapping[str, str] = field(default_factory=dict)
     candidates: tuple[RenameCandidate, ...] = ()
+    unconfirmed: tuple[str, ...] = ()
 
+    def transition(self) -> Transition:
+        """The step that the example describes, of a table that stands for any."""
+        old = parse_columns(self.old) if self.old else None
+        new = parse_columns(self.new) if self.new else None
+        changes = diff(old, new, self.renames) if old and new else ()
+        return Transition(EXAMPLE_TABLE, old, new, changes, self.candidates, self.unconfirmed)
+
+
+EXAMPLE_TABLE = TableId("shop", "app", "public", "orders")
 
 Check = Callable[[Transition], Iterator[Finding]]
 
@@ -94,7 +140,58 @@ class Rule:
 
     name: str
     title: str
-    verdicts: Mapping[Reader, Verdict]
+    verdicts: Verdicts
     check: Check
     examples: tuple[Example, ...]
     page: str = ""
+
+
+def judge(transition: Transition, rules: Iterable[Rule]) -> tuple[Finding, ...]:
+    """What every rule finds in one step, in the order of the rules; claimed findings as evidence."""
+    found = [
+        replace(finding, old_ref=transition.old_ref, new_ref=transition.new_ref)
+        for rule in rules
+        for finding in rule.check(transition)
+    ]
+    owners: dict[_Place, _Place] = {}
+    for finding in found:
+        for claim in finding.claims:
+            if _root(_place(finding), owners) != claim:
+                owners.setdefault(claim, _place(finding))
+    echoes: dict[_Place, list[str]] = {}
+    for finding in found:
+        if (place := _place(finding)) in owners:
+            told = f"{finding.rule} at {'.'.join(finding.path)}: {finding.message}"
+            echoes.setdefault(_root(place, owners), []).append(told)
+    return tuple(
+        replace(f, evidence=(*f.evidence, *echoes.pop(_place(f), ())))
+        for f in found
+        if _place(f) not in owners
+    )
+
+
+_Place = tuple[str, Path]
+
+
+def _place(finding: Finding) -> _Place:
+    return finding.rule, finding.path
+
+
+def _root(place: _Place, owners: Mapping[_Place, _Place]) -> _Place:
+    """The finding under which an echo is told: the owner of its owner, and so on."""
+    while place in owners:
+        place = owners[place]
+    return place
+
+
+def severity(
+    finding: Finding, readers: Iterable[Reader] = READERS, overrides: Mapping[str, Severity] | None = None
+) -> Severity:
+    """How grave a finding is for those who read: the worst verdict among the declared readers.
+
+    `overrides` gives another severity by rule name. `off` if none of the readers is touched.
+    """
+    if overrides and finding.rule in overrides:
+        return overrides[finding.rule]
+    verdicts: list[Severity] = [finding.verdicts[r] for r in readers if r in finding.verdicts]
+    return max(verdicts, key=SEVERITIES.index, default="off")

@@ -1,0 +1,68 @@
+"""Words that rules share: places, columns in words, and what Avro's resolution makes of a column."""
+
+from __future__ import annotations
+
+from schemaman.compat import Transition, Verdict, Verdicts
+from schemaman.ddl import format_type, quote_text
+from schemaman.diff import Member, RenameColumn
+from schemaman.languages.avro_schema import Avro, readable, to_avro, type_to_avro, unreadable_fields
+from schemaman.schema import Column, Path, TableSchema
+from schemaman.types import Type
+
+LATER = "read from the catalogue, perhaps at a later moment than the record"
+"""Why an unconfirmed fact weighs less."""
+
+
+def place(path: Path) -> str:
+    """A path in one word: `address.city`."""
+    return ".".join(path)
+
+
+def described(member: Member) -> str:
+    """A column in words: `INT NOT NULL DEFAULT 5`."""
+    words = [format_type(member.type), *([] if member.nullable else ["NOT NULL"])]
+    if isinstance(member, Column) and member.default is not None:
+        default = member.default
+        words.append(f"DEFAULT {quote_text(default) if isinstance(default, str) else default}")
+    return " ".join(words)
+
+
+def of_column(verdicts: Verdicts, transition: Transition, *names: str) -> Verdicts:
+    """The verdicts for a column: merges are touched only if it is part of the key."""
+    if transition.keyed(*names):
+        return verdicts
+    return {reader: v for reader, v in verdicts.items() if reader != "merge-key"}
+
+
+def settled(verdicts: Verdicts, *, backward: bool, forward: bool, milder: Verdict = "danger") -> Verdicts:
+    """The verdicts with those of Avro as its resolution says: break, or at most `milder`."""
+    result = dict(verdicts)
+    if backward:
+        result["avro-backward"] = "break"
+    elif verdicts.get("avro-backward") == "break":
+        result["avro-backward"] = milder
+    if forward:
+        result["avro-forward"] = "break"
+    elif verdicts.get("avro-forward") == "break":
+        result["avro-forward"] = milder
+    return result
+
+
+def unfilled(column: Column, written: TableSchema) -> bool:
+    """Whether an Avro reader that knows the column finds neither value nor default for it."""
+    reader = to_avro(TableSchema((column,)), "Value")
+    return bool(unreadable_fields(reader, to_avro(written, "Value")))
+
+
+def renamed(transition: Transition, path: Path) -> bool:
+    """Whether the column got its name in this step: then Avro never compares its old and new form."""
+    return any(isinstance(c, RenameColumn) and c.name == path[0] for c in transition.changes)
+
+
+def retyped(transition: Transition, path: Path, old: Type, new: Type) -> tuple[bool, bool]:
+    """Whether a type change stops Avro readers: the new reader on old data, the old one on new."""
+    if renamed(transition, path):
+        return False, False
+    before: Avro = type_to_avro(old, False, "Value")
+    after: Avro = type_to_avro(new, False, "Value")
+    return not readable(after, before), not readable(before, after)

@@ -1,0 +1,97 @@
+"""Two columns become one name in Avro.
+
+What happened: The table has columns whose names differ only in characters that Avro does not allow. With
+adjusted names both become the same field.
+
+Why it hurts: A record cannot have two fields of one name. The connector stops, or one column silently takes
+the place of the other, for every consumer behind it.
+
+What to do: Rename one of the columns at the source, or leave one out of the stream
+(`column.exclude.list`), or choose an adjustment that keeps them apart (`avro_unicode`).
+
+Sources: Avro specification, Names; Debezium documentation, `field.name.adjustment.mode`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemaman.compat import Example, Finding, Rule, Transition, Verdicts, verdict_row
+from schemaman.diff import AddColumn, RenameColumn
+from schemaman.names import adjust_field, collisions
+from schemaman.rules import _words
+from schemaman.schema import TableSchema
+
+NAME = "avro-name-collision"
+VERDICTS = verdict_row("B B B B B B B")
+ONLY_IN_AVRO = verdict_row("B B N N N N ·")
+
+
+def check(transition: Transition) -> Iterator[Finding]:
+    """Each group of names that became one by a new table, a new column or a rename."""
+    if transition.new is None:
+        return
+    fresh = set(transition.new.names) if transition.old is None else _new_names(transition)
+    for group in collisions(transition.new.names, "avro"):
+        arrived = [name for name in group if name in fresh]
+        if arrived:
+            adjusted = adjust_field(group[0], "avro")
+            names = ", ".join(repr(name) for name in group)
+            filtered = ".".join([*transition.table.parts[-2:], arrived[-1]])
+            yield Finding(
+                NAME,
+                transition.table,
+                (arrived[-1],),
+                names,
+                adjusted,
+                f"the columns {names} all become {adjusted} in Avro: one record cannot carry them all",
+                _verdicts(transition, transition.new, group),
+                fixes=(
+                    f"rename {arrived[-1]!r} at the source",
+                    f"or leave it out: column.exclude.list={filtered}",
+                    "or set field.name.adjustment.mode=avro_unicode, which keeps them apart",
+                ),
+            )
+
+
+def _new_names(transition: Transition) -> set[str]:
+    names: set[str] = set()
+    for change in transition.changes:
+        match change:
+            case AddColumn((name,), _, _) | RenameColumn(_, name):
+                names.add(name)
+            case _:
+                continue
+    return names
+
+
+def _verdicts(transition: Transition, schema: TableSchema, group: tuple[str, ...]) -> Verdicts:
+    """Where the wire carries them under names of their own, only Avro readers are hurt."""
+    wire = [c.emitted_name for c in schema.columns if c.name in group]
+    if None not in wire and len(set(wire)) == len(wire):
+        return ONLY_IN_AVRO
+    return _words.of_column(VERDICTS, transition, *group)
+
+
+RULE = Rule(
+    name=NAME,
+    title="two columns become one name in Avro",
+    verdicts=VERDICTS,
+    check=check,
+    page=__doc__ or "",
+    examples=(
+        Example("id INT, `a-b` INT", "id INT, `a-b` INT, a_b INT", fires=(("a_b",),)),
+        Example("", "`größe` INT, `gr--e` INT", fires=(("gr--e",),)),
+        Example("`a b` INT, x INT", "`a b` INT, `a.b` INT", fires=(("a.b",),), renames={"x": "a.b"}),
+        Example(
+            "id INT, `a-b` INT EMITTED 'a-b'",
+            "id INT, `a-b` INT EMITTED 'a-b', a_b INT EMITTED 'a_b'",
+            fires=(("a_b",),),
+        ),
+        Example(
+            "id INT", "id INT, `a-b` INT", why="a name is adjusted and stays the only one: avro-name-adjusted"
+        ),
+        Example("`a-b` INT, a_b INT", "`a-b` INT, a_b INT, c INT", why="the collision was there before"),
+        Example("id INT", "id INT, ID STRING", why="Avro tells capitals apart: case-collision"),
+    ),
+)

@@ -1,0 +1,66 @@
+"""A column no longer allows NULL at the source.
+
+What happened: NOT NULL was added to a column, a struct member or the elements of an array.
+
+Why it hurts: Old data may hold null where the new schema has no place for it. A new Avro reader refuses all
+old data, since a union with null cannot be read as a plain type. The lake is not hurt: its column stays
+nullable, because old rows may hold NULL.
+
+What to do: Read old data with its own schema, or keep the readers' column optional. A check constraint at the
+source does the same for new rows and leaves the schema as it is.
+
+Sources: Avro specification, Schema Resolution (a writer's union is read if each branch is).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemaman.compat import Example, Finding, Rule, Transition, verdict_row
+from schemaman.diff import ChangeNullable
+from schemaman.rules import _words
+
+NAME = "became-required"
+VERDICTS = verdict_row("B N N N N N ·")
+
+
+def check(transition: Transition) -> Iterator[Finding]:
+    """Each place where NULL was allowed and is forbidden now."""
+    for change in transition.changes:
+        match change:
+            case ChangeNullable(path, True, False):
+                where = _words.place(path)
+                told = f"{where} was nullable and is NOT NULL: a new reader cannot take the nulls of old data"
+                unsure = len(path) == 1 and transition.unsure(f"nullable:{where}")
+                refused = not unsure and not _words.renamed(transition, path)
+                yield Finding(
+                    NAME,
+                    transition.table,
+                    path,
+                    "nullable",
+                    "NOT NULL",
+                    f"{told} (not confirmed: {_words.LATER})" if unsure else told,
+                    _words.settled(VERDICTS, backward=refused, forward=False),
+                    fixes=(
+                        f"keep {where} optional for readers that read old data",
+                        f"or forbid new nulls by a check at the source: CHECK ({where} IS NOT NULL)",
+                    ),
+                )
+            case _:
+                continue
+
+
+RULE = Rule(
+    name=NAME,
+    title="a column no longer allows NULL",
+    verdicts=VERDICTS,
+    check=check,
+    page=__doc__ or "",
+    examples=(
+        Example("id INT NOT NULL, note STRING", "id INT NOT NULL, note STRING NOT NULL", fires=(("note",),)),
+        Example("tags ARRAY<STRING>", "tags ARRAY<STRING NOT NULL>", fires=(("tags", "element"),)),
+        Example("note STRING", "note STRING NOT NULL", fires=(("note",),), unconfirmed=("nullable:note",)),
+        Example("note STRING NOT NULL", "note STRING", why="the other way round: became-nullable"),
+        Example("id INT", "id INT, note STRING NOT NULL", why="the column is new: column-added-required"),
+    ),
+)

@@ -1,0 +1,91 @@
+"""A new column forbids NULL and has no default.
+
+What happened: The table, or a struct inside it, has a new NOT NULL column without a default.
+
+Why it hurts: Old data does not have the column, and nothing says what to put in its place: a new Avro reader
+refuses all old data. In the lake the column is added nullable, since old rows have no value for it.
+
+What to do: Give the column a default at the source, or add it nullable, fill it, and forbid NULL afterwards.
+
+Sources: Avro specification, Schema Resolution (a reader's field that was not written needs a default).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemaman.compat import Example, Finding, Rule, Transition, at_most, verdict_row
+from schemaman.ddl import format_type, quote_name
+from schemaman.diff import AddColumn
+from schemaman.rules import _words
+from schemaman.schema import Column
+
+NAME = "column-added-required"
+VERDICTS = verdict_row("B N D D D N ·")
+
+
+def check(transition: Transition) -> Iterator[Finding]:
+    """Each new NOT NULL column or struct member that no default fills."""
+    for change in transition.changes:
+        match change:
+            case AddColumn(path, column, _) if not column.nullable and _unfilled(transition, change):
+                where, what = _words.place(path), _words.described(column)
+                told = f"{where} is new, {what}, without a default: new readers cannot read older data"
+                # nullability that may be of a later moment never stops an added column
+                unsure = len(path) == 1 and transition.unsure(f"nullable:{where}")
+                yield Finding(
+                    NAME,
+                    transition.table,
+                    path,
+                    "",
+                    what,
+                    f"{told} (not confirmed: {_words.LATER})" if unsure else told,
+                    at_most("note", VERDICTS) if unsure else VERDICTS,
+                    fixes=(
+                        f"give it a default at the source: ALTER COLUMN {quote_name(path[-1])} SET DEFAULT …",
+                        f"or add it as a nullable {format_type(column.type)}, fill it, then forbid NULL",
+                    ),
+                )
+            case _:
+                continue
+
+
+def _unfilled(transition: Transition, change: AddColumn) -> bool:
+    column = change.column
+    if isinstance(column, Column) and transition.old is not None:
+        return column.default is None and _words.unfilled(column, transition.old)
+    return not _words.renamed(transition, change.path)
+
+
+RULE = Rule(
+    name=NAME,
+    title="a new column forbids NULL and has no default",
+    verdicts=VERDICTS,
+    check=check,
+    page=__doc__ or "",
+    examples=(
+        Example("id INT NOT NULL", "id INT NOT NULL, note STRING NOT NULL", fires=(("note",),)),
+        Example("s STRUCT<a: INT>", "s STRUCT<a: INT, b: INT NOT NULL>", fires=(("s", "b"),)),
+        Example(
+            "id INT NOT NULL",
+            "id INT NOT NULL, note STRING NOT NULL",
+            fires=(("note",),),
+            unconfirmed=("nullable:note",),
+        ),
+        Example(
+            "id INT NOT NULL",
+            "id INT NOT NULL, note STRING",
+            why="NULL fills old rows: column-added-nullable",
+        ),
+        Example(
+            "id INT NOT NULL",
+            "id INT NOT NULL, n INT NOT NULL DEFAULT 0",
+            why="the default fills old data: column-added-required-with-default",
+        ),
+        Example(
+            "id INT NOT NULL, n INT",
+            "id INT NOT NULL, n INT NOT NULL",
+            why="not a new column: became-required",
+        ),
+    ),
+)

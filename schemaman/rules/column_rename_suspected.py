@@ -1,0 +1,123 @@
+"""A column vanished and a similar one appeared.
+
+What happened: In one step a column went and another came that may be the same column under another
+name. The source did not say which it was: PostgreSQL and Db2 never do.
+
+Why it hurts: Both readings are wrong for somebody. If it was a rename, a plan that drops and adds loses the
+values of all old rows from the new column; if it was not, a plan that renames mixes the values of two
+columns. Until a person answers, the table is not migrated.
+
+What to do: Look at the evidence and answer with `schemaman decide`, as a rename or as none. The answer is
+kept in `schemaman.decisions.toml`, under review like code.
+
+Sources: PostgreSQL documentation, Logical Replication Message Formats (Relation has no attribute numbers);
+ALTER TABLE ADD COLUMN (columns are only appended).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemaman.compat import Example, Finding, Rule, Transition, Verdicts, verdict_row
+from schemaman.diff import AddColumn, DropColumn
+from schemaman.rules import _words
+from schemaman.schema import Column
+from schemaman.types import widens
+from schemaman.versions import RenameCandidate
+
+NAME = "column-rename-suspected"
+VERDICTS = verdict_row("B B B B B B B")
+
+
+def check(transition: Transition) -> Iterator[Finding]:
+    """Each pair of a dropped and an added column that resemble each other."""
+    drops = {c.path: c.column for c in transition.changes if isinstance(c, DropColumn)}
+    adds = {c.path: c.column for c in transition.changes if isinstance(c, AddColumn)}
+    for candidate in transition.candidates:
+        old, new = drops.get((candidate.old,)), adds.get((candidate.new,))
+        if isinstance(old, Column) and isinstance(new, Column) and _similar(candidate, old, new):
+            yield _finding(transition, candidate, old, new)
+
+
+def _similar(candidate: RenameCandidate, old: Column, new: Column) -> bool:
+    """A mere drop and add of unlike types is no question worth stopping for."""
+    kin = widens(old.type, new.type) or widens(new.type, old.type)
+    return candidate.grade != "possible" or kin
+
+
+def _finding(transition: Transition, candidate: RenameCandidate, old: Column, new: Column) -> Finding:
+    a, b = candidate.old, candidate.new
+    told = {"proven": "is, by its place,", "likely": "is likely", "possible": "is possibly"}
+    return Finding(
+        NAME,
+        transition.table,
+        (a,),
+        f"{a} {_words.described(old)}",
+        f"{b} {_words.described(new)}",
+        f"column {b} {told.get(candidate.grade, 'is')} the former {a}: the table waits for an answer",
+        _verdicts(transition, old, new),
+        fixes=(
+            f"schemaman decide rename {transition.table} {a} {b}",
+            f"schemaman decide not-rename {transition.table} {a} {b}",
+        ),
+        evidence=(f"grade {candidate.grade}", *candidate.evidence),
+        claims=(
+            ("column-dropped", (a,)),
+            ("column-added-required", (b,)),
+            ("key-column-removed", (a,)),
+            ("key-column-added", (b,)),
+        ),
+    )
+
+
+def _verdicts(transition: Transition, old: Column, new: Column) -> Verdicts:
+    verdicts = _words.of_column(VERDICTS, transition, old.name, new.name)
+    if transition.old is None or transition.new is None:
+        return verdicts
+    return _words.settled(
+        verdicts,
+        backward=_words.unfilled(new, transition.old) and not transition.unsure(f"nullable:{new.name}"),
+        forward=_words.unfilled(old, transition.new),
+    )
+
+
+RULE = Rule(
+    name=NAME,
+    title="a column vanished and a similar one appeared",
+    verdicts=VERDICTS,
+    check=check,
+    page=__doc__ or "",
+    examples=(
+        Example(
+            "id INT NOT NULL, name VARCHAR(20) NOT NULL, city STRING",
+            "id INT NOT NULL, full_name VARCHAR(20) NOT NULL, city STRING",
+            fires=(("name",),),
+            candidates=(
+                RenameCandidate(
+                    "name", "full_name", "proven", ("between id and city no column can be gained",)
+                ),
+            ),
+        ),
+        Example(
+            "id INT NOT NULL, price INT",
+            "id INT NOT NULL, list_price BIGINT",
+            fires=(("price",),),
+            candidates=(RenameCandidate("price", "list_price", "likely", ("the names are 67% alike",)),),
+        ),
+        Example(
+            "id INT NOT NULL, price INT",
+            "id INT NOT NULL, list_price INT",
+            renames={"price": "list_price"},
+            why="somebody said so: column-renamed",
+        ),
+        Example(
+            "id INT NOT NULL, note STRING",
+            "id INT NOT NULL, quantity INT NOT NULL",
+            candidates=(RenameCandidate("note", "quantity", "possible", ("the only pair",)),),
+            why="a text does not become a number by a rename: column-dropped and column-added-required",
+        ),
+        Example(
+            "id INT NOT NULL, note STRING", "id INT NOT NULL", why="nothing came in its place: column-dropped"
+        ),
+    ),
+)

@@ -1,0 +1,97 @@
+"""A decimal column has another number of digits behind the point.
+
+What happened: The scale of a decimal changed; the precision may have changed with it.
+
+Why it hurts: A precise decimal travels as an unscaled number in bytes, and only the schema says where the
+point stands. Avro's rules of resolution do not look at the scale: a reader with the other schema reads
+every value wrong by a power of ten, and no error tells. Iceberg has no way to change a scale in place;
+Delta has one only where no digit in front of the point is lost.
+
+What to do: Let the lake take a new column and fill it, or widen both scale and precision on Delta. Read each
+record with the schema that it was written with, and never with another one.
+
+Sources: Avro specification, Logical Types (decimal) and Schema Resolution; Iceberg specification, Schema
+Evolution (scale is fixed); Delta protocol, Type Widening.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal as Number
+
+from schemaman.compat import Example, Finding, Rule, Transition, Verdicts, verdict_row
+from schemaman.ddl import format_type
+from schemaman.diff import ChangeType
+from schemaman.rules import _words
+from schemaman.schema import Path
+from schemaman.types import Decimal, widens
+
+NAME = "decimal-scale-changed"
+VERDICTS = verdict_row("D D B D B D B")
+
+
+def check(transition: Transition) -> Iterator[Finding]:
+    """Each decimal, also inside structs, arrays and maps, with another scale."""
+    for change in transition.changes:
+        match change:
+            case ChangeType(path, Decimal() as old, Decimal() as new) if old.scale != new.scale:
+                where, before, after = _words.place(path), format_type(old), format_type(new)
+                yield Finding(
+                    NAME,
+                    transition.table,
+                    path,
+                    before,
+                    after,
+                    f"{where} went from {before} to {after}: read with the other schema, "
+                    f"each value is wrong by a factor of {10 ** abs(new.scale - old.scale)}",
+                    _verdicts(transition, path, old, new),
+                    fixes=(
+                        f"add a second column of type {after} at the target and fill it from both",
+                        f"or leave {where} as it is at the source and round when reading",
+                    ),
+                    witness=_witness(old, new),
+                )
+            case _:
+                continue
+
+
+def _verdicts(transition: Transition, path: Path, old: Decimal, new: Decimal) -> Verdicts:
+    verdicts = dict(_words.of_column(VERDICTS, transition, path[0]))
+    if not widens(old, new):
+        verdicts["delta"] = "break"
+    return verdicts
+
+
+def _witness(old: Decimal, new: Decimal) -> str:
+    """One unscaled number, as the two schemas read it."""
+    unscaled = int("1234567890"[: max(1, min(old.precision, 5))])
+    data = unscaled.to_bytes((unscaled.bit_length() + 8) // 8, signed=True).hex(" ")
+    before, after = (f"{Number(unscaled).scaleb(-scale):f}" for scale in (old.scale, new.scale))
+    return f"the bytes {data} are {before} to the old schema and {after} to the new one"
+
+
+RULE = Rule(
+    name=NAME,
+    title="a decimal column has another scale",
+    verdicts=VERDICTS,
+    check=check,
+    page=__doc__ or "",
+    examples=(
+        Example("id INT, price DECIMAL(10,2)", "id INT, price DECIMAL(10,4)", fires=(("price",),)),
+        Example("id INT, price DECIMAL(10,2)", "id INT, price DECIMAL(12,4)", fires=(("price",),)),
+        Example("s STRUCT<p: DECIMAL(9,3)>", "s STRUCT<p: DECIMAL(9,0)>", fires=(("s", "p"),)),
+        Example(
+            "price DECIMAL(10,2)",
+            "price DECIMAL(12,2)",
+            why="only the precision grew: decimal-precision-increased",
+        ),
+        Example(
+            "price DECIMAL(10,2)", "price DOUBLE", why="another wire form: decimal-representation-changed"
+        ),
+        Example(
+            "price NUMERIC",
+            "price DECIMAL(10,2)",
+            why="values that brought their own scale: another wire form",
+        ),
+    ),
+)

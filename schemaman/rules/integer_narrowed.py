@@ -1,0 +1,82 @@
+"""An integer column became smaller at the source.
+
+What happened: A whole number now has fewer bits than before.
+
+Why it hurts: Old values may not fit the new type. The lake keeps the wider type, so nothing is lost there,
+but whoever follows the source's type overflows on old rows. Where the change crosses from 64 to 32 bits, a
+new Avro reader refuses all old data, since Avro promotes int to long and never back.
+
+What to do: Keep the wide type at the target, which is the default, and keep readers on the wide type as
+long as they read old data.
+
+Sources: Avro specification, Schema Resolution (promotions); Debezium documentation, data type mappings
+(8- and 16-bit integers are Avro int, unsigned ones travel one size larger).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemaman.compat import Example, Finding, Rule, Transition, verdict_row
+from schemaman.ddl import format_type
+from schemaman.diff import ChangeType
+from schemaman.rules import _words
+from schemaman.types import Integer, widens
+
+NAME = "integer-narrowed"
+VERDICTS = verdict_row("B N D N N D D")
+
+
+def check(transition: Transition) -> Iterator[Finding]:
+    """Each integer, also inside structs, arrays and maps, that lost bits."""
+    for change in transition.changes:
+        match change:
+            case ChangeType(path, Integer() as old, Integer() as new) if new.bits < old.bits and not widens(
+                old, new
+            ):
+                backward, forward = _words.retyped(transition, path, old, new)
+                where, before, after = _words.place(path), format_type(old), format_type(new)
+                largest = 2 ** (old.bits - old.signed) - 1
+                yield Finding(
+                    NAME,
+                    transition.table,
+                    path,
+                    before,
+                    after,
+                    f"{where} shrank from {before} to {after}: old values may not fit new readers",
+                    _words.settled(
+                        _words.of_column(VERDICTS, transition, path[0]),
+                        backward=backward,
+                        forward=forward,
+                        milder="note",
+                    ),
+                    fixes=(
+                        f"keep {before} at the target (the default); readers of old rows stay on {before}",
+                    ),
+                    witness=f"{largest} is a value of {before} and none of {after}",
+                )
+            case _:
+                continue
+
+
+RULE = Rule(
+    name=NAME,
+    title="an integer column became smaller",
+    verdicts=VERDICTS,
+    check=check,
+    page=__doc__ or "",
+    examples=(
+        Example("id INT NOT NULL, n BIGINT", "id INT NOT NULL, n INT", fires=(("n",),)),
+        Example("id INT NOT NULL, n INT", "id INT NOT NULL, n SMALLINT", fires=(("n",),)),
+        Example("id INT NOT NULL, n INT", "id INT NOT NULL, n SMALLINT UNSIGNED", fires=(("n",),)),
+        Example(
+            "a ARRAY<BIGINT>, s STRUCT<n: BIGINT>",
+            "a ARRAY<INT>, s STRUCT<n: INT>",
+            fires=(("a", "element"), ("s", "n")),
+        ),
+        Example("n INT", "n BIGINT", why="it grew: integer-widened"),
+        Example("n INT UNSIGNED", "n INT", why="as many bits, read otherwise: signedness-changed"),
+        Example("n SMALLINT UNSIGNED", "n INT", why="every old value fits"),
+        Example("n BIGINT", "n STRING", why="another kind of type: number-to-string"),
+    ),
+)

@@ -1,0 +1,114 @@
+"""The key has another column more.
+
+What happened: A column became part of the primary key, or the table got its first key.
+
+Why it hurts: Events carry another key: a merge on the new one no longer finds the rows that the old one
+wrote, and rows that were one become several. A new Avro reader of keys refuses old keys.
+
+What to do: Rewrite the key of the target in one step with the change, or rebuild the target from a snapshot.
+Do not let both keys feed one merge.
+
+Sources: Debezium documentation, change event keys (the primary key columns in key order); Kafka's default
+partitioner (other key bytes, other partition).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemaman.compat import Example, Finding, Rule, Transition, Verdicts, at_most, verdict_row
+from schemaman.diff import ChangeKey, ChangeNullable
+from schemaman.languages.avro_schema import field_name, key_to_avro, unreadable_fields
+from schemaman.rules import _words
+
+NAME = "key-column-added"
+VERDICTS = verdict_row("B N D N D D B")
+FIRST_KEY = verdict_row("N N D N D N D")
+
+
+def check(transition: Transition) -> Iterator[Finding]:
+    """Each column that is part of the new key and not of the old one."""
+    for change in transition.changes:
+        match change:
+            case ChangeKey(old, new):
+                for name in new:
+                    if name not in old:
+                        yield _finding(transition, old, new, name)
+            case _:
+                continue
+
+
+def _finding(transition: Transition, old: tuple[str, ...], new: tuple[str, ...], name: str) -> Finding:
+    before, after = f"({', '.join(old)})", f"({', '.join(new)})"
+    told = f"the key went from {before} to {after}: a merge by it misses the rows written before"
+    if not old:
+        told = f"the table got its first key {after}: rows written before have none"
+    unsure = transition.unsure("key")
+    echo = ChangeNullable((name,), True, False) in transition.changes and not unsure
+    verdicts = _verdicts(transition, old, name, echo)
+    return Finding(
+        NAME,
+        transition.table,
+        (name,),
+        before,
+        after,
+        f"{told} (not confirmed: {_words.LATER})" if unsure else told,
+        at_most("danger", verdicts) if unsure else verdicts,
+        fixes=(
+            f"rebuild the target keyed by {after}, or rewrite its key in one step with the change",
+            "stop merges into the target until its key has followed",
+        ),
+        claims=(("became-required", (name,)),) if echo else (),
+    )
+
+
+def _verdicts(transition: Transition, old: tuple[str, ...], name: str, echo: bool) -> Verdicts:
+    """`echo`: the column became required with its key membership, which new readers of rows feel."""
+    before, after = transition.old, transition.new
+    reader = after and key_to_avro(after, "Key")
+    writer = before and key_to_avro(before, "Key")
+    column = after and after.column(name)
+    refused = bool(
+        old and reader and writer and column and field_name(column) in unreadable_fields(reader, writer)
+    )
+    nulls = echo and not _words.renamed(transition, (name,))
+    return _words.settled(VERDICTS if old else FIRST_KEY, backward=refused or nulls, forward=False)
+
+
+RULE = Rule(
+    name=NAME,
+    title="the key has another column more",
+    verdicts=VERDICTS,
+    check=check,
+    page=__doc__ or "",
+    examples=(
+        Example(
+            "id INT NOT NULL, shop INT NOT NULL, PRIMARY KEY (id)",
+            "id INT NOT NULL, shop INT NOT NULL, PRIMARY KEY (id, shop)",
+            fires=(("shop",),),
+        ),
+        Example(
+            "id INT NOT NULL, shop INT, PRIMARY KEY (id)",
+            "id INT NOT NULL, shop INT NOT NULL, PRIMARY KEY (id, shop)",
+            fires=(("shop",),),
+        ),
+        Example("id INT NOT NULL", "id INT NOT NULL, PRIMARY KEY (id)", fires=(("id",),)),
+        Example(
+            "id INT NOT NULL, shop INT NOT NULL, PRIMARY KEY (id)",
+            "id INT NOT NULL, shop INT NOT NULL, PRIMARY KEY (id, shop)",
+            fires=(("shop",),),
+            unconfirmed=("key",),
+        ),
+        Example(
+            "a INT NOT NULL, b INT NOT NULL, PRIMARY KEY (a, b)",
+            "a INT NOT NULL, b INT NOT NULL, PRIMARY KEY (b, a)",
+            why="the same columns in another order: key-columns-reordered",
+        ),
+        Example(
+            "id INT NOT NULL, PRIMARY KEY (id)",
+            "order_id INT NOT NULL, PRIMARY KEY (order_id)",
+            renames={"id": "order_id"},
+            why="the same column under another name: column-renamed",
+        ),
+    ),
+)

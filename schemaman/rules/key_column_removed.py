@@ -1,0 +1,108 @@
+"""The key lost a column.
+
+What happened: A column is no longer part of the primary key, or the table has no key any more.
+
+Why it hurts: A merge on what is left meets rows that used to be apart: they overwrite each other, or the
+merge fails because several source rows match one target row. Without any key, PostgreSQL sends no updates
+and deletes at all under the default replica identity. An old Avro reader of keys refuses new keys.
+
+What to do: Rewrite the key of the target in one step with the change, after making sure that what is left is
+unique there. For a lost key, declare one with `message.key.columns` or a replica identity.
+
+Sources: Debezium documentation, change event keys; PostgreSQL documentation, ALTER TABLE REPLICA IDENTITY;
+Spark SQL reference, MERGE INTO (one source row a target row).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemaman.compat import Example, Finding, Rule, Transition, Verdicts, at_most, verdict_row
+from schemaman.diff import ChangeKey, RenameColumn
+from schemaman.languages.avro_schema import field_name, key_to_avro, unreadable_fields
+from schemaman.rules import _words
+
+NAME = "key-column-removed"
+VERDICTS = verdict_row("N B D N D D B")
+KEY_LOST = verdict_row("N N D N D D B")
+
+
+def check(transition: Transition) -> Iterator[Finding]:
+    """Each column that was part of the old key and is not part of the new one."""
+    for change in transition.changes:
+        match change:
+            case ChangeKey(old, new):
+                for name in old:
+                    if name not in new:
+                        yield _finding(transition, old, new, name)
+            case _:
+                continue
+
+
+def _finding(transition: Transition, old: tuple[str, ...], new: tuple[str, ...], name: str) -> Finding:
+    before, after = f"({', '.join(old)})", f"({', '.join(new)})"
+    told = f"the key went from {before} to {after}: rows that only {name} told apart become one in a merge"
+    if not new:
+        told = f"the table lost its key {before}: updates and deletes cannot find their rows"
+    unsure = transition.unsure("key")
+    verdicts = _verdicts(transition, new, name)
+    fix = f"rewrite the target's key to {after} once its rows are unique by it"
+    if not new:
+        fix = f"declare a key for the connector: message.key.columns={transition.table.table}:{','.join(old)}"
+    return Finding(
+        NAME,
+        transition.table,
+        (name,),
+        before,
+        after,
+        f"{told} (not confirmed: {_words.LATER})" if unsure else told,
+        at_most("danger", verdicts) if unsure else verdicts,
+        fixes=(fix, "stop merges into the target until its key has followed"),
+    )
+
+
+def _verdicts(transition: Transition, new: tuple[str, ...], name: str) -> Verdicts:
+    before, after = transition.old, transition.new
+    former = next(
+        (c.path[-1] for c in transition.changes if isinstance(c, RenameColumn) and c.name == name), name
+    )
+    reader = before and key_to_avro(before, "Key")
+    writer = after and key_to_avro(after, "Key")
+    column = before and before.column(former)
+    refused = bool(
+        new and reader and writer and column and field_name(column) in unreadable_fields(reader, writer)
+    )
+    return _words.settled(VERDICTS if new else KEY_LOST, backward=False, forward=refused)
+
+
+RULE = Rule(
+    name=NAME,
+    title="the key lost a column",
+    verdicts=VERDICTS,
+    check=check,
+    page=__doc__ or "",
+    examples=(
+        Example(
+            "id INT NOT NULL, shop INT NOT NULL, PRIMARY KEY (id, shop)",
+            "id INT NOT NULL, shop INT NOT NULL, PRIMARY KEY (id)",
+            fires=(("shop",),),
+        ),
+        Example("id INT NOT NULL, PRIMARY KEY (id)", "id INT NOT NULL", fires=(("id",),)),
+        Example(
+            "id INT NOT NULL, shop INT NOT NULL, PRIMARY KEY (id, shop)",
+            "id INT NOT NULL, PRIMARY KEY (id)",
+            fires=(("shop",),),
+        ),
+        Example(
+            "a INT NOT NULL, b INT NOT NULL, PRIMARY KEY (a, b)",
+            "a INT NOT NULL, b INT NOT NULL, PRIMARY KEY (b, a)",
+            why="the same columns in another order: key-columns-reordered",
+        ),
+        Example(
+            "id INT NOT NULL, PRIMARY KEY (id)",
+            "id BIGINT NOT NULL, PRIMARY KEY (id)",
+            why="the key has the same columns: key-column-type-changed",
+        ),
+        Example("id INT NOT NULL, PRIMARY KEY (id)", "", why="the whole table is gone: table-dropped"),
+    ),
+)

@@ -1,0 +1,121 @@
+"""A time counts in another unit.
+
+What happened: A time or timestamp without zone that counted in milliseconds, microseconds or nanoseconds
+counts in another of them now, because its precision changed or the connector's `time.precision.mode`.
+
+Why it hurts: The number on the wire has the same type and another meaning. A reader that assumes the old
+unit is wrong by a factor of a thousand or a million, and nothing fails: dates land in January 1970 or in
+the far future. A time of day in milliseconds is an int and in finer units a long; there an Avro reader may
+refuse the data.
+
+What to do: Read the unit from each record's own schema. In the lake the column is a timestamp and keeps its
+meaning as long as the decoder follows the schema; compare a few values after the change.
+
+Sources: Debezium documentation, temporal types (`io.debezium.time.Timestamp`, `MicroTimestamp`,
+`NanoTimestamp`, `Time`, `MicroTime`, `NanoTime`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import MAXYEAR, UTC, datetime
+
+from schemaman.compat import Example, Finding, Rule, Transition, verdict_row
+from schemaman.ddl import format_type
+from schemaman.diff import ChangeType
+from schemaman.rules import _words
+from schemaman.types import Time, Timestamp
+
+NAME = "temporal-unit-changed"
+VERDICTS = verdict_row("D D B D D B D")
+
+_WORDS = {3: "milliseconds", 6: "microseconds", 9: "nanoseconds"}
+_INSTANT = datetime(2024, 5, 17, 10, 30, tzinfo=UTC)
+_DAY = 86_400
+
+
+def check(transition: Transition) -> Iterator[Finding]:
+    """Each time or timestamp without zone whose wire form counts in another unit."""
+    for change in transition.changes:
+        match change:
+            case ChangeType(
+                path, Timestamp(_, False) | Time(_, False) as old, Timestamp(_, False) | Time(_, False) as new
+            ):
+                if type(old) is not type(new) or _unit(old) == _unit(new):
+                    continue
+                where, before, after = _words.place(path), _WORDS[_unit(old)], _WORDS[_unit(new)]
+                backward, forward = _words.retyped(transition, path, old, new)
+                factor = 10 ** abs(_unit(new) - _unit(old))
+                yield Finding(
+                    NAME,
+                    transition.table,
+                    path,
+                    f"{format_type(old)} in {before}",
+                    f"{format_type(new)} in {after}",
+                    f"{where} counted {before} and counts {after} now: "
+                    f"read in the other unit it is wrong by a factor of {factor:,}",
+                    _words.settled(
+                        _words.of_column(VERDICTS, transition, path[0]), backward=backward, forward=forward
+                    ),
+                    fixes=(
+                        "read the unit from each record's own schema, never from the newest one",
+                        f"or keep the unit: make {where} {format_type(old)} again at the source",
+                    ),
+                    witness=_witness(old, new),
+                )
+            case _:
+                continue
+
+
+def _unit(type: Time | Timestamp) -> int:
+    """The unit in digits behind the second, as Debezium's adaptive modes choose it."""
+    return 3 if type.precision <= 3 else 6 if type.precision <= 6 else 9
+
+
+def _witness(old: Time | Timestamp, new: Time | Timestamp) -> str:
+    """One number as written before, read in both units."""
+    seconds = int(_INSTANT.timestamp())
+    if isinstance(old, Time):
+        seconds %= _DAY
+    number = seconds * 10 ** _unit(old)
+    told = [_rendered(number, _unit(t), isinstance(t, Time)) for t in (old, new)]
+    return f"the number {number} is {told[0]} to the old schema and {told[1]} to the new one"
+
+
+def _rendered(number: int, unit: int, time_of_day: bool) -> str:
+    seconds, fraction = divmod(number, 10**unit)
+    clock = f"{seconds % _DAY // 3600:02}:{seconds % 3600 // 60:02}:{seconds % 60:02}"
+    exact = f"{clock}.{fraction:0{unit}}".rstrip("0").rstrip(".")
+    if time_of_day:
+        return exact if seconds < _DAY else f"{seconds // 3600:,} hours, no time of day"
+    year = 1970 + int(seconds / _DAY / 365.2425)
+    if year > MAXYEAR:
+        return f"in the year {year}"
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d} {exact}"
+
+
+RULE = Rule(
+    name=NAME,
+    title="a time counts in another unit",
+    verdicts=VERDICTS,
+    check=check,
+    page=__doc__ or "",
+    examples=(
+        Example("at TIMESTAMP_NTZ(3)", "at TIMESTAMP_NTZ(6)", fires=(("at",),)),
+        Example("at TIMESTAMP_NTZ(9)", "at TIMESTAMP_NTZ(0)", fires=(("at",),)),
+        Example("at TIME(3)", "at TIME(6)", fires=(("at",),)),
+        Example("s STRUCT<at: TIME(6)>", "s STRUCT<at: TIME(2)>", fires=(("s", "at"),)),
+        Example(
+            "at TIMESTAMP_NTZ(4)",
+            "at TIMESTAMP_NTZ(6)",
+            why="both count microseconds: fraction-digits-changed",
+        ),
+        Example(
+            "at TIMESTAMP(3)",
+            "at TIMESTAMP(6)",
+            why="a zoned timestamp travels as text: fraction-digits-changed",
+        ),
+        Example("at TIMESTAMP_NTZ(3)", "at TIMESTAMP(6)", why="it got a zone: zone-awareness-changed"),
+        Example("at TIME(3)", "at TIMESTAMP_NTZ(6)", why="another kind of type, not another unit"),
+    ),
+)
