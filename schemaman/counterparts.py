@@ -172,15 +172,21 @@ Pair = tuple[str, str]
 ColumnId = int | None
 
 
-def source_of(history: TableHistory, answers: Mapping[Pair, bool] | None = None) -> Source:
-    """The newest version of a table as something to follow, with what its columns were called before.
+def source_of(
+    history: TableHistory,
+    answers: Mapping[Pair, bool] | None = None,
+    version: SchemaVersion | None = None,
+) -> Source:
+    """A version of a table (the newest) as something to follow, with what its columns were called before.
 
     `answers` are people's decisions on renames: (old name, new name) → whether it is one column. Only
-    the newest incarnation counts: a table that was dropped and made again shares no column with the old.
+    its own incarnation counts: a table that was dropped and made again shares no column with the old.
     """
     told = answers or {}
-    newest = history.latest
-    versions = [v for v in history.versions if v.incarnation == newest.incarnation]
+    newest = version or history.latest
+    versions = [
+        v for v in history.versions if v.incarnation == newest.incarnation and v.number <= newest.number
+    ]
     same = _same_columns(versions, told)
     now = {same.get(c.id, c.id): c.name for c in newest.schema.columns}
     past = tuple(
@@ -188,8 +194,8 @@ def source_of(history: TableHistory, answers: Mapping[Pair, bool] | None = None)
         for v in versions
     )
     formers: dict[str, dict[str, None]] = {}
-    for version in reversed(past):
-        for then, name in version.names.items():
+    for earlier in reversed(past):
+        for then, name in earlier.names.items():
             if name is not None and name != then:
                 formers.setdefault(name, {})[then] = None
     return Source(

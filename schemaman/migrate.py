@@ -12,10 +12,17 @@ from typing import Literal, Protocol
 
 from schemaman.columns import format_columns, parse_columns
 from schemaman.diff import Diff, diff
-from schemaman.errors import Conflict, PartlyApplied, StalePlan, StatementConflict, StatementFailed
+from schemaman.errors import (
+    Conflict,
+    PartlyApplied,
+    SchemamanError,
+    StalePlan,
+    StatementConflict,
+    StatementFailed,
+)
 from schemaman.log import Entry, Leases, Migrated, StepState
 from schemaman.plan import Executor, Live, Plan, Step, words
-from schemaman.planfile import plan_hash
+from schemaman.planfile import plan_hash, to_text
 from schemaman.planner import holds, structure
 from schemaman.schema import TableSchema
 
@@ -184,7 +191,7 @@ class _Applying:
         live = self.inspect()
         done, begun = _told(self.journal.journal(self.name))
         at = _place(self.plan, live, done, begun)
-        self.write(None, "started", live)
+        self.write(None, "started", live, statement=to_text(self.plan))
         for number, step in enumerate(self.plan.steps):
             if number < at:
                 self.skip(number, step, live)
@@ -226,13 +233,13 @@ class _Applying:
                 return live
             again = left and isinstance(failure, StatementConflict) and holds(live, step.precondition)
             if not again:
-                fault = failure or StatementFailed(f"{step.statement}: ran, and the table does not show it")
+                fault = failure or PartlyApplied(_unexpected(step))
                 self.write(number, "failed", live, step.statement, error=fault.message)
                 raise self.stopped(number, fault)
         raise AssertionError("the last attempt returns or raises")
 
-    def stopped(self, number: int, error: StalePlan | StatementFailed) -> Exception:
-        if number == 0 or not self.changed:
+    def stopped(self, number: int, error: SchemamanError) -> Exception:
+        if not self.outcomes and not isinstance(error, PartlyApplied):
             return error
         stopped = PartlyApplied(
             f"{self.plan.table}: stopped at step {number + 1} of {len(self.plan.steps)}: {error.message}",
@@ -240,11 +247,6 @@ class _Applying:
         )
         stopped.__cause__ = error
         return stopped
-
-    @property
-    def changed(self) -> bool:
-        """Whether this plan has changed the table, in this run or an earlier one."""
-        return any(outcome.number >= 0 for outcome in self.outcomes)
 
     def skip(self, number: int, step: Step, live: Live | None) -> None:
         self.write(number, "skipped", live, step.statement)
@@ -264,6 +266,11 @@ class _Applying:
         target = target_id(self.plan.format, self.plan.table)
         line = Migrated(self.run, self.name, target, step, state, statement, _version(live), error)
         self.journal.write(line)
+
+
+def _unexpected(step: Step) -> str:
+    """Why a statement that ran is not the end of its step."""
+    return f"{step.statement}: ran, and the table does not show it alone: someone else is changing it"
 
 
 def _version(live: Live | None) -> str:

@@ -1,0 +1,93 @@
+"""Made-up lives of a table: versions whose columns come, go, change and take each other's names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from schemaman.plan import Past, Source
+from schemaman.schema import Column, TableSchema, fingerprint
+from tests.strategies import COMMENTS, TYPES, edited_types
+
+NAMES = st.sampled_from(["id", "a", "b", "c", "größe", "x y", "d.e", "`", "key"])
+
+
+@st.composite
+def columns(draw: st.DrawFn, id: int, name: str) -> Column:
+    """A column of any type, known to the world or not."""
+    return Column(name, draw(TYPES), draw(st.booleans()), comment=draw(COMMENTS), id=id)
+
+
+@st.composite
+def lives(draw: st.DrawFn, versions: int = 4) -> list[Source]:
+    """The versions of one table in turn, each as a source to follow."""
+    names = draw(st.lists(NAMES, unique=True, min_size=1, max_size=4))
+    first = [draw(columns(i, name)) for i, name in enumerate(names, 1)]
+    key = tuple(draw(st.lists(st.sampled_from(names), unique=True, max_size=2)))
+    told = [TableSchema(tuple(first), key, draw(COMMENTS))]
+    next_id = len(first) + 1
+    for _ in range(draw(st.integers(0, versions - 1))):
+        schema, next_id = draw(changed(told[-1], next_id))
+        told.append(schema)
+    return [source(told[: n + 1]) for n in range(len(told))]
+
+
+@st.composite
+def changed(draw: st.DrawFn, schema: TableSchema, next_id: int) -> tuple[TableSchema, int]:
+    """The table after somebody worked on it; the key follows its columns."""
+    columns_ = list(schema.columns)
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(columns_) - 1))
+        column = columns_[at]
+        free = draw(NAMES)
+        match draw(st.sampled_from(["add", "drop", "rename", "swap", "type", "null", "comment"])):
+            case "add" if all(c.name != free for c in columns_):
+                columns_.append(draw(columns(next_id, free)))
+                next_id += 1
+            case "drop" if len(columns_) > 1 and column.name not in schema.key:
+                columns_.pop(at)
+            case "rename" if all(c.name != free for c in columns_):
+                columns_[at] = replace(column, name=free)
+            case "swap":
+                other = draw(st.integers(0, len(columns_) - 1))
+                name = columns_[other].name
+                columns_[other] = replace(columns_[other], name=column.name)
+                columns_[at] = replace(columns_[at], name=name)
+            case "type":
+                columns_[at] = replace(column, type=draw(edited_types(column.type)))
+            case "null":
+                columns_[at] = replace(column, nullable=not column.nullable)
+            case _:
+                columns_[at] = replace(column, comment=draw(COMMENTS))
+    ids = {schema.column(name).id: name for name in schema.key}  # type: ignore[union-attr]
+    called = {c.id: c.name for c in columns_}
+    key = tuple(called[id] for id in ids if id in called)
+    return TableSchema(tuple(columns_), key, schema.comment), next_id
+
+
+def source(told: Sequence[TableSchema]) -> Source:
+    """The last of several versions as something to follow."""
+    newest = told[-1]
+    now = {c.id: c.name for c in newest.columns}
+    past = tuple(
+        Past(fingerprint(s), {"offset": n}, {c.name: now.get(c.id) for c in s.columns})
+        for n, s in enumerate(told)
+    )
+    formers = {
+        name: tuple(
+            dict.fromkeys(t for p in reversed(past) for t, then in p.names.items() if then == name != t)
+        )
+        for name in now.values()
+    }
+    return Source(
+        "shop.public.t",
+        len(told),
+        past[-1].id,
+        0,
+        newest,
+        past[-1].began,
+        {name: thens for name, thens in formers.items() if thens},
+        past=past,
+    )

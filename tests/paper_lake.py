@@ -1,0 +1,244 @@
+"""A lake on paper: it reads the statements that a plan prints and keeps what they say.
+
+It knows the statements of our renderer and refuses every other, so a wrong statement shows without Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from schemaman.columns import parse_columns
+from schemaman.ddl import quote_text
+from schemaman.diff import (
+    AddColumn,
+    Change,
+    ChangeComment,
+    ChangeNullable,
+    ChangeType,
+    DropColumn,
+    RenameColumn,
+    patch,
+)
+from schemaman.errors import StatementFailed
+from schemaman.log import Migrated
+from schemaman.plan import KEY_PROPERTY, Live
+from schemaman.schema import Path, TableSchema, walk
+from schemaman.targets._spark_sql import identifier_fields
+from schemaman.types import Struct
+
+_PART = r"`(?:[^`]|``)+`"
+_PATH = rf"{_PART}(?:\.{_PART})*"
+_TEXT = r"'(?:[^'\\]|\\.)*'"
+_NAME_OR_TEXT = rf"({_PART})|({_TEXT})"
+
+
+class Crash(BaseException):
+    """The machine goes dark."""
+
+
+class PaperLake:
+    """One table. `before` and `after` are called around every statement, and may raise.
+
+    `fields` gives each column the number that its values lie under: a rename keeps it, nothing repeats it.
+    """
+
+    def __init__(self, table: str, live: Live | None = None) -> None:
+        self.table = table
+        self.live = live
+        self.ran: list[str] = []
+        self.fields: dict[str, int] = {}
+        self.last_field = 0
+        self.before: Callable[[str], None] = lambda _: None
+        self.after: Callable[[str], None] = lambda _: None
+
+    def inspect(self, table: str, format: str) -> Live | None:
+        return self.live
+
+    def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
+        raise AssertionError("a plan asks nothing")
+
+    def run(self, statement: str) -> None:
+        self.before(statement)
+        live = self._after(statement)
+        if live is not None:
+            self.live = replace(live, version=str(int(self.live.version) + 1 if self.live else 0))
+        self.ran.append(statement)
+        self.after(statement)
+
+    def _after(self, statement: str) -> Live | None:
+        if re.fullmatch(rf"CREATE NAMESPACE IF NOT EXISTS {_PATH}", statement):
+            return self.live
+        if statement.startswith("CREATE TABLE"):
+            return self._created(statement)
+        if self.live is None:
+            raise StatementFailed(f"no table: {statement}")
+        found = re.fullmatch(rf"COMMENT ON TABLE {_PATH} IS (NULL|{_TEXT})", statement, re.DOTALL)
+        if found:
+            comment = None if found[1] == "NULL" else _text(found[1])
+            return replace(self.live, schema=replace(self.live.schema, comment=comment or None))
+        found = re.fullmatch(rf"ALTER TABLE {_PATH} (.*)", statement, re.DOTALL)
+        if not found:
+            raise StatementFailed(f"what is {statement}")
+        return self._altered(self.live, found[1])
+
+    def _created(self, statement: str) -> Live:
+        if self.live is not None:
+            raise StatementFailed("TABLE_OR_VIEW_ALREADY_EXISTS")
+        found = re.fullmatch(
+            rf"CREATE TABLE {_PATH} \(\n(.*)\n\)\nUSING \w+(?:\nCOMMENT ({_TEXT}))?\nTBLPROPERTIES \((.*)\)",
+            statement,
+            re.DOTALL,
+        )
+        if not found:
+            raise StatementFailed(statement)
+        schema = replace(_columns(found[1]), comment=_text(found[2]) if found[2] else None)
+        for column in schema.columns:
+            self._follow(AddColumn((column.name,), column, None))
+        return self._keyed(Live(self.table, schema, "paper", "0", _properties(found[3])))
+
+    def _altered(self, live: Live, action: str) -> Live:
+        found = re.fullmatch(r"SET TBLPROPERTIES \((.*)\)", action, re.DOTALL)
+        if found:
+            return self._keyed(replace(live, properties={**live.properties, **_properties(found[1])}))
+        found = re.fullmatch(rf"SET IDENTIFIER FIELDS ({_PART}(?:, {_PART})*)", action)
+        if found:
+            names = [_parts(name)[0] for name in re.findall(_PART, found[1])]
+            assert all(not live.schema.column(name).nullable for name in names)  # type: ignore[union-attr]
+            return replace(
+                live, properties={**live.properties, "identifier-fields": identifier_fields(names)}
+            )
+        schema = live.schema
+        for change in _changes(schema, action):
+            self._follow(change)
+            # A table knows no key of ours: it is a property, and stays until it is set again.
+            schema = replace(patch(schema, [change]), key=live.schema.key)
+        lowered = [name.lower() for name in schema.names]
+        if len(lowered) != len(set(lowered)) or not lowered:
+            raise StatementFailed(f"FIELD_ALREADY_EXISTS: {action}")
+        return replace(live, schema=schema)
+
+    def _follow(self, change: Change) -> None:
+        match change:
+            case AddColumn((name,), _, _):
+                self.last_field += 1
+                self.fields[name] = self.last_field
+            case RenameColumn((old,), new):
+                self.fields[new] = self.fields.pop(old)
+            case DropColumn((name,), _):
+                del self.fields[name]
+            case _:
+                pass
+
+    def _keyed(self, live: Live) -> Live:
+        key = tuple(_json_list(live.properties.get(KEY_PROPERTY, "[]")))
+        return replace(live, schema=replace(live.schema, key=key))
+
+
+class PaperJournal:
+    """A journal on paper."""
+
+    def __init__(self) -> None:
+        self.lines: list[Migrated] = []
+
+    def journal(self, plan: str) -> Sequence[Migrated]:
+        return [line for line in self.lines if line.plan == plan]
+
+    def write(self, line: Migrated) -> None:
+        self.lines.append(line)
+
+
+def _changes(schema: TableSchema, action: str) -> list[Change]:
+    found = re.fullmatch(rf"RENAME COLUMN ({_PATH}) TO ({_PART})", action)
+    if found:
+        return [RenameColumn(_parts(found[1]), _parts(found[2])[0])]
+    found = re.fullmatch(rf"DROP COLUMNS \(({_PATH}(?:, {_PATH})*)\)", action)
+    if found:
+        paths = [_parts(path) for path in re.findall(_PATH, found[1])]
+        return [DropColumn(path, _no_column) for path in paths]  # type: ignore[arg-type]
+    found = re.fullmatch(r"ADD COLUMNS \((.*)\)", action, re.DOTALL)
+    if found:
+        return _added(schema, found[1])
+    if not action.startswith("ALTER COLUMN "):
+        raise StatementFailed(f"what is {action}")
+    return [_one(schema, part) for part in _split(action.removeprefix("ALTER COLUMN "))]
+
+
+_no_column = None
+
+
+def _added(schema: TableSchema, text: str) -> list[Change]:
+    changes: list[Change] = []
+    for part in _split(text):
+        path = _parts(re.match(_PATH, part)[0])  # type: ignore[index]
+        rest = part[re.match(_PATH, part).end() :]  # type: ignore[union-attr]
+        column = replace(_columns(f"x{rest}").columns[0], name=path[-1])
+        siblings: Sequence[object] = schema.columns
+        if len(path) > 1:
+            parent = next(type for at, type, _ in walk(schema) if at == path[:-1])
+            assert isinstance(parent, Struct)
+            siblings = parent.fields
+        change = AddColumn(path, column, siblings[-1].name)  # type: ignore[attr-defined]
+        if len(path) > 1:
+            from_column = _columns(f"x STRUCT<x: {rest.strip()}>").columns[0].type
+            assert isinstance(from_column, Struct)
+            change = replace(change, column=replace(from_column.fields[0], name=path[-1]))
+        schema = patch(schema, [change])
+        changes.append(change)
+    return changes
+
+
+def _one(schema: TableSchema, part: str) -> Change:
+    found = re.fullmatch(rf"({_PATH}) (?:TYPE (.*)|(DROP NOT NULL)|COMMENT ({_TEXT}))", part, re.DOTALL)
+    if not found:
+        raise StatementFailed(f"what is {part}")
+    path = _parts(found[1])
+    type, nullable = next((t, n) for at, t, n in walk(schema) if at == path)
+    if found[2]:
+        return ChangeType(path, type, _columns(f"x {found[2]}").columns[0].type)
+    if found[3]:
+        return ChangeNullable(path, nullable, True)
+    return ChangeComment(path, None, _text(found[4]) or None)
+
+
+def _columns(text: str) -> TableSchema:
+    """A column list of Spark's as a table: only the text literals are written in another way."""
+    return parse_columns(
+        re.sub(_NAME_OR_TEXT, lambda m: m[1] or quote_text(_text(m[2])), text, flags=re.DOTALL)
+    )
+
+
+def _split(text: str) -> list[str]:
+    """The items of a list: commas inside names, texts, brackets and parentheses do not part them."""
+    items, depth, start = [], 0, 0
+    for token in re.finditer(rf"{_PART}|{_TEXT}|[<(]|[>)]|,", text, re.DOTALL):
+        if token[0] in "<(":
+            depth += 1
+        elif token[0] in ">)":
+            depth -= 1
+        elif token[0] == "," and depth == 0:
+            items.append(text[start : token.start()].strip())
+            start = token.end()
+    return [*items, text[start:].strip()]
+
+
+def _parts(path: str) -> Path:
+    return tuple(part[1:-1].replace("``", "`") for part in re.findall(_PART, path))
+
+
+def _text(literal: str) -> str:
+    codes = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
+    text = re.sub(r"\\u([0-9a-f]{4})", lambda m: chr(int(m[1], 16)), literal[1:-1])
+    return re.sub(r"\\(.)", lambda m: codes.get(m[1], m[1]), text, flags=re.DOTALL)
+
+
+def _properties(text: str) -> dict[str, str]:
+    pairs = re.findall(rf"({_TEXT}) = ({_TEXT})", text, re.DOTALL)
+    return {_text(key): _text(value) for key, value in pairs}
+
+
+def _json_list(text: str) -> list[str]:
+
+    return json.loads(text)

@@ -1,0 +1,179 @@
+"""A plan file is the plan, whole and unedited."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemaman.columns import parse_columns
+from schemaman.errors import BadConfiguration, StalePlan
+from schemaman.plan import Past, Plan, Policy, Refusal, Source, Step
+from schemaman.planfile import document, from_text, plan_hash, to_sql, to_text
+from schemaman.planner import make_plan
+from schemaman.targets import iceberg
+from tests.strategies import NAMES, TEXTS, schemas
+
+CONDITIONS = st.dictionaries(
+    st.sampled_from(["columns", "properties"]), st.dictionaries(NAMES, st.none() | TEXTS), max_size=2
+)
+STEPS = st.builds(
+    Step,
+    st.sampled_from(["add-columns", "rename-column", "set-properties"]),
+    TEXTS,
+    st.sampled_from(["none", "additive", "capability-upgrade"]),
+    st.sampled_from(["reversible", "time-travel", "no"]),
+    CONDITIONS,
+    CONDITIONS,
+    st.none() | TEXTS,
+    st.lists(TEXTS, max_size=2).map(tuple),
+)
+POSITIONS = st.fixed_dictionaries({"value": TEXTS})
+BEGAN = st.fixed_dictionaries({"position": POSITIONS, "offset": st.integers(0, 9)})
+SOURCES = st.builds(
+    Source,
+    TEXTS,
+    st.integers(1, 9),
+    TEXTS,
+    st.integers(0, 3),
+    schemas(ids=True),
+    BEGAN,
+    st.dictionaries(NAMES, st.lists(NAMES, min_size=1, max_size=2).map(tuple), max_size=2),
+    st.lists(st.tuples(NAMES, NAMES), max_size=2).map(tuple),
+    st.lists(st.builds(Past, TEXTS, BEGAN, st.dictionaries(NAMES, st.none() | NAMES)), max_size=2).map(tuple),
+)
+
+
+def _bare(schema):
+    """What a lake table has of a schema."""
+    columns = (replace(c, default=None, source_type=None, emitted_name=None, id=None) for c in schema.columns)
+    return replace(schema, columns=tuple(columns))
+
+
+LAKE = schemas().map(_bare)
+TEXT_LISTS = st.lists(TEXTS, max_size=2).map(tuple)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    """Any plan, for a table that is there or one that is not."""
+    base = draw(st.none() | LAKE)
+    identity, version = ("identity", "7") if base is not None else (None, None)
+    return Plan(
+        draw(TEXTS),
+        draw(TEXTS),
+        draw(TEXTS),
+        draw(SOURCES),
+        identity,
+        version,
+        base,
+        draw(LAKE),
+        draw(st.lists(STEPS, max_size=3).map(tuple)),
+        draw(st.lists(st.builds(Refusal, TEXTS, TEXTS, TEXTS), max_size=2).map(tuple)),
+        draw(TEXT_LISTS),
+        draw(TEXT_LISTS),
+        draw(st.none() | st.integers(0, 4_000_000_000_000)),
+    )
+
+
+@given(plan=plans())
+def test_a_plan_comes_back_from_its_file(plan: Plan) -> None:
+    text = to_text(plan)
+    assert from_text(text) == plan
+    assert to_text(from_text(text)) == text
+
+
+@given(plan=plans(), indent=st.sampled_from([None, 1, 4]))
+def test_another_layout_is_the_same_plan(plan: Plan, indent: int | None) -> None:
+    told = json.loads(to_text(plan))
+    assert from_text(json.dumps(dict(reversed(list(told.items()))), indent=indent)) == plan
+
+
+def example() -> Plan:
+    schema = parse_columns("id INT NOT NULL, note STRING COMMENT 'what\\nfor', PRIMARY KEY (id)")
+    source = Source("shop.public.orders", 1, "9f2c4e01aa37", 0, schema)
+    return make_plan(source, None, iceberg.TARGET, "ice.raw.orders", Policy(), expires_ms=1_800_000_000_123)
+
+
+def members(told: object, path: tuple[str | int, ...] = ()):
+    """Every place of a JSON document that holds a single value."""
+    items = told.items() if isinstance(told, dict) else enumerate(told) if isinstance(told, list) else ()
+    for key, value in items:
+        if isinstance(value, dict | list) and value:
+            yield from members(value, (*path, key))
+        else:
+            yield (*path, key)
+
+
+PLACES = [place for place in members(document(example())) if place != ("hash",)]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda p: ".".join(map(str, p)))
+def test_an_edit_anywhere_is_refused(place) -> None:
+    told = json.loads(to_text(example()))
+    inner = told
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = "edited"
+    with pytest.raises((StalePlan, BadConfiguration)):
+        from_text(json.dumps(told))
+
+
+def test_an_edited_plan_says_what_to_do() -> None:
+    with pytest.raises(StalePlan, match=r"ice\.raw\.orders was edited") as caught:
+        from_text(to_text(example()).replace("orders", "order_s", 1).replace("order_s", "orders_2", 1))
+    assert "schemaman plan" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"schema_version": 1, "steps": []}',
+        '{"schema_version": 2, "steps": [], "hash": ""}',
+    ],
+)
+def test_what_is_no_plan_file_is_said_so(text: str) -> None:
+    with pytest.raises(BadConfiguration):
+        from_text(text)
+
+
+def test_a_plan_with_a_good_hash_and_a_bad_member_is_bad_configuration() -> None:
+
+    told = document(example())
+    del told["hash"]
+    told["wanted"] = {"columns": [{"name": "a", "type": "NO SUCH", "nullable": True, "comment": None}]}
+    text = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    told["hash"] = hashlib.sha256(text.encode()).hexdigest()
+    with pytest.raises(BadConfiguration, match="cannot be read"):
+        from_text(json.dumps(told))
+
+
+def test_the_file_is_what_scripts_are_promised() -> None:
+    told = json.loads(to_text(example()))
+    assert told["schema_version"] == 1
+    assert told["base"] is None
+    assert told["expires"] == "2027-01-15T08:00:00.123Z"
+    assert len(told["hash"]) == 64
+    assert plan_hash(example()) == told["hash"]
+    step = told["steps"][1]
+    assert set(step) >= {"kind", "statement", "class", "reversible", "precondition", "postcondition"}
+    assert told["wanted"]["columns"][0] == {"name": "id", "type": "INT", "nullable": False, "comment": None}
+
+
+def test_the_sql_for_people_is_sql_and_comments() -> None:
+    plan = replace(example(), refusals=(Refusal("drop\nit", "why", "so"),), notes=("two\nlines",))
+    lines = to_sql(plan).splitlines()
+    code = "\n".join(line for line in lines if not line.startswith("--")).strip()
+    assert [s.strip() for s in code.split(";\n")] == [
+        *(step.statement for step in plan.steps[:-1]),
+        f"{plan.steps[-1].statement};",
+    ]
+    assert "-- lines" in lines

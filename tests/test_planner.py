@@ -1,0 +1,435 @@
+"""Plans: what is wanted, in which order, what is refused, and that a plan does what it says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from schemaman.columns import parse_columns
+from schemaman.counterparts import began_text, source_of
+from schemaman.evidence import Mark
+from schemaman.migrate import apply
+from schemaman.plan import Live, Past, Plan, Policy, Source, Target
+from schemaman.planner import holds, make_plan, structure
+from schemaman.schema import Column, TableId, TableSchema, fingerprint
+from schemaman.targets import delta, iceberg
+from schemaman.types import Integer, widens
+from schemaman.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
+from tests.lives import lives
+from tests.paper_lake import PaperJournal, PaperLake
+
+TARGETS: dict[str, tuple[Target, str]] = {
+    "delta": (delta.TARGET, "/lake/t"),
+    "iceberg": (iceberg.TARGET, "ice.raw.t"),
+}
+both = pytest.mark.parametrize("format", TARGETS)
+
+
+def source(ddl: str, **facts) -> Source:
+    schema = parse_columns(ddl)
+    return replace(Source("shop.public.t", 1, fingerprint(schema), 0, schema), **facts)
+
+
+def plan(format: str, following: Source, live: Live | None, **policy) -> Plan:
+    target, table = TARGETS[format]
+    return make_plan(following, live, target, table, Policy(**policy))
+
+
+def migrated(lake: PaperLake, plan: Plan) -> None:
+    migration = apply(plan, lake, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+    assert migration.state != "refused"
+    assert migration.differences == ()
+
+
+def lake(format: str, ddl: str, **facts) -> PaperLake:
+    """A lake that schemaman made for this source."""
+    made = PaperLake(TARGETS[format][1])
+    migrated(made, plan(format, source(ddl, **facts), None))
+    return made
+
+
+def statements(plan: Plan) -> list[str]:
+    """The steps without the table's name, and without stamps."""
+    told = (s.statement.partition("`t` ")[2] or s.statement.partition("/t` ")[2] for s in plan.steps)
+    return [text for text in told if not text.startswith("SET TBLPROPERTIES ('schemaman")]
+
+
+@both
+@pytest.mark.parametrize("policy", [Policy(), Policy(drops="drop", comments=False)], ids=["keep", "drop"])
+@given(life=lives())
+def test_plans_lead_a_table_through_its_life(format: str, policy: Policy, life: list[Source]) -> None:
+    target, table = TARGETS[format]
+    made = PaperLake(TARGETS[format][1])
+    whose: dict[int, int | None] = {}
+    for following in life:
+        drawn = make_plan(following, made.live, target, table, policy)
+        if not drawn.steps and made.live is None:
+            return
+        migrated(made, drawn)
+        again = make_plan(following, made.live, target, table, policy)
+        assert again.steps == ()
+        assert set(again.refusals) >= set()
+        assert made.live is not None
+        ids = {c.name: c.id for c in following.schema.columns}
+        for name, number in made.fields.items():
+            if number not in whose and name in ids:
+                whose[number] = ids[name]
+        if not drawn.refusals:
+            for column in following.schema.columns:
+                assert whose[made.fields[column.name]] == column.id
+                assert not (column.nullable and not made.live.schema.column(column.name).nullable)  # type: ignore[union-attr]
+
+
+@both
+@given(life=lives())
+def test_every_condition_of_a_plan_comes_true_in_turn(format: str, life: list[Source]) -> None:
+    target, table = TARGETS[format]
+    made = PaperLake(TARGETS[format][1])
+    for following in life:
+        drawn = make_plan(following, made.live, target, table, Policy())
+        for step in drawn.steps:
+            assert holds(made.live, step.precondition)
+            made.run(step.statement)
+            assert holds(made.live, step.postcondition)
+
+
+@both
+def test_a_new_table_has_required_keys_and_nothing_else_required(format: str) -> None:
+    drawn = plan(
+        format, source("id BIGINT UNSIGNED NOT NULL, n INT NOT NULL COMMENT 'x', PRIMARY KEY (id)"), None
+    )
+    create = next(s for s in drawn.steps if s.kind == "create-table").statement
+    assert "`id` DECIMAL(20,0) NOT NULL" in create
+    assert "`n` INT COMMENT 'x'" in create
+    assert drawn.wanted.key == ("id",)
+
+
+def test_what_later_steps_need_is_switched_on_at_birth() -> None:
+    statement = plan("delta", source("id INT"), None).steps[0].statement
+    for word in (
+        "columnMapping.mode' = 'name'",
+        "enableTypeWidening' = 'true'",
+        "timestampNtz' = 'supported'",
+    ):
+        assert word in statement
+    assert "'format-version' = '2'" in plan("iceberg", source("id INT"), None).steps[1].statement
+
+
+def test_an_iceberg_table_is_told_its_key_once_the_columns_allow_it() -> None:
+    kinds = [s.kind for s in plan("iceberg", source("id INT NOT NULL, PRIMARY KEY (id)"), None).steps]
+    assert kinds == ["create-namespace", "create-table", "set-key"]
+    for key in ("id INT", "id DOUBLE NOT NULL", "id ARRAY<INT> NOT NULL"):
+        drawn = plan("iceberg", source(f"{key}, PRIMARY KEY (id)"), None)
+        assert [s.kind for s in drawn.steps] == ["create-namespace", "create-table"]
+
+
+@both
+def test_steps_come_in_an_order_that_works(format: str) -> None:
+    made = lake(format, "id INT NOT NULL, a INT, b INT, PRIMARY KEY (id)")
+    later = source(
+        "id BIGINT, c BIGINT COMMENT 'now c', b INT, d DATE, e STRING, PRIMARY KEY (id)",
+        former_names={"c": ("a",)},
+    )
+    assert made.live is not None
+    loose = replace(made.live, schema=replace(made.live.schema, key=()), properties={})
+    drawn = plan(format, later, replace(loose, properties=_features(made.live)))
+    assert statements(drawn) == [
+        "RENAME COLUMN `a` TO `c`",
+        "ALTER COLUMN `id` DROP NOT NULL",
+        "ALTER COLUMN `id` TYPE BIGINT, `c` TYPE BIGINT",
+        "ALTER COLUMN `c` COMMENT 'now c'",
+        "ADD COLUMNS (`d` DATE, `e` STRING)",
+    ]
+    assert drawn.steps[-1].kind == "set-properties"
+
+
+def _features(live: Live) -> dict[str, str]:
+    return {k: v for k, v in live.properties.items() if not k.startswith("schemaman.")}
+
+
+@both
+def test_a_swap_goes_through_a_temporary_name_and_is_stamped_before_it_closes(format: str) -> None:
+    made = lake(format, "id INT, a INT, b INT, PRIMARY KEY (id)", began={"at": 1})
+    swapped = source("id INT, a INT, b INT, PRIMARY KEY (id)", began={"at": 2}, past=_swap())
+    before = dict(made.fields)
+    drawn = plan(format, swapped, made.live)
+    assert [s.kind for s in drawn.steps] == [
+        "rename-column",
+        "rename-column",
+        "set-properties",
+        "rename-column",
+    ]
+    migrated(made, drawn)
+    assert made.fields == {"id": before["id"], "a": before["b"], "b": before["a"]}
+    assert plan(format, swapped, made.live).steps == ()
+
+
+def _past(ddl: str, number: int, **names: str | None) -> Past:
+    schema = parse_columns(f"{ddl}, PRIMARY KEY (id)")
+    return Past(fingerprint(schema), {"at": number}, {n: names.get(n, n) for n in schema.names})
+
+
+def _swap() -> tuple[Past, ...]:
+    return (_past("id INT, a INT, b INT", 1, a="b", b="a"), _past("id INT, a INT, b INT", 2))
+
+
+def test_the_temporary_name_bars_every_other_plan() -> None:
+    made = lake("delta", "id INT, a INT, b INT, PRIMARY KEY (id)", began={"at": 1})
+    drawn = plan(
+        "delta", source("id INT, a INT, b INT, PRIMARY KEY (id)", began={"at": 2}, past=_swap()), made.live
+    )
+    made.run(drawn.steps[0].statement)
+    again = plan("delta", drawn.source, made.live)
+    assert again.steps == ()
+    assert "schemaman resume" in again.refusals[0].instead
+
+
+@both
+def test_a_swap_that_nothing_places_in_time_is_refused(format: str) -> None:
+    made = lake(format, "id INT, a INT, b STRING, PRIMARY KEY (id)")
+    assert made.live is not None
+    unstamped = replace(made.live, properties=_features(made.live))
+    swapped = source("id INT, a INT, b STRING, PRIMARY KEY (id)", former_names={"a": ("b",), "b": ("a",)})
+    assert "swapped names" in plan(format, swapped, unstamped).refusals[0].reason
+
+
+@both
+def test_an_open_rename_question_is_left_alone(format: str) -> None:
+    made = lake(format, "id INT NOT NULL, a INT, PRIMARY KEY (id)")
+    asked = source("id INT NOT NULL, b INT, c INT, PRIMARY KEY (id)", unanswered=(("a", "b"),))
+    drawn = plan(format, asked, made.live, drops="drop")
+    assert drawn.refusals[0].reason.startswith("rename not decided")
+    assert statements(drawn) == ["ADD COLUMNS (`c` INT)"]
+
+
+@both
+def test_columns_that_left_stay_and_no_longer_block_writers(format: str) -> None:
+    made = lake(format, "id INT NOT NULL, a INT, PRIMARY KEY (id)")
+    assert made.live is not None
+    table = made.live.schema
+    required = TableSchema((*table.columns, Column("old", Integer(32), nullable=False)), table.key)
+    followed = source("id INT NOT NULL, a INT, PRIMARY KEY (id)", past=(Past("x", {}, {"old": None}),))
+    kept = plan(format, followed, replace(made.live, schema=required))
+    assert statements(kept) == ["ALTER COLUMN `old` DROP NOT NULL"]
+    assert "stays with its old values" in kept.notes[0]
+    dropped = plan(format, followed, replace(made.live, schema=required), drops="drop")
+    assert statements(dropped) == ["DROP COLUMNS (`old`)"]
+    assert dropped.approvals_needed
+
+
+@both
+def test_columns_that_nobody_knows_are_not_touched(format: str) -> None:
+    made = lake(format, "id INT NOT NULL, PRIMARY KEY (id)")
+    assert made.live is not None
+    strange = Column("etl_time", Integer(64), nullable=False)
+    table = replace(made.live.schema, columns=(strange, *made.live.schema.columns))
+    drawn = plan(
+        format, source("id INT NOT NULL, PRIMARY KEY (id)"), replace(made.live, schema=table), drops="drop"
+    )
+    assert drawn.steps == ()
+    assert "never had it" in drawn.notes[0]
+    assert "NOT NULL" in drawn.notes[0]
+
+
+@both
+@pytest.mark.parametrize(
+    ("here", "there", "step"),
+    [
+        ("BIGINT", "INT", None),
+        ("STRING", "VARCHAR(10)", None),
+        ("DECIMAL(12,2)", "DECIMAL(10,2)", None),
+        ("DECIMAL(10,2)", "DECIMAL(12,2)", "DECIMAL(12,2)"),
+        ("DECIMAL(10,2)", "DECIMAL(12,1)", "DECIMAL(13,2)"),
+        ("INT", "BIGINT", "BIGINT"),
+        ("FLOAT", "DOUBLE", "DOUBLE"),
+    ],
+)
+def test_a_lake_column_grows_and_never_shrinks(format: str, here: str, there: str, step: str | None) -> None:
+    made = lake(format, f"id INT, a {here}")
+    drawn = plan(format, source(f"id INT, a {there}"), made.live)
+    assert statements(drawn) == ([f"ALTER COLUMN `a` TYPE {step}"] if step else [])
+    assert drawn.refusals == ()
+
+
+def test_what_only_delta_widens_is_refused_on_iceberg() -> None:
+    for old, new in (("INT", "DOUBLE"), ("DATE", "TIMESTAMP_NTZ"), ("INT", "DECIMAL(10,2)")):
+        made = lake("delta", f"id INT, a {old}")
+        assert plan("delta", source(f"id INT, a {new}"), made.live).refusals == ()
+        made = lake("iceberg", f"id INT, a {old}")
+        drawn = plan("iceberg", source(f"id INT, a {new}"), made.live)
+        assert "backfill" in drawn.refusals[0].instead
+        assert drawn.wanted == made.live.schema  # type: ignore[union-attr]
+
+
+@both
+def test_members_of_structs_are_added_widened_and_kept(format: str) -> None:
+    made = lake(format, "id INT, s STRUCT<x: INT, y: STRING>, l ARRAY<STRUCT<p: INT>>, m MAP<STRING, FLOAT>")
+    later = source(
+        "id INT, s STRUCT<z: DATE, x: BIGINT>, l ARRAY<STRUCT<p: BIGINT, q: INT>>, m MAP<STRING, DOUBLE>"
+    )
+    drawn = plan(format, later, made.live)
+    assert statements(drawn) == [
+        "ALTER COLUMN `s`.`x` TYPE BIGINT, `l`.`element`.`p` TYPE BIGINT, `m`.`value` TYPE DOUBLE",
+        "ADD COLUMNS (`s`.`z` DATE, `l`.`element`.`q` INT)",
+    ]
+    assert any("`s`.`y`" in note for note in drawn.notes)
+    migrated(made, drawn)
+    assert plan(format, later, made.live).steps == ()
+
+
+@both
+@pytest.mark.parametrize(
+    ("ddl", "reason"),
+    [
+        ("id INT, ID INT", "only by case"),
+        ("id INT, `a${b}` INT", "variable"),
+        ("id INT, __schemaman_1 INT", "own"),
+        ("id INT, g UNKNOWN('geometry')", "geometry"),
+    ],
+)
+def test_columns_that_would_ruin_a_table_are_refused(format: str, ddl: str, reason: str) -> None:
+    assert any(reason in refusal.reason for refusal in plan(format, source(ddl), None).refusals)
+
+
+@both
+def test_a_column_without_a_name_is_refused(format: str) -> None:
+    schema = TableSchema((Column("id", Integer(32)), Column("", Integer(32))))
+    drawn = plan(format, replace(source("id INT"), schema=schema), None)
+    assert "without a name" in drawn.refusals[0].reason
+    assert drawn.wanted.names == ("id",)
+
+
+@both
+def test_another_key_needs_a_person(format: str) -> None:
+    made = lake(format, "id INT NOT NULL, a INT NOT NULL, PRIMARY KEY (id)")
+    drawn = plan(format, source("id INT NOT NULL, a INT NOT NULL, PRIMARY KEY (id, a)"), made.live)
+    assert drawn.refusals[0].change == "change the key from (id) to (id, a)"
+    assert drawn.wanted.key == ("id",)
+
+
+@both
+def test_a_table_of_another_source_is_left_alone(format: str) -> None:
+    made = lake(format, "id INT")
+    drawn = plan(format, source("id INT, b INT", table="other.public.t"), made.live)
+    assert drawn.steps == ()
+    assert "another source" in drawn.refusals[0].reason
+
+
+@both
+def test_a_name_that_was_used_before_is_not_filled_with_another_column(format: str) -> None:
+    made = lake(format, "id INT, a INT, PRIMARY KEY (id)", began={"at": 1})
+    past = (_past("id INT, a INT", 1, a=None), _past("id INT, a INT", 2))
+    past = (replace(past[0], names={"id": "id", "a": None}), past[1])
+    drawn = plan(format, source("id INT, a INT, PRIMARY KEY (id)", began={"at": 2}, past=past), made.live)
+    assert "values would mix" in drawn.refusals[0].reason
+    assert "`a__old`" in drawn.refusals[0].instead
+
+
+def test_a_plain_delta_table_is_upgraded_only_when_that_is_allowed() -> None:
+    plain = Live("/lake/t", parse_columns("id INT, a INT"), "i", "0", {"schemaman.source": "shop.public.t"})
+    later = source("id BIGINT, b INT", former_names={"b": ("a",)})
+    drawn = plan("delta", later, plain)
+    assert drawn.steps == ()
+    assert any("SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')" in r.instead for r in drawn.refusals)
+    drawn = plan("delta", later, plain, upgrades=True)
+    assert drawn.refusals == ()
+    assert drawn.steps[0].step_class == "capability-upgrade"
+    assert drawn.steps[0].reversible == "no"
+    assert drawn.approvals_needed
+    assert [s.kind for s in drawn.steps] == [
+        "set-properties",
+        "rename-column",
+        "change-type",
+        "set-properties",
+    ]
+
+
+@both
+def test_a_table_that_someone_else_made_is_only_marked(format: str) -> None:
+    live = Live(TARGETS[format][1], parse_columns("id INT NOT NULL, a STRING"), "i", "0")
+    drawn = plan(format, source("id INT NOT NULL, a TEXT, PRIMARY KEY (id)"), live)
+    assert [s.kind for s in drawn.steps] == ["set-properties"]
+    assert drawn.wanted.key == ("id",)
+
+
+@both
+def test_names_that_differ_only_by_case_are_one_to_a_lake(format: str) -> None:
+    made = lake(format, "id INT, name STRING")
+    renamed = source("ID INT, NAME STRING", former_names={"ID": ("id",), "NAME": ("name",)})
+    assert plan(format, renamed, made.live).steps == ()
+
+
+@both
+def test_comments_follow_where_the_source_has_one(format: str) -> None:
+    made = lake(format, "id INT COMMENT 'old', a INT COMMENT 'mine', COMMENT 'table'")
+    later = source("id INT COMMENT 'it\\'s `new`', a INT, COMMENT 'better'")
+    assert statements(plan(format, later, made.live)) == [
+        "ALTER COLUMN `id` COMMENT 'it\\'s `new`'",
+        "IS 'better'",
+    ]
+    assert plan(format, later, made.live, comments=False).steps == ()
+
+
+@both
+def test_a_key_column_is_renamed_with_its_key(format: str) -> None:
+    made = lake(format, "id INT NOT NULL, PRIMARY KEY (id)")
+    later = source("order_id INT NOT NULL, PRIMARY KEY (order_id)", former_names={"order_id": ("id",)})
+    drawn = plan(format, later, made.live)
+    assert drawn.refusals == ()
+    migrated(made, drawn)
+    assert made.live is not None
+    assert made.live.schema.key == ("order_id",)
+
+
+def test_the_structure_sees_order_and_comments_and_not_the_key() -> None:
+    table = parse_columns("a INT, b INT COMMENT 'x', PRIMARY KEY (a)")
+    other = replace(table, columns=tuple(reversed(table.columns)))
+    assert structure(table) != structure(other)
+    assert structure(table) != structure(parse_columns("a INT, b INT"))
+    assert structure(table) == structure(replace(table, key=()))
+    assert structure(None) is None
+
+
+def test_an_unknown_condition_never_passes_for_true() -> None:
+    with pytest.raises(ValueError, match="unknown condition"):
+        holds(None, {"weather": "good"})
+
+
+def version(number: int, ddl: str, *candidates: tuple[str, str], incarnation: int = 1) -> SchemaVersion:
+    schema = parse_columns(ddl)
+    asked = tuple(RenameCandidate(old, new, "likely", ()) for old, new in candidates)
+    at = Mark("t", 0, number)
+    revisions = (Revision(0, schema, at),)
+    return SchemaVersion(
+        number, fingerprint(schema), incarnation, "confirmed", revisions, None, at, None, 1, (), (), asked
+    )
+
+
+def test_a_source_knows_what_its_columns_were_called() -> None:
+    versions = (
+        version(1, "x INT ID 9", incarnation=1),
+        version(2, "id INT ID 1, a INT ID 2, gone INT ID 3", incarnation=2),
+        version(3, "id INT ID 1, b INT ID 2, n INT ID 4", ("gone", "n"), incarnation=2),
+        version(4, "id INT ID 1, c INT ID 2, m INT ID 4", incarnation=2),
+    )
+    history = TableHistory(TableId("shop", "app", "public", "t"), "postgresql", versions)
+    found = source_of(history)
+    assert found.former_names == {"c": ("b", "a"), "m": ("n",)}
+    assert found.unanswered == (("gone", "m"),)
+    assert [p.names for p in found.past] == [
+        {"id": "id", "a": "c", "gone": None},
+        {"id": "id", "b": "c", "n": "m"},
+        {"id": "id", "c": "c", "m": "m"},
+    ]
+    assert began_text(found.past[0].began) != began_text(found.past[1].began)
+    decided = source_of(history, {("gone", "n"): True})
+    assert decided.former_names["m"] == ("n", "gone")
+    assert decided.unanswered == ()
+    assert source_of(history, {("gone", "n"): False}).past[0].names["gone"] is None
+    assert source_of(history, version=versions[1]).schema.names == ("id", "a", "gone")
+
+
+def test_widening_is_what_the_types_say() -> None:
+    assert widens(Integer(32), Integer(64))
