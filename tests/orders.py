@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from schemaman import history
@@ -28,7 +28,7 @@ class PostgresLike:
     def declared_type(self, column: object) -> Type:
         return Unknown(str(column))
 
-    def position(self, source: dict[str, object]) -> Position:
+    def position(self, source: Mapping[str, object]) -> Position:
         return Position("lsn", str(source["lsn"]))
 
 

@@ -1,0 +1,359 @@
+"""The registry: nothing is lost or counted twice, whoever records, and names mean one table."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemaman.coverage import missing
+from schemaman.errors import AmbiguousName, BadReference, Conflict, Locked, NoHistory, UsageError
+from schemaman.evidence import Aside, Observation, Outcome, Reject
+from schemaman.log import Covered, Migrated, Observed
+from schemaman.registry import Recorded, Registry
+from schemaman.schema import TableId, TableSchema
+from schemaman.stores.memory import MemoryStore
+from schemaman.stores.sql import SqlStore
+from tests import orders
+from tests.house import PROOF, ROOT
+from tests.orders import DEV_ORDERS, ITEMS, ORDERS, covered, mark, said, schema
+from tests.test_codec import TABLES
+
+A, AB, ABC = schema("id", "a"), schema("id", "a", "b"), schema("id", "a", "b", "c")
+TOPIC = "shop.public.orders"
+
+
+def memory() -> Registry:
+    return Registry(MemoryStore(lambda: 0, orders.fold), lambda: 0)
+
+
+@pytest.fixture(params=["memory", "sql"])
+def registry(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Registry]:
+    clock = itertools.count(1_700_000_000_000).__next__
+    if request.param == "memory":
+        yield Registry(MemoryStore(clock, orders.fold), clock)
+        return
+    with SqlStore.open(str(tmp_path / "store.db"), create=True, clock=clock, fold=orders.fold) as store:
+        yield Registry(store, clock)
+
+
+def reject(offset: int, **more: object) -> Reject:
+    return replace(Reject("main", TOPIC, 0, offset, 1, "not JSON", f"{offset:064x}"), **more)  # type: ignore[arg-type]
+
+
+# Recording
+
+
+def test_what_is_recorded_is_told(registry: Registry):
+    first = registry.record([said(A, 0, 4), reject(5), Aside("tombstone", mark(6), 1)], [covered(0, 6)])
+    assert (first.observations, first.rejects, first.skipped, first.end) == (1, 1, 0, 3)
+    (table,) = first.tables
+    assert (table.table, table.before) == (ORDERS, None)
+    assert [v.number for v in table.new] == [1]
+    second = registry.record([said(AB, 7, 9)], [covered(7, 9)])
+    (table,) = second.tables
+    assert [v.schema.names for v in table.new] == [("id", "a", "b")]
+    assert (table.changed, table.gone) == ((), ())
+    assert table.after == registry.history(ORDERS)
+    assert registry.covered("main") == {(TOPIC, 0): ((0, 9),)}
+    assert registry.edges("main") == {(TOPIC, 0): {0: "h0", 9: "h9"}}
+    assert registry.rejects() == (reject(5),)
+    assert registry.rejects("dev") == ()
+    assert [h.table for h in registry.tables()] == [ORDERS]
+
+
+def test_recording_twice_adds_nothing(registry: Registry):
+    outcomes: list[Outcome] = [said(A, 0, 4), reject(5), said(AB, 6, 9)]
+    end = registry.record(outcomes, [covered(0, 9)]).end
+    history = registry.history(ORDERS)
+    again = registry.record(outcomes, [covered(0, 9)])
+    assert again == Recorded(end, skipped=3)
+    inside = registry.record([said(A, 2, 3)], [covered(2, 3)])
+    assert inside == Recorded(end, skipped=1)
+    assert registry.history(ORDERS) == history
+
+
+def test_the_same_offsets_in_another_stream_are_other_records(registry: Registry):
+    registry.record([said(A, 0, 4)], [covered(0, 4)])
+    dev = covered(0, 4, DEV_ORDERS, first_hash="other", last_hash="bytes")
+    registry.record([said(AB, 0, 4, table=DEV_ORDERS)], [dev])
+    assert registry.history(ORDERS).latest.schema.names == A.names
+    assert registry.history(DEV_ORDERS).latest.schema.names == AB.names
+
+
+@pytest.mark.parametrize("known", [covered(5, 9), covered(0, 4), covered(3, 6)])
+def test_a_range_that_is_known_in_part_has_to_be_read_again(registry: Registry, known: Covered):
+    registry.record([said(A, known.first, known.last)], [known])
+    before = registry.history(ORDERS)
+    with pytest.raises(Conflict, match="a part of it has been read meanwhile; still missing: ") as caught:
+        registry.record([said(A, 0, 9)], [covered(0, 9)])
+    assert caught.value.hint
+    assert registry.history(ORDERS) == before
+
+
+def test_a_run_over_a_gap_that_was_known_enters_whole_or_not_at_all(registry: Registry):
+    registry.record([said(A, 4, 5)], [covered(4, 5)])
+    around = [covered(0, 3), covered(6, 9)]
+    assert registry.record([said(A, 0, 9)], around).observations == 1
+    assert registry.record([said(A, 0, 9)], around).skipped == 1
+    registry.record([], [covered(10, 12)])
+    with pytest.raises(Conflict, match=r"\[0\]@10..15: a part of this run has been read meanwhile"):
+        registry.record([said(A, 10, 15)], [covered(10, 12), covered(13, 15)])
+    assert registry.covered("main") == {(TOPIC, 0): ((0, 12),)}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        covered(0, 9, first_hash="other"),
+        covered(0, 9, last_hash="other"),
+        covered(9, 15, first_hash="other"),
+        covered(0, 0, first_hash="h0", last_hash="other"),
+    ],
+)
+def test_other_bytes_at_a_known_offset_are_another_stream(registry: Registry, other: Covered):
+    registry.record([said(A, 0, 9)], [covered(0, 9)])
+    with pytest.raises(UsageError, match="other bytes than those read before in stream 'main'") as caught:
+        registry.record([], [other])
+    assert "--stream" in (caught.value.hint or "")
+
+
+def test_an_observation_outside_of_what_was_read_is_a_fault_of_the_caller(registry: Registry):
+    with pytest.raises(ValueError, match="lies in no range"):
+        registry.record([said(A, 0)], [covered(1, 9)])
+    with pytest.raises(ValueError, match="were read at once"):
+        registry.record([], [covered(0, 5), covered(5, 9)])
+    assert registry.tables() == ()
+
+
+def test_a_torn_line_enters_once(registry: Registry):
+    torn = reject(17, topic="dump.jsonl", partition=-1)
+    assert registry.record([torn, said(A, 0)], [covered(0, 0)]).rejects == 1
+    again = registry.record([torn, said(A, 0)], [covered(0, 0)])
+    assert (again.rejects, again.skipped) == (0, 2)
+    assert registry.record([replace(torn, sha256="f" * 64)], []).rejects == 1
+    assert len(registry.rejects()) == 2
+
+
+def test_a_rename_is_told_of_both_tables(registry: Registry):
+    registry.record([said(A, 0)], [covered(0, 0)])
+    rename = orders.renamed(ORDERS, ITEMS, A, 1)
+    found = registry.record([rename], [covered(1, 1, ITEMS)])
+    assert [t.table for t in found.tables] == [ITEMS, ORDERS]
+    assert registry.history(ORDERS).dropped
+
+
+def test_late_evidence_is_told_as_what_it_is(registry: Registry):
+    registry.record([said(A, 0), said(ABC, 9)], [covered(0, 0), covered(9, 9)])
+    (table,) = registry.record([said(AB, 5)], [covered(5, 5)]).tables
+    assert [v.number for v in table.new] == [2]
+    assert table.new[0].schema.names == AB.names
+    assert table.gone == ()
+    assert [v.number for v in registry.history(ORDERS).versions] == [1, 2, 3]
+
+
+def test_a_new_revision_is_a_change(registry: Registry):
+    declared = replace(said(A, 0), witness="declared")
+    registry.record([declared], [covered(0, 0)])
+    commented = replace(said(replace(A, comment="ordered"), 1), witness="declared")
+    (table,) = registry.record([commented], [covered(1, 1)]).tables
+    assert [(v.number, v.revision) for v in table.changed] == [(1, 1)]
+    assert table.new == ()
+
+
+def test_the_order_of_the_log_is_that_of_the_records():
+    told: list[Outcome] = [said(A, 0, 3), reject(4), said(AB, 5), said(A, 0, 1, table=ITEMS)]
+    read = [covered(0, 5), covered(0, 1, ITEMS)]
+    logs = set()
+    for outcomes in itertools.permutations(told):
+        store = MemoryStore(lambda: 0, orders.fold)
+        Registry(store, lambda: 0).record(outcomes, reversed(read))
+        logs.add(tuple(s.entry for s in store.read()))
+    assert len(logs) == 1
+
+
+STRUCTURES = (A, AB, ABC)
+TRUTH = st.lists(st.sampled_from(STRUCTURES), min_size=1, max_size=24)
+
+
+def runs(truth: list[TableSchema], first: int, last: int) -> Iterator[Observation]:
+    """The records from `first` to `last`, each stretch of one structure as one observation."""
+    for structure, offsets in itertools.groupby(range(first, last + 1), key=truth.__getitem__):
+        stretch = list(offsets)
+        yield said(structure, stretch[0], stretch[-1])
+
+
+def read(
+    truth: list[TableSchema], registry: Registry, first: int, last: int
+) -> tuple[list[Outcome], list[Covered]]:
+    """What an ingest reads of a part: only what the registry lacks."""
+    lacking = missing(first, last, registry.covered("main").get((TOPIC, 0), ()))
+    outcomes: list[Outcome] = [o for span in lacking for o in runs(truth, *span)]
+    return outcomes, [covered(*span) for span in lacking]
+
+
+@given(TRUTH, st.data())
+def test_any_crowd_of_readers_adds_up_to_one(truth: list[TableSchema], data: st.DataObject):
+    end = len(truth) - 1
+    alone = memory()
+    alone.record(runs(truth, 0, end), [covered(0, end)])
+
+    store = MemoryStore(lambda: 0, orders.fold)
+    crowd = Registry(store, lambda: 0)
+    spans = st.tuples(st.integers(0, end), st.integers(0, end)).map(lambda s: (min(s), max(s)))
+    jobs = [*data.draw(st.lists(spans, max_size=6)), (0, end)]
+    pending = [(span, read(truth, crowd, *span)) for span in jobs]
+    while pending:
+        span, job = pending.pop(data.draw(st.integers(0, len(pending) - 1)))
+        try:
+            crowd.record(*job)
+        except Conflict:
+            pending.append((span, read(truth, crowd, *span)))
+    assert crowd.covered("main") == {(TOPIC, 0): ((0, end),)}
+    assert sum(o.count for o in store.load(ORDERS)) == len(truth)
+    assert crowd.history(ORDERS) == alone.history(ORDERS)
+
+
+def test_two_processes_at_once_lose_and_repeat_nothing(tmp_path: Path):
+    path = tmp_path / "store.db"
+    SqlStore.open(str(path), create=True).close()
+    count = 400 if PROOF else 60
+    orders_of_reading = (("0", str(count), "1"), (str(count - 1), "-1", "-1"))
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.record_all", str(path), *order],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for order in orders_of_reading
+    ]
+    assert [child.stdout.readline() for child in children if child.stdout] == ["ready\n", "ready\n"]
+    for child in children:
+        assert child.stdin is not None
+        child.stdin.write("\n")
+        child.stdin.flush()
+    added = [int(child.communicate(timeout=120)[0]) for child in children]
+    assert [child.returncode for child in children] == [0, 0]
+    assert sum(added) == count
+    assert min(added) > 0, "they did not meet"
+    with SqlStore.open(str(path), fold=orders.fold) as store:
+        assert store.check() == ()
+        assert sorted(o.first.offset for o in store.load(ORDERS)) == list(range(count))
+        assert store.covered("main") == (covered(0, count - 1),)
+
+
+# Journal and leases
+
+
+def test_the_journal_is_read_by_run_plan_and_target(registry: Registry):
+    lines = [
+        Migrated("r1", "p1", "ice", None, "started"),
+        Migrated("r1", "p1", "ice", 0, "done", "ALTER TABLE a", "8"),
+        Migrated("r2", "p1", "delta", None, "started"),
+    ]
+    assert registry.note(*lines[:2]) == 2
+    registry.record([said(A, 0)], [covered(0, 0)])
+    registry.note(lines[2])
+    assert registry.journal() == tuple(lines)
+    assert registry.journal(run="r1") == tuple(lines[:2])
+    assert registry.journal(plan="p1", target="delta") == (lines[2],)
+    assert registry.journal(run="r3") == ()
+    assert [line for _, line in registry.dated_journal()] == lines
+    assert all(at_ms >= 1_700_000_000_000 or at_ms == 0 for at_ms, _ in registry.dated_journal())
+
+
+def test_a_lease_is_counted_by_the_clock(registry: Registry):
+    token = registry.acquire("ice", "anna@host:1", ttl_ms=60_000)
+    with pytest.raises(Locked, match="held by anna@host:1"):
+        registry.acquire("ice", "ben@host:2", ttl_ms=60_000)
+    registry.renew("ice", token, ttl_ms=60_000)
+    registry.release("ice", token)
+    registry.acquire("ice", "ben@host:2", ttl_ms=60_000)
+
+
+# Names
+
+
+def known(*tables: TableId) -> Registry:
+    store = MemoryStore(lambda: 0, orders.fold)
+    store.append([Observed(said(A, 0, table=table)) for table in tables], 0)
+    return Registry(store, lambda: 0)
+
+
+SALES = TableId("shop", "app", "sales", "orders")
+MYSQL = TableId("books", "shop", "", "orders")
+ODD = TableId("shop", "app", "a.b", "c@d")
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("items", ITEMS),
+        ("public.orders", ORDERS),
+        ("shop.app.public.orders", ORDERS),
+        ("main:public.orders", ORDERS),
+        ("dev:orders", DEV_ORDERS),
+        ("dev:shop.app.public.orders", DEV_ORDERS),
+        ("sales.orders", SALES),
+        ("books.shop.orders", MYSQL),
+        ("shop.orders", MYSQL),
+        ('"c@d"', ODD),
+        ('"a.b"."c@d"', ODD),
+        ("shop.public.items", ITEMS),
+        ("only", TableId("x", "y", "z", "only", "dev")),
+    ],
+)
+def test_a_table_is_found_by_any_name_that_is_its_own(name: str, table: TableId):
+    registry = known(ORDERS, DEV_ORDERS, SALES, MYSQL, ITEMS, ODD, TableId("x", "y", "z", "only", "dev"))
+    assert registry.find(name) == table
+
+
+@given(st.lists(TABLES, min_size=1, max_size=6, unique_by=lambda t: (t.stream, t.parts)))
+def test_every_table_is_found_by_its_printed_name(tables: list[TableId]):
+    registry = known(*tables)
+    for table in tables:
+        assert registry.find(str(table)) == table
+
+
+def test_a_name_of_several_tables_lists_them():
+    registry = known(ORDERS, SALES, DEV_ORDERS)
+    with pytest.raises(AmbiguousName) as caught:
+        registry.find("orders")
+    assert caught.value.message == (
+        "orders may be any of: main:shop.app.public.orders, main:shop.app.sales.orders"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("ordrs", "the nearest: shop.app.public.orders"),
+        ("public.itmes", "the nearest: shop.app.public.items"),
+        ("zzz", "`schemaman tables` lists the 2 that are known"),
+        ("dev:orders", "the nearest: shop.app.public.orders"),
+        ("app.orders", "the nearest: shop.app.public.orders"),
+    ],
+)
+def test_an_unknown_name_gets_the_nearest(name: str, hint: str):
+    with pytest.raises(NoHistory, match="nothing is known of a table") as caught:
+        known(ORDERS, ITEMS).find(name)
+    assert hint in (caught.value.hint or "")
+
+
+def test_an_empty_history_says_what_to_do():
+    with pytest.raises(NoHistory) as caught:
+        memory().find("orders")
+    assert "schemaman ingest" in (caught.value.hint or "")
+    with pytest.raises(NoHistory, match=r"nothing is known of shop\.app"):
+        memory().history(ORDERS)
+    with pytest.raises(BadReference):
+        memory().find("a..b")
