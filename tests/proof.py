@@ -41,8 +41,8 @@ class Figures:
         rows = [("tests", f"{tests}, none failed, {minutes:.1f} minutes"), *self.lines, *_machine()]
         table = "\n".join(f"| {what} | {value} |" for what, value in rows)
         (ROOT / "docs" / "proof.md").write_text(
-            "# Proof\n\nWritten by `make proof`: every test at full counts. What a line counts stands in the test\n"
-            "of that name; absolute times are of one machine and prove nothing.\n\n"
+            "# Proof\n\nWritten by `make proof`: every test at full counts. What a line counts stands in\n"
+            "the test of that name; absolute times are of one machine and prove nothing.\n\n"
             f"| what | figure |\n|---|---|\n{table}\n",
             encoding="utf-8",
         )

@@ -51,7 +51,8 @@ def test_other_spellings(text: str, type: Type) -> None:
     "text",
     ["", "x", "INT INT", "DECIMAL(", "DECIMAL()", "DECIMAL(a)", "DECIMAL(1,2", "ARRAY", "ARRAY<", "ARRAY<INT",
      "MAP<INT>", "MAP<INT, INT", "STRUCT<a>", "STRUCT<a: >", "STRUCT<a: INT", "ENUM('a'", "ENUM(a)",
-     "UNKNOWN()", "UNKNOWN('a','b')", "VARCHAR('a')", "DECIMAL(1,2,3)", "'INT'", "INT NOT NULL", "CHAR(-1)", "TIME(1,2)",
+     "UNKNOWN()", "UNKNOWN('a','b')", "VARCHAR('a')", "DECIMAL(1,2,3)", "'INT'", "INT NOT NULL",
+     "CHAR(-1)", "TIME(1,2)",
      "STRUCT<a: INT, a: INT>"],
 )  # fmt: skip
 def test_what_is_no_type_says_so(text: str) -> None:

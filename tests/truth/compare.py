@@ -18,6 +18,8 @@ from tests.truth.truth import Step, TrueColumn, TrueTable, Truth, place_of
 TypeOf = Callable[[TrueColumn], str]
 Found = dict[str, tuple[str, str]]
 """Fact → what the history says, what was true."""
+Listed = tuple[str, str, str, str, str]
+"""Table, fact, where, what the history says, what was true."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -27,10 +29,15 @@ class Difference:
     table: str
     version: int
     fact: str
+    where: str
     says: str
     truth: str
-    where: str = field(compare=False)
     sure: bool = field(compare=False)
+
+    @property
+    def listed(self) -> Listed:
+        """What an entry of the reviewed list says of it."""
+        return self.table, self.fact, self.where, self.says, self.truth
 
     def __str__(self) -> str:
         doubt = "" if self.sure else " (unconfirmed)"
@@ -38,41 +45,33 @@ class Difference:
         return f"{place}: says {self.says}, truth {self.truth}{doubt}"
 
 
-@dataclass(frozen=True, slots=True)
-class Reviewed:
-    """A difference that a person looked at, and why it is legitimate."""
-
-    table: str
-    versions: tuple[int, ...]
-    fact: str
-    says: str
-    truth: str
-    reason: str
-
-
-def reviewed(path: Path) -> tuple[Reviewed, ...]:
-    """The reviewed list of a run."""
+def reviewed(path: Path) -> dict[tuple[Listed, int], str]:
+    """The reviewed list of a run: each difference that a person looked at, and why it is legitimate."""
     told = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return tuple(Reviewed(**{**d, "versions": tuple(d["versions"])}) for d in told.get("difference", ()))
+    return {
+        ((d["table"], d["fact"], d["where"], d["says"], d["truth"]), version): d["reason"]
+        for d in told.get("difference", ())
+        for version in d["versions"]
+    }
 
 
 def bless_reviewed(path: Path, found: Iterable[Difference]) -> None:
     """Write the list anew; reasons already given stay, new entries have none and fail until they do."""
-    known = {(r.table, v, r.fact, r.says, r.truth): r.reason for r in reviewed(path) for v in r.versions}
-    by_entry: dict[tuple[str, str, str, str, str], list[int]] = {}
+    known = reviewed(path)
+    entries: dict[tuple[str, ...], list[int]] = {}
     for d in sorted(found):
-        reason = known.get((d.table, d.version, d.fact, d.says, d.truth), "")
-        by_entry.setdefault((d.table, d.fact, d.says, d.truth, reason), []).append(d.version)
+        reason = known.get((d.listed, d.version), "")
+        entries.setdefault((*d.listed, reason), []).append(d.version)
     head = "# Where the history says something else than the database did, and why that is legitimate.\n"
     path.write_text(
-        head + "".join(_entry(key, versions) for key, versions in by_entry.items()), encoding="utf-8"
+        head + "".join(_entry(key, versions) for key, versions in entries.items()), encoding="utf-8"
     )
 
 
-def _entry(key: tuple[str, str, str, str, str], versions: list[int]) -> str:
-    table, fact, says, truth, reason = (v.replace("\\", "\\\\").replace('"', '\\"') for v in key)
+def _entry(key: tuple[str, ...], versions: list[int]) -> str:
+    table, fact, where, says, truth, reason = (v.replace("\\", "\\\\").replace('"', '\\"') for v in key)
     return (
-        f'\n[[difference]]\ntable = "{table}"\nversions = {versions}\nfact = "{fact}"\n'
+        f'\n[[difference]]\ntable = "{table}"\nversions = {versions}\nfact = "{fact}"\nwhere = "{where}"\n'
         f'says = "{says}"\ntruth = "{truth}"\nreason = "{reason}"\n'
     )
 
@@ -89,7 +88,7 @@ def differences(
                 where = "both" if begin.get(fact) == end.get(fact) else "begin" if fact in begin else "end"
                 says, true = begin.get(fact) or end[fact]
                 sure = fact not in version.unconfirmed
-                yield Difference(_name(history.table), version.number, fact, says, true, where, sure)
+                yield Difference(_name(history.table), version.number, fact, where, says, true, sure)
 
 
 def _name(table: TableId) -> str:

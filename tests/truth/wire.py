@@ -16,6 +16,7 @@ _WIRE = (
     (r"bit\((\d+)\)", "BITS({})"),
     (r"bit varying\((\d+)\)", "BITS({})"),
     (r"numeric\((\d+),(\d+)\)", "DECIMAL({},{})"),
+    (r"numeric\(5,-2\)", "DECIMAL(7,0)"),
     (r"numeric", "NUMERIC"),
     (r"money", "DECIMAL(38,2)"),
     (
@@ -41,6 +42,7 @@ _WIRE = (
     (r"uuid", "UUID"),
     (r"jsonb?|hstore", "JSON"),
     (r"xml", "XML"),
+    (r"point", "STRUCT<x: DOUBLE NOT NULL, y: DOUBLE NOT NULL, wkb: BINARY, srid: INT>"),
 )
 
 
@@ -51,7 +53,10 @@ def on_the_wire(column: TrueColumn) -> str:
         word = "ENUM"
     else:
         word = next((_filled(w, m) for p, w in _WIRE if (m := re.fullmatch(p, element))), f"?{element}")
-    return f"ARRAY<{word}>" if element != column.type else word
+    if element == column.type:
+        return word
+    # The items of an array are optional, but for an array of enums.
+    return f"ARRAY<{word}{' NOT NULL' if word == 'ENUM' else ''}>"
 
 
 def _filled(word: str, match: re.Match[str]) -> str:

@@ -1,0 +1,104 @@
+"""The real chain, from a recording to histories, findings, plans and migrations, as tests ask for it."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from schemaman.adapters import files, schema_registry
+from schemaman.compat import Rule, Transition, judge, severity
+from schemaman.counterparts import source_of
+from schemaman.ingest import ingest
+from schemaman.log import Migrated
+from schemaman.migrate import Migration, StoreJournal
+from schemaman.migrate import apply as apply_plan
+from schemaman.plan import Executor, Live, Plan, Policy
+from schemaman.planner import make_plan
+from schemaman.registry import Registry
+from schemaman.shelf import Shelf
+from schemaman.stores.memory import MemoryStore
+from schemaman.stores.sql import SqlStore
+from schemaman.summary.stories import Judged, story
+from schemaman.targets import delta, iceberg
+from schemaman.versions import SchemaVersion, TableHistory
+from tests.house import CAPTURES
+
+STREAM = "main"
+TARGETS = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
+RULES: Shelf[Rule] = Shelf("schemaman.rules", "RULE")
+
+
+def now_ms() -> int:
+    """The time in epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+@cache
+def histories(run: str) -> tuple[TableHistory, ...]:
+    """The histories that a recording teaches, through a real store."""
+    folder = CAPTURES / run
+    registered = folder / "registry.json"
+    schemas = schema_registry.load(str(registered)) if registered.exists() else lambda id: None
+    with tempfile.TemporaryDirectory() as place:
+        store = SqlStore.open(f"sqlite:///{Path(place) / 'store.db'}", create=True)
+        registry = Registry(store, now_ms)
+        summary = ingest(files.records(files.find(str(folder))), registry, STREAM, schemas)
+        assert summary.rejects == 0
+        found = registry.tables()
+        store.close()
+    return found
+
+
+def history(run: str, table: str) -> TableHistory:
+    """The history of one table, named by its last two parts."""
+    return next(h for h in histories(run) if ".".join(h.table.parts[-2:]) == table)
+
+
+def as_of(history: TableHistory, version: SchemaVersion) -> TableHistory:
+    """What was known when that version was the newest one."""
+    versions = history.versions[: history.versions.index(version) + 1]
+    events = tuple(e for e in history.events if e.incarnation < version.incarnation)
+    return replace(history, versions=versions, events=events)
+
+
+def plan(
+    history: TableHistory,
+    version: SchemaVersion,
+    live: Live | None,
+    target: str,
+    table: str,
+    policy: Policy,
+    answers: Mapping[tuple[str, str], bool],
+) -> Plan:
+    """The plan that brings a lake table to one version; `answers` are people's decisions on renames."""
+    return make_plan(source_of(as_of(history, version), answers), live, TARGETS[target], table, policy)
+
+
+def apply(plan: Plan, executor: Executor) -> Migration:
+    """Apply what a plan does not refuse, journalled."""
+    store = MemoryStore()
+    journal = StoreJournal(
+        store, lambda: (s.entry for s in store.read(kinds=(Migrated,)) if isinstance(s.entry, Migrated))
+    )
+    return apply_plan(plan, executor, journal, now_ms, run="story", partial=True, approved=True)
+
+
+def judged(transition: Transition) -> tuple[Judged, ...]:
+    """What every rule says of a step, and how grave that is when everybody reads the table."""
+    return tuple(Judged(f, severity(f)) for f in judge(transition, RULES.all()))
+
+
+def finding_lines(history: TableHistory, versions: Sequence[SchemaVersion]) -> Iterator[str]:
+    """What the rules say about the steps that lead to these versions, a line a finding."""
+    numbers = {v.number for v in versions[1:]}
+    for stage in story(history, judged).stages:
+        if stage.version.number in numbers or (stage.revision.number and stage.version == versions[0]):
+            label = f"{stage.version.number}.{stage.revision.number}".removesuffix(".0")
+            for found in stage.findings:
+                finding = found.finding
+                place = ".".join(finding.path) or "(table)"
+                yield f"{label}  {found.severity:6}  {finding.rule}  {place}: {finding.message}"
