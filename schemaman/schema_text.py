@@ -26,11 +26,12 @@ def read_schema(text: str, where: str) -> TableSchema:
     Raises:
         UnreadableInput: the text is nothing of that kind.
     """
+    text = text.strip()
     try:
-        if not text.strip():
+        if not text:
             raise UnreadableInput("nothing in it")
-        if not text.lstrip().startswith("{"):
-            return parse_columns(text.strip())
+        if not text.startswith("{"):
+            return parse_columns(text)
         value, key = _nodes(json.loads(text))
         columns = connect.columns_of(_row(value))
         own = {c.emitted_name: c.name for c in columns}
@@ -39,7 +40,9 @@ def read_schema(text: str, where: str) -> TableSchema:
     except (ValueError, RecursionError) as error:
         raise UnreadableInput(f"{where}: not JSON: {error}", hint=_HINT) from error
     except (BadReference, UnreadableInput) as error:
-        raise UnreadableInput(f"{where}: {error.message}", hint=_HINT) from error
+        # Of a file its name is told, not its whole text.
+        why = error.message.removeprefix(f"{text!r}: ")
+        raise UnreadableInput(f"{where}: {why}", hint=_HINT) from error
 
 
 def _nodes(told: Any) -> tuple[Node, Node | None]:

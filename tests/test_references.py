@@ -388,9 +388,21 @@ def test_each_kind_has_its_reader(shop: Registry):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "id INTEGER NOPE", "{", "[]", "{}", '{"type": "record"}', '{"schema": {}}', "\x00"]
+    "text",
+    [
+        "",
+        "id INTEGER NOPE",
+        "[build-system]\n" * 100,
+        "{",
+        "[]",
+        "{}",
+        '{"type": "record"}',
+        '{"schema": {}}',
+        "\x00",
+    ],
 )
 def test_a_file_that_holds_no_structure_is_refused(shop: Registry, text: str):
     with pytest.raises(UnreadableInput, match=r"^file:x: ") as caught:
         shop.schema("file:x", Readers(file=lambda _: text))
     assert caught.value.hint
+    assert len(caught.value.message) < 120, "of a file its name is told, not its whole text"

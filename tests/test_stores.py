@@ -538,6 +538,19 @@ def test_a_log_of_many_pages_is_read_whole(tmp_path: Path):
         assert [s.sequence for s in store.read(after=999)] == list(range(1000, 2501))
 
 
+@pytest.mark.parametrize("kind", ["memory", "sql"])
+def test_the_dialects_on_the_shelf_are_asked_by_default(kind: str, tmp_path: Path):
+    store = MemoryStore() if kind == "memory" else SqlStore.open(str(tmp_path / "store.db"), create=True)
+    before = time.time_ns() // 1_000_000
+    store.append([Observed(said(schema("id"), 0))], 0)
+    (stamped,) = store.read()
+    assert before <= stamped.at_ms <= time.time_ns() // 1_000_000
+    history = store.history(ORDERS)
+    assert history is not None
+    assert history.latest.schema.names == ("id",)
+    store.close()
+
+
 def test_names_that_utf_8_cannot_carry_are_kept(tmp_path: Path):
     odd = TableId("shop", "\ud800", "", 'a"b\x00', "st\udc00")
     with reopened(tmp_path / "store.db", create=True) as store:
