@@ -1,4 +1,4 @@
-"""The structure that a file holds: a column list, an Avro or Connect schema, or one Debezium record."""
+"""The structure that a file holds: a snapshot, a column list, an Avro or Connect schema, a Debezium record."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from schemaman.columns import parse_columns
 from schemaman.errors import BadReference, UnreadableInput
 from schemaman.languages import avro, connect
 from schemaman.schema import TableSchema
+from schemaman.snapshots import from_text, is_snapshot
 
 Node = Mapping[str, Any]
 
-_HINT = "a file may hold a column list, an Avro or Connect schema, or one Debezium record with its schema"
+_HINT = "a file may hold a snapshot, a column list, an Avro or Connect schema, or one Debezium record with its schema"
 _ENVELOPE = {"before", "after", "op"}
 
 
@@ -25,6 +26,7 @@ def read_schema(text: str, where: str) -> TableSchema:
 
     Raises:
         UnreadableInput: the text is nothing of that kind.
+        BadConfiguration: it is a snapshot, and a wrong one.
     """
     text = text.strip()
     try:
@@ -32,7 +34,10 @@ def read_schema(text: str, where: str) -> TableSchema:
             raise UnreadableInput("nothing in it")
         if not text.startswith("{"):
             return parse_columns(text)
-        value, key = _nodes(json.loads(text))
+        told = json.loads(text)
+        if is_snapshot(told):
+            return from_text(text, where).schema
+        value, key = _nodes(told)
         columns = connect.columns_of(_row(value))
         own = {c.emitted_name: c.name for c in columns}
         names = [f["field"] for f in connect.fields_of(key)] if key else []

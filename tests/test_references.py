@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from schemaman.errors import (
     AmbiguousName,
+    BadConfiguration,
     BadReference,
     NoHistory,
     UnknownName,
@@ -41,6 +42,7 @@ from schemaman.references import (
 from schemaman.registry import Registry
 from schemaman.resolution import Readers, select
 from schemaman.schema import TableId, TableSchema
+from schemaman.snapshots import snapshot, to_text
 from schemaman.stores.memory import MemoryStore
 from tests.orders import ORDERS, fold, mark, said, schema
 from tests.test_codec import TABLES
@@ -365,6 +367,14 @@ def test_a_file_may_hold_several_languages(shop: Registry, text: str):
     assert [(c.name, c.nullable) for c in found.schema.columns] == [("id", False), ("note", True)]
     assert found.ref == "file:orders.txt"
     assert found.table is None
+
+
+def test_a_snapshot_is_the_structure_that_was_accepted(shop: Registry):
+    history = shop.history(ORDERS)
+    text = to_text(snapshot(history, history.versions[1]))
+    assert shop.schema("git:main:schemas/orders.json", Readers(git=lambda *_: text)).names == AB.names
+    with pytest.raises(BadConfiguration, match="git:main:x: "):
+        shop.schema("git:main:x", Readers(git=lambda *_: text.replace('"columns"', '"colums"')))
 
 
 def test_a_dumped_record_brings_its_key(shop: Registry):
