@@ -27,6 +27,26 @@ Severity = Literal["break", "danger", "note", "off"]
 SEVERITIES: tuple[Severity, ...] = ("off", "note", "danger", "break")
 """From mild to grave."""
 
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A compatibility level of Avro's registries: who must not break, and against which versions."""
+
+    readers: tuple[Reader, ...]
+    transitive: bool = False
+
+
+LEVELS: Mapping[str, Level] = {
+    "NONE": Level(()),
+    "BACKWARD": Level(("avro-backward",)),
+    "BACKWARD_TRANSITIVE": Level(("avro-backward",), transitive=True),
+    "FORWARD": Level(("avro-forward",)),
+    "FORWARD_TRANSITIVE": Level(("avro-forward",), transitive=True),
+    "FULL": Level(("avro-backward", "avro-forward")),
+    "FULL_TRANSITIVE": Level(("avro-backward", "avro-forward"), transitive=True),
+}
+"""The seven levels. Source: Confluent CompatibilityLevel."""
+
 _LETTERS: dict[str, Verdict] = {"B": "break", "D": "danger", "N": "note"}
 
 

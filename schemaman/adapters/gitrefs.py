@@ -1,0 +1,131 @@
+"""Files as git knows them at a revision, and where a branch left the default one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput, UsageError
+
+_HERE = Path()
+
+
+def read(revision: str, path: str, folder: Path = _HERE) -> str:
+    """The text of a file at a revision; `path` is relative to `folder`, which lies in the repository.
+
+    Raises:
+        UsageError: `folder` is in no repository, or there is no such revision.
+        UnreadableInput: the file is not there at that revision, or is no UTF-8 text.
+    """
+    commit = resolve(revision, folder)
+    done = _git(folder, "cat-file", "blob", f"{commit}:./{path}")
+    if done.returncode:
+        raise UnreadableInput(
+            f"{path} is no file at revision {revision}", hint=f"see `git ls-tree -r --name-only {revision}`"
+        )
+    return _text(done.stdout, f"{path} at {revision}")
+
+
+def read_folder(revision: str, path: str, folder: Path = _HERE) -> Mapping[str, str]:
+    """Path → text of every file below a folder at a revision; empty if the folder is not there.
+
+    Paths are relative to the folder `path`. Links and submodules are left out.
+
+    Raises:
+        UsageError: `folder` is in no repository, or there is no such revision.
+        UnreadableInput: a file is no UTF-8 text.
+    """
+    commit = resolve(revision, folder)
+    listed = _git(folder, "ls-tree", "-r", "-z", f"{commit}:./{'' if path == '.' else path}")
+    if listed.returncode:
+        return {}
+    blobs: dict[str, str] = {}
+    for line in listed.stdout.split(b"\0"):
+        facts, _, name = line.partition(b"\t")
+        if facts.startswith(b"100"):
+            blobs[os.fsdecode(name)] = facts.split()[2].decode()
+    bodies = _bodies(folder, list(blobs.values()))
+    return {
+        name: _text(body, f"{path}/{name} at {revision}") for name, body in zip(blobs, bodies, strict=True)
+    }
+
+
+def merge_base(folder: Path = _HERE, branch: str | None = None) -> str:
+    """The commit at which HEAD left the default branch, or `branch` if one is named.
+
+    The default branch is what `origin/HEAD` points to, else the first that there is of main and
+    master, at origin before the local ones. On that branch itself it is HEAD.
+
+    Raises:
+        UsageError: no repository, no commit, no such branch, or no common commit.
+    """
+    head = resolve("HEAD", folder)
+    base = branch or _default_branch(folder)
+    done = _git(folder, "merge-base", head, resolve(base, folder))
+    if done.returncode:
+        raise UsageError(
+            f"HEAD and {base} have no commit in common here",
+            hint="a shallow clone does not reach so far: fetch the whole history (fetch-depth: 0)",
+        )
+    return done.stdout.decode().strip()
+
+
+def resolve(revision: str, folder: Path = _HERE) -> str:
+    """The id of the commit that a revision names. Raises `UsageError` as above."""
+    done = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if done.returncode == 0:
+        return done.stdout.decode().strip()
+    if _git(folder, "rev-parse", "--git-dir").returncode:
+        raise UsageError(
+            f"{folder.absolute()} is in no git repository", hint="run it inside one, or name a file"
+        )
+    hint = "fetch it, or see `git branch --all`"
+    if revision == "HEAD":
+        hint = "commit something first"
+    raise BadReference(f"git knows no revision {revision!r} here", hint=hint)
+
+
+def _default_branch(folder: Path) -> str:
+    pointed = _git(folder, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
+    names = [pointed.stdout.decode().strip()] if pointed.returncode == 0 else []
+    names += ["origin/main", "origin/master", "main", "master"]
+    for name in names:
+        if _git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").returncode == 0:
+            return name
+    raise UsageError("no default branch is known here", hint="say against what: --against git:REV:PATH")
+
+
+def _bodies(folder: Path, blobs: list[str]) -> list[bytes]:
+    """The bytes of many blobs by one process. Source: git cat-file, BATCH OUTPUT."""
+    if not blobs:
+        return []
+    done = _git(folder, "cat-file", "--batch", stdin="".join(f"{b}\n" for b in blobs).encode())
+    rest, bodies = done.stdout, []
+    for blob in blobs:
+        header, _, rest = rest.partition(b"\n")
+        words = header.split()
+        if done.returncode or words[:2] != [blob.encode(), b"blob"]:
+            raise UnreadableInput(f"git cannot read its object {blob}", hint="see `git fsck`")
+        size = int(words[2])
+        bodies.append(rest[:size])
+        rest = rest[size + 1 :]
+    return bodies
+
+
+def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    command = ["git", "-C", str(folder), *arguments]
+    try:
+        return subprocess.run(command, input=stdin, capture_output=True, check=False)
+    except OSError as error:
+        raise EngineUnavailable(
+            f"git cannot be started: {error.strerror or error}", hint="install git"
+        ) from error
+
+
+def _text(body: bytes, where: str) -> str:
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UnreadableInput(f"{where}: not UTF-8 text ({error.reason} at byte {error.start})") from error

@@ -1,0 +1,243 @@
+"""Answers of people, as `schemaman.decisions.toml` keeps them in git: renames, facts, approvals.
+
+Law: `parse(text + to_text(d))` holds `d` besides whatever `parse(text)` held.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import TypeVar, assert_never
+
+from schemaman.errors import BadConfiguration
+from schemaman.schema import TableSchema
+from schemaman.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
+
+Decided = TypeVar("Decided", "Rename", "NotRename", "Confirmation", "Approval")
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """`new` is the former `old`, since the version whose id begins with `at`."""
+
+    table: str
+    old: str
+    new: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotRename:
+    """`new` is another column than `old`, whatever it looks like."""
+
+    table: str
+    old: str
+    new: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A fact of a version (`key`, `nullable:<column>`) is true, whoever told it when."""
+
+    table: str
+    fact: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A plan, named by its SHA-256, may be applied until the end of the day `expires` (UTC)."""
+
+    plan: str
+    by: str
+    expires: date
+
+
+Decision = Rename | NotRename | Confirmation | Approval
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """Everything that was decided, in the order of the file."""
+
+    renames: tuple[Rename, ...] = ()
+    not_renames: tuple[NotRename, ...] = ()
+    confirmations: tuple[Confirmation, ...] = ()
+    approvals: tuple[Approval, ...] = ()
+
+    def approved(self, plan: str, today: date) -> Approval | None:
+        """The approval of a plan that has not expired; the one that lasts longest."""
+        good = [a for a in self.approvals if a.plan == plan and a.expires >= today]
+        return max(good, key=lambda a: a.expires, default=None)
+
+
+def parse(text: str, where: str = "schemaman.decisions.toml") -> Decisions:
+    """The decisions in the text of a file; `where` names it in errors.
+
+    Raises:
+        BadConfiguration: no TOML, a section that nobody knows, or an entry that is incomplete.
+    """
+    try:
+        document: Mapping[str, object] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadConfiguration(f"{where} is not valid TOML: {error}", hint="mend that line") from error
+    for name in document:
+        if name not in _KEYS:
+            raise BadConfiguration(
+                f"{where}: unknown section [[{name}]]", hint=f"there are: {', '.join(_KEYS)}"
+            )
+    return Decisions(
+        _entries(document, where, "rename", lambda t: Rename(_text(t, "table"), *_pair(t))),
+        _entries(document, where, "not-rename", lambda t: NotRename(_text(t, "table"), *_pair(t))),
+        _entries(
+            document,
+            where,
+            "confirm",
+            lambda t: Confirmation(_text(t, "table"), _text(t, "fact"), _text(t, "at")),
+        ),
+        _entries(
+            document,
+            where,
+            "approve",
+            lambda t: Approval(_text(t, "plan"), _text(t, "by"), _day(t, "expires")),
+        ),
+    )
+
+
+def to_text(decision: Decision) -> str:
+    """A decision as a block of TOML, to be put behind what the file holds."""
+    match decision:
+        case Rename(table, old, new, at):
+            return _block("rename", {"table": table, "from": old, "to": new, "at": at})
+        case NotRename(table, old, new, at):
+            return _block("not-rename", {"table": table, "from": old, "to": new, "at": at})
+        case Confirmation(table, fact, at):
+            return _block("confirm", {"table": table, "fact": fact, "at": at})
+        case Approval(plan, by, expires):
+            return _block("approve", {"plan": plan, "by": by, "expires": expires})
+        case _:
+            assert_never(decision)
+
+
+def decided(history: TableHistory, decisions: Decisions) -> TableHistory:
+    """The history as people have answered it.
+
+    A column that was renamed keeps its id from that version on, and is no candidate any more; so
+    is a pair that is no rename. Confirmed facts are no longer open. An answer about a table, a
+    version or columns that are not there changes nothing.
+    """
+    table = str(history.table)
+    versions = list(history.versions)
+    for rename in decisions.renames:
+        if rename.table == table:
+            versions = _renamed(versions, rename)
+    pairs = {(d.at, d.old, d.new) for d in decisions.not_renames if d.table == table}
+    facts = {(d.at, d.fact) for d in decisions.confirmations if d.table == table}
+    return replace(history, versions=tuple(_answered(v, pairs, facts) for v in versions))
+
+
+def _renamed(versions: list[SchemaVersion], decision: Rename) -> list[SchemaVersion]:
+    for index in range(1, len(versions)):
+        before, version = versions[index - 1], versions[index]
+        old, new = before.schema.column(decision.old), version.schema.column(decision.new)
+        fits = version.id.startswith(decision.at) and before.incarnation == version.incarnation
+        gone = version.schema.column(decision.old) is None and before.schema.column(decision.new) is None
+        if fits and gone and old is not None and new is not None and old.id is not None:
+            later = [v for v in versions[index:] if v.incarnation == version.incarnation]
+            same = [_with_id(v, new.id, old.id) for v in later]
+            same[0] = replace(same[0], candidates=_others(same[0], decision))
+            return [*versions[:index], *same, *versions[index + len(same) :]]
+    return versions
+
+
+def _others(version: SchemaVersion, decision: Rename) -> tuple[RenameCandidate, ...]:
+    return tuple(c for c in version.candidates if decision.old != c.old and decision.new != c.new)
+
+
+def _with_id(version: SchemaVersion, given: int | None, real: int) -> SchemaVersion:
+    def mended(schema: TableSchema) -> TableSchema:
+        columns = tuple(replace(c, id=real) if c.id == given else c for c in schema.columns)
+        return replace(schema, columns=columns)
+
+    revisions = tuple(Revision(r.number, mended(r.schema), r.at) for r in version.revisions)
+    return replace(version, revisions=revisions)
+
+
+def _answered(
+    version: SchemaVersion, pairs: Iterable[tuple[str, str, str]], facts: Iterable[tuple[str, str]]
+) -> SchemaVersion:
+    other = {(old, new) for at, old, new in pairs if version.id.startswith(at)}
+    sure = {fact for at, fact in facts if version.id.startswith(at)}
+    candidates = tuple(c for c in version.candidates if (c.old, c.new) not in other)
+    unconfirmed = tuple(f for f in version.unconfirmed if f not in sure)
+    settled = version.status == "provisional" and not unconfirmed
+    status = "confirmed" if settled else version.status
+    return replace(version, candidates=candidates, unconfirmed=unconfirmed, status=status)
+
+
+_KEYS = {
+    "rename": {"table", "from", "to", "at"},
+    "not-rename": {"table", "from", "to", "at"},
+    "confirm": {"table", "fact", "at"},
+    "approve": {"plan", "by", "expires"},
+}
+"""The sections of the file, and what each entry holds; a `reason` may stand beside."""
+
+_Entry = Mapping[str, object]
+
+
+def _entries(
+    document: Mapping[str, object], where: str, section: str, read: Callable[[_Entry], Decided]
+) -> tuple[Decided, ...]:
+    entries = document.get(section, [])
+    if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
+        raise BadConfiguration(f"{where}: [[{section}]] is no list of entries", hint=f"write [[{section}]]")
+    found: list[Decided] = []
+    for number, entry in enumerate(entries, start=1):
+        try:
+            if unknown := entry.keys() - _KEYS[section] - {"reason"}:
+                raise ValueError(f"unknown key {min(unknown)!r}")
+            found.append(read(entry))
+        except ValueError as error:
+            keys = ", ".join(sorted(_KEYS[section]))
+            raise BadConfiguration(
+                f"{where}: [[{section}]] {number}: {error}", hint=f"it holds {keys}"
+            ) from error
+    return tuple(found)
+
+
+def _pair(entry: _Entry) -> tuple[str, str, str]:
+    return _text(entry, "from"), _text(entry, "to"), _text(entry, "at")
+
+
+def _text(entry: _Entry, key: str) -> str:
+    value = entry.get(key)
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{key} is missing" if value is None else f"{key} is no text: {value!r}")
+    return value
+
+
+def _day(entry: _Entry, key: str) -> date:
+    value = entry.get(key)
+    if isinstance(value, str):
+        return date.fromisoformat(value)
+    if not isinstance(value, date) or isinstance(value, datetime):
+        raise ValueError(f"{key} is no day like 2027-01-31: {value!r}")
+    return value
+
+
+def _block(section: str, entry: Mapping[str, str | date]) -> str:
+    lines = [
+        f"{key} = {value.isoformat() if isinstance(value, date) else _quoted(value)}"
+        for key, value in entry.items()
+    ]
+    return "\n".join(["", f"[[{section}]]", *lines, ""])
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string. JSON's escapes are TOML's, but for the one character that only TOML escapes."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

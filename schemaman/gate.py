@@ -1,0 +1,291 @@
+"""The gate: every step of a table since the baseline, judged; pass or fail.
+
+Laws: nothing changed, nothing found; what a step does shows, even if a later one undoes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from schemaman.compat import (
+    LEVELS,
+    READERS,
+    SEVERITIES,
+    Finding,
+    Level,
+    Reader,
+    Rule,
+    Severity,
+    Transition,
+    judge,
+    severity,
+)
+from schemaman.diff import diff
+from schemaman.errors import NoHistory, UnknownName
+from schemaman.renames import candidates
+from schemaman.schema import TableId, TableSchema
+from schemaman.snapshots import Snapshot, without_ids
+from schemaman.versions import Revision, SchemaVersion, TableEvent, TableHistory
+
+AVRO: tuple[Reader, ...] = ("avro-backward", "avro-forward")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What the gate found.
+
+    `findings` with the severity that each has for the declared readers, in order of tables and
+    steps. `tables` were looked at, `steps` judged; `unaccepted` are tables without baseline, whose
+    present structure is judged by itself.
+    """
+
+    verdict: Literal["pass", "fail"]
+    findings: tuple[tuple[Finding, Severity], ...]
+    tables: tuple[TableId, ...]
+    steps: int
+    unaccepted: tuple[TableId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Who reads and what counts: the declared readers, severities by rule name, what fails, the level.
+
+    `level` is one of Avro's compatibility levels; None leaves it to the readers.
+    """
+
+    readers: tuple[Reader, ...] = READERS
+    overrides: Mapping[str, Severity] | None = None
+    fail_on: Severity = "break"
+    level: str | None = None
+
+    def compatibility(self) -> Level | None:
+        """The level in question. Raises `UnknownName`."""
+        if self.level is not None and self.level not in LEVELS:
+            raise UnknownName(f"no compatibility level {self.level!r}; there are: {', '.join(LEVELS)}")
+        return LEVELS[self.level] if self.level is not None else None
+
+
+def check(
+    histories: Iterable[TableHistory],
+    baseline: Mapping[TableId, Snapshot],
+    rules: Iterable[Rule],
+    policy: Policy | None = None,
+) -> CheckResult:
+    """Judges every step of the tables since their baseline.
+
+    Args:
+        histories: what is known of each table that is to be checked.
+        baseline: the accepted structure of each table; one without history is an error.
+        rules: those that are asked.
+        policy: who reads; by default everybody, and a break fails.
+
+    Raises:
+        NoHistory: tables of the baseline of which nothing is known.
+        UnknownName: no such level.
+    """
+    tables, all_rules = {h.table: h for h in histories}, tuple(rules)
+    policy = policy or Policy()
+    level = policy.compatibility()
+    if missing := sorted(baseline.keys() - tables.keys()):
+        raise NoHistory(
+            f"nothing is known of {', '.join(map(str, missing))}, which the baseline names",
+            hint="ingest the records of these tables, or remove their snapshots if they are no longer yours",
+        )
+    readers = _readers(policy, level)
+    findings: list[tuple[Finding, Severity]] = []
+    steps_judged = 0
+    for table in sorted(tables):
+        accepted = baseline.get(table)
+        walked = steps(tables[table], accepted)
+        steps_judged += len(walked)
+        found = _found(walked, total(tables[table], accepted), all_rules)
+        if level is not None and level.transitive:
+            found += _echoless(found, _avro_only(judge(t, all_rules) for t in against_all(tables[table])))
+        findings += ((f, severity(f, readers, policy.overrides)) for f in found)
+    grave = SEVERITIES.index(policy.fail_on)
+    failed = policy.fail_on != "off" and any(SEVERITIES.index(s) >= grave for _, s in findings)
+    unaccepted = tuple(t for t in sorted(tables) if t not in baseline)
+    verdict: Literal["pass", "fail"] = "fail" if failed else "pass"
+    return CheckResult(verdict, tuple(findings), tuple(sorted(tables)), steps_judged, unaccepted)
+
+
+def transitions(history: TableHistory, baseline: Snapshot | None) -> tuple[Transition, ...]:
+    """Every step since the baseline, and last the total, where there were several."""
+    whole = total(history, baseline)
+    return steps(history, baseline) if whole is None else (*steps(history, baseline), whole)
+
+
+def steps(history: TableHistory, baseline: Snapshot | None) -> tuple[Transition, ...]:
+    """Every version and revision since the baseline, each compared with the one before.
+
+    Without a baseline the present structure is the only step. A baseline that the history does
+    not hold is compared with the present structure by names.
+    """
+    if baseline is None:
+        last = _Stand.of(history, history.latest, history.latest.revisions[-1])
+        return (last.appeared(),) if not history.dropped else ()
+    return _walked(history, *_since(history, baseline))
+
+
+def every_step(history: TableHistory) -> tuple[Transition, ...]:
+    """Every version and revision of a table compared with the one before, from its first structure on."""
+    first, *rest = [_Stand.of(history, v, r) for v in history.versions for r in v.revisions]
+    return _walked(history, first, rest)
+
+
+def _walked(history: TableHistory, start: _Stand, rest: Iterable[_Stand]) -> tuple[Transition, ...]:
+    found: list[Transition] = []
+    for stand in rest:
+        if stand.incarnation == start.incarnation:
+            found.append(start.to(stand))
+        else:
+            found += (start.gone(), stand.appeared())
+        start = stand
+    if history.dropped:
+        found.append(start.gone())
+    return tuple(found)
+
+
+def total(history: TableHistory, baseline: Snapshot | None) -> Transition | None:
+    """From the baseline straight to the present; None where there are not several steps of one table."""
+    if baseline is None or history.dropped:
+        return None
+    start, rest = _since(history, baseline)
+    if len(rest) < 2 or rest[-1].incarnation != start.incarnation:
+        return None
+    suspects = tuple(c for stand in rest for c in stand.version.candidates if stand.revision.number == 0)
+    return replace(start.to(rest[-1]), candidates=suspects)
+
+
+def against_all(history: TableHistory) -> tuple[Transition, ...]:
+    """From each earlier version of the living table straight to the present, newest first."""
+    latest = _Stand.of(history, history.latest, history.latest.revisions[-1])
+    earlier = [v for v in history.versions[:-1] if v.incarnation == latest.incarnation]
+    return tuple(
+        replace(_Stand.of(history, v, v.revisions[-1]).to(latest), candidates=()) for v in reversed(earlier)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Stand:
+    """A structure of a table at one moment of its history."""
+
+    history: TableHistory
+    version: SchemaVersion
+    revision: Revision
+    ref: str
+    schema: TableSchema
+
+    @staticmethod
+    def of(history: TableHistory, version: SchemaVersion, revision: Revision) -> _Stand:
+        number = f"{version.number}.{revision.number}" if revision.number else f"{version.number}"
+        return _Stand(history, version, revision, f"{history.table}@{number}", revision.schema)
+
+    @property
+    def incarnation(self) -> int:
+        return self.version.incarnation
+
+    def to(self, other: _Stand) -> Transition:
+        return Transition(
+            table=self.history.table,
+            old=self.schema,
+            new=other.schema,
+            changes=diff(self.schema, other.schema),
+            candidates=other.version.candidates if other.revision.number == 0 else (),
+            unconfirmed=other.version.unconfirmed,
+            old_ref=self.ref,
+            new_ref=other.ref,
+            at=other.revision.at,
+        )
+
+    def appeared(self) -> Transition:
+        return Transition(
+            self.history.table,
+            None,
+            self.schema,
+            unconfirmed=self.version.unconfirmed,
+            new_ref=self.ref,
+            at=self.version.at,
+        )
+
+    def gone(self) -> Transition:
+        event = self.ended()
+        at = self.version.until if event is None else event.at
+        return Transition(self.history.table, self.schema, None, old_ref=self.ref, at=at, event=event)
+
+    def ended(self) -> TableEvent | None:
+        ends = [e for e in self.history.events if e.kind != "truncated" and e.incarnation == self.incarnation]
+        return ends[-1] if ends else None
+
+
+def _since(history: TableHistory, baseline: Snapshot) -> tuple[_Stand, list[_Stand]]:
+    """Where the baseline stands, and everything after it."""
+    stands = [_Stand.of(history, v, r) for v in history.versions for r in v.revisions]
+    at = _located(stands, baseline)
+    if at is None:
+        return _stranger(stands[-1], baseline)
+    found = stands[at]
+    if without_ids(found.schema) == without_ids(baseline.schema):
+        return found, stands[at + 1 :]
+    # same shape, other attributes: late evidence refined them, which is a step of its own
+    ids = {c.name: c.id for c in found.schema.columns}
+    columns = tuple(replace(c, id=ids.get(c.name)) for c in baseline.schema.columns)
+    return replace(found, schema=replace(baseline.schema, columns=columns)), stands[at:]
+
+
+def _located(stands: list[_Stand], baseline: Snapshot) -> int | None:
+    """The revision that the baseline holds: of its version's id, by preference also where it began."""
+    alike = [i for i, s in enumerate(stands) if baseline.version and s.version.id == baseline.version]
+    there = [i for i in alike if stands[i].version.at == baseline.at] or alike
+    same = [i for i in there if without_ids(stands[i].schema) == without_ids(baseline.schema)]
+    return next(iter(reversed(same or there)), None)
+
+
+def _stranger(latest: _Stand, baseline: Snapshot) -> tuple[_Stand, list[_Stand]]:
+    """A baseline that is of no history: names tell what is what, and renames are only suspected."""
+    old, new = without_ids(baseline.schema), without_ids(latest.schema)
+    suspects = candidates(old, new, append_only=False)
+    start = replace(latest, schema=old, ref="baseline")
+    if old == new:
+        return start, []
+    present = replace(latest.version, candidates=suspects)
+    return start, [replace(latest, schema=new, version=present, revision=replace(latest.revision, number=0))]
+
+
+def _found(walked: Iterable[Transition], whole: Transition | None, rules: tuple[Rule, ...]) -> list[Finding]:
+    """The findings of the steps, each once, and those that only the total shows."""
+    found: dict[str, Finding] = {}
+    for transition in walked:
+        for finding in judge(transition, rules):
+            found.setdefault(finding.fingerprint, finding)
+    told = list(found.values())
+    return told if whole is None else [*told, *_echoless(told, judge(whole, rules))]
+
+
+def _echoless(told: list[Finding], more: Iterable[Finding]) -> list[Finding]:
+    """What of `more` no finding has said yet of the same place."""
+    known = {(f.rule, f.path) for f in told}
+    new: list[Finding] = []
+    for finding in more:
+        if (finding.rule, finding.path) not in known:
+            known.add((finding.rule, finding.path))
+            new.append(finding)
+    return new
+
+
+def _avro_only(judged: Iterable[tuple[Finding, ...]]) -> Iterator[Finding]:
+    """Findings reduced to Avro's readers, who alone meet data of every earlier version."""
+    for findings in judged:
+        for finding in findings:
+            verdicts = {r: v for r, v in finding.verdicts.items() if r in AVRO}
+            if verdicts:
+                yield replace(finding, verdicts=verdicts)
+
+
+def _readers(policy: Policy, level: Level | None) -> tuple[Reader, ...]:
+    if level is None:
+        return policy.readers
+    others = tuple(r for r in policy.readers if r not in AVRO)
+    return (*level.readers, *others)

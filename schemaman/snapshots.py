@@ -1,0 +1,154 @@
+"""Snapshots: the accepted structure of a table as a file for git, one file a table.
+
+Law: `from_text(to_text(s)) == s`. Equal snapshots have equal bytes, and a changed column is one
+changed line, so that a review shows what is being accepted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from schemaman.codec import (
+    column_from_json,
+    column_to_json,
+    mark_from_json,
+    mark_to_json,
+    table_from_json,
+    table_to_json,
+)
+from schemaman.errors import BadConfiguration, SchemamanError
+from schemaman.evidence import Mark
+from schemaman.schema import DEFAULT_STREAM, Column, TableId, TableSchema
+from schemaman.versions import SchemaVersion, TableHistory
+
+LAYOUT = 1
+"""The layout that is written, under `schemaman_snapshot`; a reader refuses every other one."""
+
+SUFFIX = ".json"
+_SAFE = re.compile(r"[A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The structure of a table that somebody accepted.
+
+    `version` is the id of the version, `at` the mark by which it began: together they find it in
+    a history whose numbers have shifted. Both are absent where the structure is of no history
+    (a file, a live table). Column ids are left out: another store numbers otherwise.
+    """
+
+    table: TableId
+    schema: TableSchema
+    version: str = ""
+    at: Mark | None = None
+
+
+def snapshot(history: TableHistory, version: SchemaVersion, revision: int | None = None) -> Snapshot:
+    """The snapshot of a version with the attributes of one of its revisions, or of the last."""
+    found = next((r for r in version.revisions if r.number == revision), version.revisions[-1])
+    return Snapshot(history.table, without_ids(found.schema), version.id, version.at)
+
+
+def without_ids(schema: TableSchema) -> TableSchema:
+    """The structure with no column ids."""
+    return replace(schema, columns=tuple(replace(c, id=None) for c in schema.columns))
+
+
+def file_name(table: TableId) -> str:
+    """The path of a table's snapshot inside the folder of snapshots, with `/`.
+
+    Tables of another stream than `main` lie in a folder of its name. Characters that file systems
+    treat in ways of their own are percent-encoded.
+    """
+    name = ".".join(
+        _plain(part) for part in (table.server, table.database, table.schema, table.table) if part
+    )
+    folder = "" if table.stream == DEFAULT_STREAM else f"{_plain(table.stream)}/"
+    return f"{folder}{name}{SUFFIX}"
+
+
+def _plain(part: str) -> str:
+    letters = (chr(byte) for byte in part.encode("utf-8", "surrogatepass"))
+    return "".join(ch if _SAFE.match(ch) else f"%{ord(ch):02X}" for ch in letters)
+
+
+def to_text(snapshot: Snapshot) -> str:
+    """The snapshot as JSON, a line for each column."""
+    schema = snapshot.schema
+    members: list[tuple[str, str]] = [
+        ("schemaman_snapshot", str(LAYOUT)),
+        ("table", _json(table_to_json(snapshot.table))),
+        ("version", _json(snapshot.version)),
+        ("at", _json(None if snapshot.at is None else mark_to_json(snapshot.at))),
+        ("columns", _lines(column_to_json(c) for c in without_ids(schema).columns)),
+        ("key", _json(list(schema.key))),
+        ("comment", _json(schema.comment)),
+    ]
+    body = ",\n".join(f'  "{name}": {value}' for name, value in members)
+    return f"{{\n{body}\n}}\n"
+
+
+def from_text(text: str, where: str = "snapshot") -> Snapshot:
+    """The snapshot that `to_text` wrote; `where` names the file in errors.
+
+    Raises:
+        BadConfiguration: no snapshot, one of another layout, or a member that is missing or wrong.
+    """
+    try:
+        told = json.loads(text)
+    except ValueError as error:
+        raise _wrong(where, f"not JSON: {error}") from error
+    if not is_snapshot(told):
+        raise _wrong(where, "no snapshot of schemaman")
+    if told["schemaman_snapshot"] != LAYOUT:
+        raise _wrong(where, f"layout {told['schemaman_snapshot']!r}, not {LAYOUT}")
+    try:
+        return _read(told)
+    except KeyError as error:
+        raise _wrong(where, f"no member {error}") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise _wrong(where, str(error)) from error
+    except SchemamanError as error:
+        raise _wrong(where, error.message) from error
+
+
+def is_snapshot(told: object) -> bool:
+    """Whether a JSON value claims to be a snapshot."""
+    return isinstance(told, dict) and "schemaman_snapshot" in told
+
+
+def _read(told: Mapping[str, Any]) -> Snapshot:
+    columns = tuple(_column(c) for c in told["columns"])
+    key, comment, version = tuple(told["key"]), told["comment"], told["version"]
+    names = [c.name for c in columns]
+    if len(set(names)) < len(names) or not set(key) <= set(names):
+        raise ValueError("a column is there twice, or the key names one that is not there")
+    if not isinstance(version, str) or not isinstance(comment, str | None):
+        raise ValueError("version or comment is no text")
+    at = None if told["at"] is None else mark_from_json(told["at"])
+    return Snapshot(table_from_json(told["table"]), TableSchema(columns, key, comment), version, at)
+
+
+def _column(told: Mapping[str, Any]) -> Column:
+    column = column_from_json(told)
+    if not isinstance(column.name, str) or not isinstance(column.nullable, bool):
+        raise ValueError(f"column {column.name!r}: name is no text or nullable neither true nor false")
+    return column
+
+
+def _wrong(where: str, what: str) -> BadConfiguration:
+    hint = "write it anew with `schemaman snapshot`, or take it from git as it was"
+    return BadConfiguration(f"{where}: {what}", hint=hint)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _lines(values: Iterable[object]) -> str:
+    rows = ",\n".join(f"    {_json(value)}" for value in values)
+    return f"[\n{rows}\n  ]" if rows else "[]"

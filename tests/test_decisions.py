@@ -1,0 +1,153 @@
+"""Decisions: what is written is read back, and answers change the history as asked, nothing else."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemaman.compat import Rule
+from schemaman.decisions import (
+    Approval,
+    Confirmation,
+    Decision,
+    Decisions,
+    NotRename,
+    Rename,
+    decided,
+    parse,
+    to_text,
+)
+from schemaman.errors import BadConfiguration
+from schemaman.gate import check
+from schemaman.shelf import Shelf
+from schemaman.snapshots import snapshot
+from schemaman.versions import TableHistory
+from tests.lines import ORDERS, told
+
+RULES: Shelf[Rule] = Shelf("schemaman.rules", "RULE")
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9)
+PAIRS = (WORDS, WORDS, WORDS, WORDS)
+DECISIONS: st.SearchStrategy[Decision] = st.one_of(
+    st.builds(Rename, *PAIRS),
+    st.builds(NotRename, *PAIRS),
+    st.builds(Confirmation, WORDS, WORDS, WORDS),
+    st.builds(Approval, WORDS, WORDS, st.dates()),
+)
+
+
+@given(st.lists(DECISIONS, max_size=6))
+def test_decisions_are_read_as_they_were_appended(decisions: list[Decision]) -> None:
+    text = "# who decided what\n" + "".join(map(to_text, decisions))
+    found = parse(text)
+    assert found.renames == tuple(d for d in decisions if isinstance(d, Rename))
+    assert found.not_renames == tuple(d for d in decisions if isinstance(d, NotRename))
+    assert found.confirmations == tuple(d for d in decisions if isinstance(d, Confirmation))
+    assert found.approvals == tuple(d for d in decisions if isinstance(d, Approval))
+
+
+def test_a_file_as_people_write_it() -> None:
+    text = """
+        [[rename]]
+        table = "shop.app.public.orders"
+        from = "name"
+        to = "full_name"
+        at = "9f2c4e01aa37"
+        reason = "ticket 12"
+
+        [[approve]]
+        plan = "ab"
+        by = "alex"
+        expires = "2027-01-31"
+    """
+    assert parse(text) == Decisions(
+        renames=(Rename("shop.app.public.orders", "name", "full_name", "9f2c4e01aa37"),),
+        approvals=(Approval("ab", "alex", date(2027, 1, 31)),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[[rename]", "not valid TOML"),
+        ("[[renames]]", "unknown section"),
+        ("rename = 1", "no list"),
+        ('[[rename]]\ntable = "t"\nfrom = "a"\nto = "b"', r"\[\[rename\]\] 1: at is missing"),
+        ('[[rename]]\ntable = "t"\nfrom = 5\nto = "b"\nat = "c"', "from is no text"),
+        ('[[rename]]\ntabel = "t"', "unknown key 'tabel'"),
+        ('[[approve]]\nplan = "p"\nby = "b"\nexpires = 2027-01-31T12:00:00Z', "no day"),
+        ('[[approve]]\nplan = "p"\nby = "b"\nexpires = "soon"', "soon"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_with_the_place(text: str, fault: str) -> None:
+    with pytest.raises(BadConfiguration, match=fault) as error:
+        parse(text, "d.toml")
+    assert "d.toml" in error.value.message
+
+
+def renamed() -> TableHistory:
+    return told(
+        "id INT NOT NULL, name STRING, c INT",
+        "id INT NOT NULL, full_name STRING, c INT",
+        "id INT NOT NULL, full_name VARCHAR(9), c INT",
+    )
+
+
+def test_a_decided_rename_keeps_the_id_from_then_on() -> None:
+    history = renamed()
+    answer = Rename(str(ORDERS), "name", "full_name", history.versions[1].id)
+    after = decided(history, Decisions(renames=(answer,)))
+    ids = [next(c.id for c in v.schema.columns if "name" in c.name) for v in after.versions]
+    assert ids == [2, 2, 2]
+    assert [v.id for v in after.versions] == [v.id for v in history.versions]
+    assert not after.versions[1].candidates
+    found = check((after,), {ORDERS: snapshot(history, history.versions[0])}, RULES.all()).findings
+    assert [f.rule for f, _ in found] == ["column-renamed"]
+
+
+def test_a_pair_that_is_no_rename_is_a_drop() -> None:
+    history = renamed()
+    answer = NotRename(str(ORDERS), "name", "full_name", history.versions[1].id[:6])
+    after = decided(history, Decisions(not_renames=(answer,)))
+    baseline = {ORDERS: snapshot(history, history.versions[0])}
+    assert [f.rule for f, _ in check((history,), baseline, RULES.all()).findings] == [
+        "column-rename-suspected"
+    ]
+    assert [f.rule for f, _ in check((after,), baseline, RULES.all()).findings] == ["column-dropped"]
+
+
+def test_a_confirmed_fact_breaks_again() -> None:
+    history = told("n INT", "n INT NOT NULL", unconfirmed=("nullable:n",))
+    answer = Confirmation(str(ORDERS), "nullable:n", history.versions[1].id)
+    after = decided(history, Decisions(confirmations=(answer,)))
+    assert [v.status for v in after.versions] == ["provisional", "confirmed"]
+    baseline = {ORDERS: snapshot(history, history.versions[0])}
+    assert [s for _, s in check((history,), baseline, RULES.all()).findings] == ["danger"]
+    assert [s for _, s in check((after,), baseline, RULES.all()).findings] == ["break"]
+
+
+def test_answers_about_something_else_change_nothing() -> None:
+    history = renamed()
+    at = history.versions[1].id
+    others = Decisions(
+        renames=(
+            Rename("shop.app.public.other", "name", "full_name", at),
+            Rename(str(ORDERS), "name", "full_name", history.versions[2].id),
+            Rename(str(ORDERS), "name", "nope", at),
+            Rename(str(ORDERS), "id", "full_name", at),
+        ),
+        not_renames=(NotRename(str(ORDERS), "a", "b", at),),
+        confirmations=(Confirmation(str(ORDERS), "key", at),),
+    )
+    assert decided(history, others) == history
+
+
+def test_an_approval_holds_for_its_plan_until_the_end_of_its_day() -> None:
+    decisions = Decisions(
+        approvals=(Approval("p", "a", date(2027, 1, 1)), Approval("p", "b", date(2027, 1, 31)))
+    )
+    assert decisions.approved("p", date(2027, 1, 31)) == decisions.approvals[1]
+    assert decisions.approved("p", date(2027, 2, 1)) is None
+    assert decisions.approved("q", date(2026, 1, 1)) is None
