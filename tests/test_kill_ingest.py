@@ -1,0 +1,103 @@
+"""`schemaman ingest` killed at random moments and run again: the history of an undisturbed run."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from schemaman.stores.sql import SqlStore
+from schemaman.versions import TableHistory
+from tests.house import CAPTURES, PROOF
+
+SOURCES = (
+    "postgres/shop-json",
+    "postgres/shop-crash",
+    "db2/shop-3.4.1-json",
+    "mariadb/bookshop-mariadb-3.5.0-json",
+)
+ROUNDS = 20 if PROOF else 3
+PART = 24
+"""Records a file: each file enters in a transaction of its own, so that a kill falls between them, too."""
+
+
+def start(parts: list[Path], store: Path) -> subprocess.Popen[bytes]:
+    """An ingest of all parts into a store, on its way."""
+    command = [str(Path(sys.executable).with_name("schemaman")), "ingest", *map(str, parts), "--quiet"]
+    return subprocess.Popen(
+        [*command, "--store", f"sqlite:///{store}"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+
+
+def finish(parts: list[Path], store: Path) -> None:
+    """An ingest that nobody disturbs."""
+    process = start(parts, store)
+    _, told = process.communicate(timeout=300)
+    assert process.returncode == 0, told.decode()
+
+
+def killed(parts: list[Path], store: Path, after: float) -> bool:
+    """Whether the ingest was still on its way when it was killed."""
+    process = start(parts, store)
+    try:
+        process.wait(timeout=after)
+    except subprocess.TimeoutExpired:
+        process.kill()
+    process.communicate()
+    return process.returncode != 0
+
+
+def split(folder: Path) -> list[Path]:
+    """The recordings in small files."""
+    parts = []
+    for source in SOURCES:
+        with gzip.open(CAPTURES / source / "records.ndjson.gz", "rb") as file:
+            lines = file.readlines()
+        for first in range(0, len(lines), PART):
+            parts.append(folder / f"{len(parts):03}.jsonl")
+            parts[-1].write_bytes(b"".join(lines[first : first + PART]))
+    return parts
+
+
+def remembered(store: Path) -> tuple[tuple[TableHistory, ...], list[object], tuple[str, ...]]:
+    """Every history, what is covered, and what the store's own check finds."""
+    with SqlStore.open(f"sqlite:///{store}") as found:
+        histories = tuple(h for t in found.tables() if (h := found.history(t)) is not None)
+        covered = {(c.topic, c.partition): set() for c in found.covered("main")}
+        for c in found.covered("main"):
+            covered[c.topic, c.partition] |= set(range(c.first, c.last + 1))
+        return (
+            histories,
+            sorted((place, sorted(offsets)) for place, offsets in covered.items()),
+            found.check(),
+        )
+
+
+def test_a_killed_ingest_run_again_gives_the_same_history(
+    tmp_path: Path, figure: Callable[[str, object], None]
+) -> None:
+    parts = split(tmp_path)
+    undisturbed = tmp_path / "undisturbed.db"
+    began = time.monotonic()
+    finish(parts, undisturbed)
+    seconds = time.monotonic() - began
+    expected = remembered(undisturbed)
+    assert expected[2] == ()
+    seed = random.SystemRandom().randrange(2**32) if PROOF else 7
+    chance = random.Random(seed)
+    kills = within = 0
+    for number in range(ROUNDS):
+        store = tmp_path / f"{number}.db"
+        while not killed(parts, store, chance.uniform(0.1, 0.9) * seconds):
+            store = tmp_path / f"{number}-{kills}-again.db"
+            seconds *= 0.9
+        kills += 1
+        within += store.exists() and bool(remembered(store)[1])
+        finish(parts, store)
+        assert remembered(store) == expected, f"round {number} of seed {seed}"
+    assert within > 0, "no kill fell between two transactions"
+    figure("kills of ingest", f"{kills}, {within} of them with something remembered; same history after each")
