@@ -36,7 +36,8 @@ def scan(records: Iterable[Record], reading: Reading, *, quick: bool = True) -> 
 def merge(runs: Iterable[Run]) -> tuple[Run, ...]:
     """The runs of the parts of an input as the runs of the whole, in whatever order the parts come.
 
-    Neighbours of one table and shape whose positions do not go back are one run.
+    Neighbours of one table and shape whose positions do not go back are one run. No part between two others
+    may be left out.
     """
     merged: list[Run] = []
     for (_, _, table), group in groupby(sorted(runs, key=_by_table), key=lambda run: _by_table(run)[:3]):
