@@ -1,4 +1,4 @@
-"""The structure that a file holds: a snapshot, a column list, an Avro or Connect schema, a Debezium record."""
+"""The structure that a file holds: a snapshot, a column list, an Avro or Connect schema, a record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schemaman.snapshots import from_text, is_snapshot
 
 Node = Mapping[str, Any]
 
-_HINT = "a file may hold a snapshot, a column list, an Avro or Connect schema, or one Debezium record with its schema"
+_HINT = "a file may hold a snapshot, a column list, an Avro or Connect schema, or a record with its schema"
 _ENVELOPE = {"before", "after", "op"}
 
 

@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
@@ -21,10 +22,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.errors import Conflict, Locked, StoreUnavailable, UsageError
+from schemaman import archive
+from schemaman.errors import Conflict, Locked, StoreUnavailable, UnreadableInput, UsageError
 from schemaman.evidence import Observation, Reject
-from schemaman.log import Covered, Entry, Leases, Migrated, Observed, Projections, Rejected, Store
+from schemaman.log import Covered, Entry, Leases, Migrated, Observed, Projections, Rejected, Stamped, Store
 from schemaman.schema import TableId
+from schemaman.stores import _sqlite
 from schemaman.stores.memory import MemoryStore
 from schemaman.stores.sql import SqlStore
 from schemaman.versions import TableHistory
@@ -37,6 +40,7 @@ NOW = 1_700_000_000_000
 
 
 class AnyStore(Store, Projections, Leases, Protocol):
+    def restore(self, log: Iterable[Stamped]) -> int: ...
     def check(self) -> tuple[str, ...]: ...
     def rebuild(self) -> None: ...
     def close(self) -> None: ...
@@ -55,7 +59,7 @@ def opened(kind: str, folder: Path, fold: Fold = orders.fold) -> AnyStore:
     clock = itertools.count(NOW).__next__
     if kind == "memory":
         return MemoryStore(clock, fold)
-    return SqlStore.open(str(folder / "store.db"), create=True, clock=clock, fold=fold, busy_ms=200)
+    return SqlStore.open(str(folder / "store.db"), create=True, clock=clock, fold=fold)
 
 
 @pytest.fixture(params=["memory", "sql"])
@@ -213,6 +217,53 @@ def test_folding_again_changes_nothing(store: AnyStore):
     assert store.check() == ()
 
 
+def test_a_copy_restores_the_same_store(store: AnyStore, kind: str, tmp_path: Path):
+    for number in range(3):
+        store.append(batch(number), expect=4 * number)
+    lines = list(archive.write(store.read(), "the store"))
+    (tmp_path / "other").mkdir()
+    other = opened(kind, tmp_path / "other")
+    assert other.restore(archive.read(lines)) == 12
+    assert state(other) == state(store)
+    assert other.check() == ()
+    assert list(archive.write(other.read(), "the store")) == lines
+    other.append(batch(3), expect=12)
+    with pytest.raises(Conflict, match="not empty"):
+        other.restore(archive.read(lines))
+    other.close()
+
+
+def test_a_copy_that_is_not_whole_restores_nothing(store: AnyStore):
+    log = [Stamped(n, NOW, entry) for n, entry in enumerate(batch(0), 1)]
+    lines = list(archive.write(log))
+    altered = [line.replace("price", "prize") for line in lines]
+    other_layout = [lines[0].replace('"schemaman_log":1', '"schemaman_log":2'), *lines[1:]]
+    for wrong, says in (
+        (lines[:-1], "cut short"),
+        ([], "cut short"),
+        (altered, "was altered"),
+        ([*lines[:2], *lines[3:]], "was altered"),
+        (lines[1:], "not a copy"),
+        ([*lines, lines[1]], "not a copy"),
+        (other_layout, "layout 2, not 1"),
+        ([*lines[:2], lines[2][:50]], "archive:3: not JSON"),
+        (["[]"], "archive:1: not a copy"),
+        ([lines[0], "{}"], "archive:2: no log entry"),
+        (list(archive.write(log[1:])), "log entry 2 stands in place 1"),
+    ):
+        with pytest.raises(UnreadableInput, match=says):
+            store.restore(archive.read(wrong))
+    assert store.end() == 0
+    assert list(store.read()) == []
+    assert store.restore(archive.read(lines)) == 4
+
+
+@given(st.lists(ENTRIES, max_size=4))
+def test_a_log_is_read_back_from_its_copy(entries: list[Entry]):
+    log = [Stamped(n, NOW + n, entry) for n, entry in enumerate(entries, 1)]
+    assert list(archive.read(line + "\n" for line in archive.write(log))) == log
+
+
 def not_overlapping(entries: Iterable[Entry]) -> list[Entry]:
     """One range per stream: made-up ranges would overlap."""
     kept: dict[str, Entry] = {}
@@ -317,6 +368,29 @@ def test_a_store_is_there_again_after_closing(path: Path):
             assert state(again) == before
             assert again.id == identity
     assert sorted(p.name for p in path.parent.iterdir()) == ["store.db"]
+
+
+def test_a_store_is_made_once_however_many_make_it(tmp_path: Path):
+    for attempt in range(20 if PROOF else 3):
+        path = tmp_path / f"store{attempt}.db"
+        gate = threading.Barrier(6)
+
+        def identity(path: Path = path, gate: threading.Barrier = gate) -> str:
+            gate.wait()
+            with SqlStore.open(str(path), create=True, fold=orders.fold) as store:
+                return store.id
+
+        with ThreadPoolExecutor(6) as pool:
+            made = [pool.submit(identity) for _ in range(6)]
+            assert len({one.result() for one in made}) == 1
+
+
+def test_a_commit_is_on_the_disk_before_it_is_told(path: Path):
+    engine = _sqlite.engine(path, create=False, busy_ms=10)
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2, "FULL"
+    engine.dispose()
 
 
 def test_a_relative_url_is_of_the_working_folder(path: Path, monkeypatch: pytest.MonkeyPatch):

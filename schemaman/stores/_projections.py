@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from schemaman import history
-from schemaman.errors import Locked
+from schemaman.errors import Locked, UnreadableInput
 from schemaman.evidence import Dialect, Observation
-from schemaman.log import Entry, tables_of
+from schemaman.log import Entry, Stamped, tables_of
 from schemaman.schema import TableId
 from schemaman.shelf import Shelf
 from schemaman.versions import TableHistory
@@ -47,6 +47,15 @@ def wall_clock() -> int:
 def touched(entries: Iterable[Entry]) -> tuple[TableId, ...]:
     """The tables that entries speak of, each once, in order."""
     return tuple(sorted({table for entry in entries for table in tables_of(entry)}))
+
+
+def numbered(log: Iterable[Stamped]) -> tuple[Stamped, ...]:
+    """A log as it can be restored. Raises `UnreadableInput` where its numbers do not run from 1."""
+    whole = tuple(log)
+    for number, stamped in enumerate(whole, 1):
+        if stamped.sequence != number:
+            raise UnreadableInput(f"log entry {stamped.sequence} stands in place {number}")
+    return whole
 
 
 def locked(lease: Lease) -> Locked:

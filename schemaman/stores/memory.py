@@ -22,6 +22,7 @@ from schemaman.stores._projections import (
     fold,
     locked,
     lost,
+    numbered,
     touched,
     wall_clock,
 )
@@ -59,13 +60,20 @@ class MemoryStore:
                     hint="another thread wrote meanwhile: run again",
                 )
             at_ms = self._clock()
-            new = tuple(Stamped(n, at_ms, entry) for n, entry in enumerate(entries, expect + 1))
-            covered = merge([*self._covered, *(e for e in entries if isinstance(e, Covered))])
-            said = _heard(self._said, entries)
-            histories = self._folded(self._histories, said, touched(entries))
-            self._log, self._covered = (*self._log, *new), covered
-            self._said, self._histories = said, histories
-            return len(self._log)
+            return self._add(tuple(Stamped(n, at_ms, entry) for n, entry in enumerate(entries, expect + 1)))
+
+    def restore(self, log: Iterable[Stamped]) -> int:
+        """Put a whole log into this empty store, each entry with its place and time; the new end.
+
+        Raises:
+            Conflict: the store is not empty.
+            UnreadableInput: the entries are not numbered from 1 without a gap.
+        """
+        with self._lock:
+            whole = numbered(log)
+            if self._log:
+                raise Conflict("memory is not empty", hint="restore into a new store")
+            return self._add(whole)
 
     def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[Stamped]:
         """The entries behind `after` in order, of the given kinds or of all."""
@@ -142,6 +150,15 @@ class MemoryStore:
 
     def close(self) -> None:
         """Nothing has to be given back."""
+
+    def _add(self, new: tuple[Stamped, ...]) -> int:
+        entries = [stamped.entry for stamped in new]
+        covered = merge([*self._covered, *(e for e in entries if isinstance(e, Covered))])
+        said = _heard(self._said, entries)
+        histories = self._folded(self._histories, said, touched(entries))
+        self._log, self._covered = (*self._log, *new), covered
+        self._said, self._histories = said, histories
+        return len(self._log)
 
     def _folded(
         self, before: Mapping[TableId, TableHistory], said: Said, tables: Iterable[TableId]

@@ -48,6 +48,7 @@ from schemaman.stores._projections import (
     fold,
     locked,
     lost,
+    numbered,
     touched,
     wall_clock,
 )
@@ -78,9 +79,11 @@ class SqlStore:
         create: bool = False,
         clock: Clock = wall_clock,
         fold: Fold = fold,
-        busy_ms: int = 10_000,
+        busy_ms: int = 60_000,
     ) -> Self:
         """The store at `sqlite:///PATH` or a plain path; made if it is missing and `create` says so.
+
+        A writer waits up to `busy_ms` for another one, which may be folding thousands of tables.
 
         Raises:
             StoreUnavailable: missing, of another layout, damaged, in use, or no store at all; a file
@@ -128,12 +131,22 @@ class SqlStore:
                     f"{self.where}: the log ends at {end}, not at {expect}",
                     hint="another process wrote meanwhile: run again",
                 )
-            end = self._write(connection, entries, end)
-            for covered in (e for e in entries if isinstance(e, Covered)):
-                cover(connection, covered)
-            for table in touched(entries):
-                self._refold(connection, table)
-            return end
+            at_ms = self._clock()
+            new = [Stamped(n, at_ms, entry) for n, entry in enumerate(entries, end + 1)]
+            return self._add(connection, new, end)
+
+    def restore(self, log: Iterable[Stamped]) -> int:
+        """Put a whole log into this empty store, each entry with its place and time; the new end.
+
+        Raises:
+            Conflict: the store is not empty.
+            UnreadableInput: the entries are not numbered from 1 without a gap.
+        """
+        with self._writing() as connection:
+            whole = numbered(log)
+            if int(meta_value(connection, "end")):
+                raise Conflict(f"{self.where} is not empty", hint="restore into a new store: --store NEW")
+            return self._add(connection, whole, 0)
 
     def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[Stamped]:
         """The entries behind `after` in order, of the given kinds or of all, also what comes meanwhile."""
@@ -262,13 +275,22 @@ class SqlStore:
             connection.execute(insert(META), rows)
             _sqlite.mark(connection)
 
-    def _write(self, connection: Connection, entries: Sequence[Entry], end: int) -> int:
-        at_ms, head = self._clock(), meta_value(connection, "head")
-        rows: list[dict[str, object]] = []
-        for sequence, entry in enumerate(entries, end + 1):
-            body = codec.to_bytes(entry).decode()
-            head = link(head, sequence, at_ms, body)
-            rows.append({"sequence": sequence, "at_ms": at_ms, "body": body, "chain": head, **filed(entry)})
+    def _add(self, connection: Connection, new: Sequence[Stamped], end: int) -> int:
+        end = self._write(connection, new, end)
+        entries = [stamped.entry for stamped in new]
+        for covered in (e for e in entries if isinstance(e, Covered)):
+            cover(connection, covered)
+        for table in touched(entries):
+            self._refold(connection, table)
+        return end
+
+    def _write(self, connection: Connection, log: Iterable[Stamped], end: int) -> int:
+        head, rows = meta_value(connection, "head"), list[dict[str, object]]()
+        for s in log:
+            body = codec.to_bytes(s.entry).decode()
+            head = link(head, s.sequence, s.at_ms, body)
+            row = {"sequence": s.sequence, "at_ms": s.at_ms, "body": body, "chain": head}
+            rows.append({**row, **filed(s.entry)})
         if rows:
             connection.execute(insert(LOG), rows)
         for name, value in (("end", str(end + len(rows))), ("head", head)):
