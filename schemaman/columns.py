@@ -56,6 +56,19 @@ def parse_columns(text: str) -> TableSchema:
     return _checked(TableSchema(tuple(columns), key, comment), text)
 
 
+def format_scalar(value: Scalar) -> str:
+    """A default in words: numbers as they are, texts in single quotes, true or false; NULL for None."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).lower()
+        case str():
+            return quote_text(value)
+        case _:
+            return repr(value)
+
+
 def _checked(schema: TableSchema, text: str) -> TableSchema:
     names = schema.names
     if twice := sorted({n for n in names if names.count(n) > 1}):
@@ -75,7 +88,7 @@ def _format_column(column: Column) -> str:
     if not column.nullable:
         words.append("NOT NULL")
     if column.default is not None:
-        words.append(f"DEFAULT {_format_scalar(column.default)}")
+        words.append(f"DEFAULT {format_scalar(column.default)}")
     for keyword, text in (
         ("COMMENT", column.comment),
         ("SOURCE", column.source_type),
@@ -86,16 +99,6 @@ def _format_column(column: Column) -> str:
     if column.id is not None:
         words.append(f"ID {column.id}")
     return " ".join(words)
-
-
-def _format_scalar(value: Scalar) -> str:
-    match value:
-        case bool():
-            return str(value).lower()
-        case str():
-            return quote_text(value)
-        case _:
-            return repr(value)
 
 
 _TOKEN = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 from collections.abc import Iterator
@@ -16,7 +17,8 @@ from schemaman.renames import candidates, stated, stated_tables
 from schemaman.schema import Column, TableSchema
 from schemaman.types import Decimal, Integer, String, Timestamp, Type
 from schemaman.versions import Grade
-from tests.house import PROOF
+from tests import chain
+from tests.house import CAPTURES, PROOF
 
 TYPES: tuple[Type, ...] = (Integer(32), Integer(64), String(), String(20), Decimal(10, 2), Timestamp())
 STEMS = (
@@ -167,6 +169,41 @@ def test_columns_that_keep_their_id_are_not_asked_about() -> None:
         (Column("a", Integer(32), id=1), Column("x", Integer(32), id=2), Column("c", Integer(32), id=3))
     )
     assert candidates(old, new, append_only=False) == ()
+
+
+POSTGRES = ("shop-json", "shop-avro", "shop-upgrade", "shop-downtime", "shop-crash")
+
+
+def attribute_names(run: str) -> dict[tuple[str, str], list[list[str]]]:
+    """(schema, table) → the names that each attribute number of it had, in the order of time."""
+    names: dict[tuple[int, int], list[str]] = {}
+    tables: dict[tuple[str, str], set[tuple[int, int]]] = {}
+    with (CAPTURES / "postgres" / run / "truth.jsonl").open(encoding="utf-8") as lines:
+        for step in map(json.loads, lines):
+            for table in (*step.get("affected", ()), *step.get("tables", ())):
+                for column in table["columns"]:
+                    number = (table["oid"], column["attnum"])
+                    tables.setdefault((table["schema"], table["name"]), set()).add(number)
+                    had = names.setdefault(number, [])
+                    if had[-1:] != [column["name"]]:
+                        had.append(column["name"])
+    return {table: [names[number] for number in numbers] for table, numbers in tables.items()}
+
+
+@pytest.mark.parametrize("run", POSTGRES)
+def test_what_is_proven_in_a_recording_is_what_the_catalogue_says(run: str) -> None:
+    truth = attribute_names(run)
+    proven = 0
+    for history in chain.histories(f"postgres/{run}"):
+        for candidate in (c for v in history.versions for c in v.candidates if c.grade == "proven"):
+            had = truth[history.table.schema, history.table.table]
+            assert any(
+                candidate.new in names[names.index(candidate.old) :]
+                for names in had
+                if candidate.old in names
+            )
+            proven += 1
+    assert proven
 
 
 STATED = [

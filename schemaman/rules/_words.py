@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from schemaman.columns import format_scalar
 from schemaman.compat import Transition, Verdict, Verdicts
-from schemaman.ddl import format_type, quote_text
+from schemaman.ddl import format_type
 from schemaman.diff import Member, RenameColumn
 from schemaman.languages.avro_schema import Avro, readable, to_avro, type_to_avro, unreadable_fields
 from schemaman.schema import Column, Path, TableSchema
@@ -22,8 +23,7 @@ def described(member: Member) -> str:
     """A column in words: `INT NOT NULL DEFAULT 5`."""
     words = [format_type(member.type), *([] if member.nullable else ["NOT NULL"])]
     if isinstance(member, Column) and member.default is not None:
-        default = member.default
-        words.append(f"DEFAULT {quote_text(default) if isinstance(default, str) else default}")
+        words.append(f"DEFAULT {format_scalar(member.default)}")
     return " ".join(words)
 
 
