@@ -1,17 +1,18 @@
-"""How commands reach the lake: a Spark session, an executor, and which table follows what."""
+"""Which lake table follows which table of the source."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schemaman.errors import UsageError
-from schemaman.plan import Executor
+from schemaman.references import TableRef, parse
 from schemaman.registry import Registry
+from schemaman.resolution import select
 from schemaman.settings import TargetSetting
-from schemaman.versions import TableHistory
+from schemaman.versions import SchemaVersion, TableHistory
 from schemaman_cli.options import Door
-from schemaman_cli.wiring import TARGETS, histories
+from schemaman_cli.wiring import TARGETS, histories, in_stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,31 +25,10 @@ class Follower:
     table: str
 
 
-def executor(door: Door) -> Executor:
-    """What runs statements, on a Spark session that lives as long as the command.
-
-    Raises:
-        EngineUnavailable: Java or the Spark package is missing, or Spark does not start.
-    """
-    from schemaman.spark.lake import SparkExecutor  # needs pyspark, which is an extra
-    from schemaman.spark.session import session
-
-    settings = door.settings
-    door.console.progress("starting Spark")
-    spark = session(
-        warehouse=door.path(settings.warehouse),
-        catalog=settings.catalog.value,
-        master=settings.master.value,
-        settings=dict(settings.spark.value),
-    )
-    door.open.callback(spark.stop)
-    return SparkExecutor(spark)
-
-
 def followers(
     door: Door, registry: Registry, tables: Sequence[str], target: str | None, lake_table: str | None
 ) -> tuple[Follower, ...]:
-    """The lake tables that a command speaks of.
+    """The lake tables that follow the named tables, or all; `orders@3` follows no further than that version.
 
     Raises:
         UsageError: no target is named anywhere, or a format alone without the one table and its name.
@@ -59,19 +39,41 @@ def followers(
         if len(tables) != 1 or lake_table is None:
             hint = f"schemaman plan TABLE --target {target} --table LAKE_TABLE"
             raise UsageError(f"{target} is a format: one TABLE and --table are needed with it", hint=hint)
-        return (Follower(histories(door, registry, tables)[0], target, target, lake_table),)
+        return (Follower(_followed(door, registry, tables)[0], target, target, lake_table),)
     if lake_table is not None:
         raise UsageError("--table goes with --target delta or iceberg; a named target says its tables itself")
     chosen = settings.targets.value if target is None else (settings.target(target),)
     if not chosen:
         hint = "schemaman plan TABLE --target delta --table LAKE_TABLE, or a [[target]] in schemaman.toml"
         raise UsageError("there is no target to plan for", hint=hint)
-    return tuple(f for one in chosen for f in _followers(door, registry, tables, one))
+    followed = _followed(door, registry, tables)
+    return tuple(f for one in chosen for f in _followers(followed, one))
 
 
-def _followers(
-    door: Door, registry: Registry, tables: Sequence[str], target: TargetSetting
-) -> Iterator[Follower]:
-    for history in histories(door, registry, tables):
+def as_of(history: TableHistory, version: SchemaVersion) -> TableHistory:
+    """What was known when that version was the newest one."""
+    versions = history.versions[: history.versions.index(version) + 1]
+    events = tuple(e for e in history.events if e.incarnation < version.incarnation)
+    return replace(history, versions=versions, events=events)
+
+
+def _followed(door: Door, registry: Registry, tables: Sequence[str]) -> tuple[TableHistory, ...]:
+    """The histories to follow; a table that is gone is followed only if it was named."""
+    if not tables:
+        return tuple(h for h in histories(door, registry) if not h.dropped)
+    return tuple(_until(door, registry, text) for text in tables)
+
+
+def _until(door: Door, registry: Registry, text: str) -> TableHistory:
+    reference = parse(text)
+    if not isinstance(reference, TableRef):
+        raise UsageError(f"{text} is no table of the history", hint="schemaman tables lists them")
+    found = registry.history(registry.find(in_stream(door, reference.name)))
+    version = select(found, reference.selector).version
+    return found if version is None else as_of(found, version)
+
+
+def _followers(followed: Sequence[TableHistory], target: TargetSetting) -> Iterator[Follower]:
+    for history in followed:
         if target.holds(history.table):
             yield Follower(history, target.name, target.format, target.address(history.table))

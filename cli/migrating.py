@@ -11,8 +11,8 @@ from schemaman.migrate import Migration, StoreJournal, apply
 from schemaman.plan import Plan
 from schemaman.registry import Registry
 from schemaman.summary.moves import apply_report
-from schemaman_cli.lake import executor
 from schemaman_cli.options import Door
+from schemaman_cli.sessions import executor
 from schemaman_cli.wiring import now_ms, open_store
 
 

@@ -25,7 +25,7 @@ def door(function: F) -> F:
 
     @wraps(function)
     def opened(**arguments: Any) -> Any:
-        flags = {key: value for key, value in arguments.items() if key in KEYS}
+        flags = {key: value for key, value in arguments.items() if key in KEYS and key != "target"}
         kept = {k: v for k, v in arguments.items() if k not in _COMMON}
         settings = read(flags, os.environ, find_settings_file(Path.cwd()))
         console = Console(settings.color.value, bool(arguments.get("quiet")))

@@ -1,15 +1,21 @@
-"""How the parts are put together for a command: store and registry, readers of REFs, rules, targets."""
+"""How the parts are put together for a command: store, registry, answers, REFs, rules, targets."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from schemaman import resolution
+from schemaman.adapters import gitrefs, schema_registry
+from schemaman.columns import format_columns
 from schemaman.compat import Rule, Transition, judge, severity
-from schemaman.errors import CouldNotDo, NoHistory, UnreadableInput
+from schemaman.decisions import Decisions, decided
+from schemaman.decisions import parse as parse_decisions
+from schemaman.errors import CouldNotDo, NoHistory, UnreadableInput, UsageError
 from schemaman.plan import Target
 from schemaman.references import TableName, TableRef, parse, parse_name
 from schemaman.registry import Registry
@@ -17,10 +23,12 @@ from schemaman.resolution import Readers, Resolved
 from schemaman.schema import TableId
 from schemaman.settings import Settings
 from schemaman.shelf import Shelf
+from schemaman.snapshots import from_text, is_snapshot
 from schemaman.stores.sql import SqlStore
 from schemaman.summary.stories import Judge, Judged
 from schemaman.versions import TableHistory
 from schemaman_cli.options import Door
+from schemaman_cli.sessions import live_structure
 
 RULES: Shelf[Rule] = Shelf("schemaman.rules", "RULE")
 TARGETS: Shelf[Target] = Shelf("schemaman.targets", "TARGET")
@@ -41,24 +49,42 @@ def open_registry(door: Door, *, create: bool = False) -> Registry:
     return Registry(open_store(door, create=create), now_ms)
 
 
-def table_name(door: Door, text: str) -> TableName:
-    """A table as the user named it, in the stream that `--stream` says. Raises `BadReference`."""
-    return in_stream(door, parse_name(text))
+def in_stream(door: Door, name: TableName) -> TableName:
+    """The name with the stream that `--stream` says, if neither it nor the name says another."""
+    stream = door.settings.stream
+    chosen = name.stream is None and stream.origin != "default"
+    return replace(name, stream=stream.value) if chosen else name
 
 
 def find(door: Door, registry: Registry, text: str) -> TableHistory:
-    """The history of the table that a user named."""
-    return registry.history(registry.find(table_name(door, text)))
+    """The history of the table that a user named, as people have answered it.
+
+    Raises:
+        UsageError: the text is no name, or the name of several tables.
+        NoHistory: nothing is known of it.
+    """
+    history = registry.history(registry.find(in_stream(door, parse_name(text))))
+    return decided(history, decisions_of(door))
 
 
 def histories(door: Door, registry: Registry, names: Iterable[str] = ()) -> tuple[TableHistory, ...]:
-    """The histories of the named tables, each once; if none is named, of all or all of `--stream`."""
-    named = dict.fromkeys(registry.find(table_name(door, name)) for name in names)
+    """The histories of the named tables, each once; if none is named, of all or all of `--stream`.
+
+    They are told as people have answered them. Raises as `find`.
+    """
+    named = dict.fromkeys(registry.find(in_stream(door, parse_name(name))) for name in names)
+    answers = decisions_of(door)
     if named:
-        return tuple(registry.history(table) for table in named)
+        return tuple(decided(registry.history(table), answers) for table in named)
     stream = door.settings.stream
     chosen = None if stream.origin == "default" else stream.value
-    return tuple(h for h in registry.tables() if chosen in (None, h.table.stream))
+    return tuple(decided(h, answers) for h in registry.tables() if chosen in (None, h.table.stream))
+
+
+def decisions_of(door: Door) -> Decisions:
+    """What people have decided; nothing where there is no file. Raises `BadConfiguration`."""
+    path = door.path(door.settings.decisions)
+    return parse_decisions(read_file(str(path)), str(path)) if path.exists() else Decisions()
 
 
 def judge_of(settings: Settings) -> Judge:
@@ -80,7 +106,7 @@ def judge_of(settings: Settings) -> Judge:
 
 
 def resolve(door: Door, text: str) -> Resolved:
-    """What a REF means; the store is opened only for a table of the history.
+    """What a REF means; store or Spark are opened only for a REF that needs them.
 
     Raises:
         UsageError: the REF is none, or names nothing, several things, or an uncertain moment.
@@ -88,9 +114,16 @@ def resolve(door: Door, text: str) -> Resolved:
     """
     reference = parse(text)
     if isinstance(reference, TableRef):
-        reference = replace(reference, name=in_stream(door, reference.name))
-        return resolution.resolve(reference, open_registry(door))
-    return resolution.resolve(reference, _NoHistories(), Readers(file=read_file))
+        registry = open_registry(door)
+        history = registry.history(registry.find(in_stream(door, reference.name)))
+        return resolution.select(decided(history, decisions_of(door)), reference.selector)
+    readers = Readers(
+        file=lambda path: _structure_text(read_file(path), path),
+        git=lambda revision, path: _structure_text(gitrefs.read(revision, path), path),
+        registry=partial(_subject, door),
+        lake=partial(live_structure, door),
+    )
+    return resolution.resolve(reference, _NoHistories(), readers)
 
 
 def read_file(path: str) -> str:
@@ -114,11 +147,20 @@ def write_file(path: Path, text: str) -> None:
         raise CouldNotDo(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def in_stream(door: Door, name: TableName) -> TableName:
-    """The name with the stream that `--stream` says, if neither it nor the name says another."""
-    stream = door.settings.stream
-    chosen = name.stream is None and stream.origin != "default"
-    return replace(name, stream=stream.value) if chosen else name
+def _structure_text(text: str, where: str) -> str:
+    """A snapshot as a column list; any other text as it is."""
+    try:
+        told = json.loads(text)
+    except ValueError:
+        return text
+    return format_columns(from_text(text, where).schema) if is_snapshot(told) else text
+
+
+def _subject(door: Door, subject: str, version: int | None) -> str:
+    setting = door.settings.registry
+    if not setting.value:
+        raise UsageError("no registry is known", hint="say registry = FILE in schemaman.toml")
+    return schema_registry.subject(str(door.path(setting)), subject, version)
 
 
 class _NoHistories:

@@ -17,6 +17,7 @@ from schemaman.formats import github, html, markdown, text
 from schemaman.formats._characters import SIGNS, visible, width
 from schemaman.formats.json import FORMAT as JSON
 from schemaman.formats.text import TextFormat
+from schemaman.gate import CheckResult
 from schemaman.report import (
     Block,
     Code,
@@ -35,8 +36,9 @@ from schemaman.schema import TableId
 from schemaman.shelf import Shelf
 from schemaman.summary.findings import check_report
 from schemaman.summary.overview import report
-from tests.shop import judged, orders_story
+from tests.shop import ORDERS, judged, orders_story
 
+FAILED = CheckResult("fail", (), (ORDERS,), 3)
 HOSTILE = (
     "<img src=x onerror=1>",
     "</style><script>alert(1)</script>",
@@ -163,7 +165,7 @@ def test_html_of_a_hundred_tables_stays_small() -> None:
 
 
 def test_a_verdict_has_sign_and_word_and_colour() -> None:
-    page = html.FORMAT.render(check_report(judged(), 1, "break", failed=True))
+    page = html.FORMAT.render(check_report(judged(), FAILED, "break"))
     assert '<span class="b break"><span aria-hidden="true">✗</span> break</span>' in page
     assert '<span class="b danger"><span aria-hidden="true">▲</span> danger</span>' in page
 
@@ -205,7 +207,7 @@ def test_github_writes_one_command_a_notice_and_no_other(name: str) -> None:
 
 
 def test_github_annotates_by_gravity() -> None:
-    lines = github.FORMAT.render(check_report(judged(), 1, "break", failed=True)).splitlines()
+    lines = github.FORMAT.render(check_report(judged(), FAILED, "break")).splitlines()
     assert [line.partition(" ")[0] for line in lines] == ["::error", "::error", "::warning", "fail"]
     assert "%0Afix: Keep the column in the lake" in lines[0]
     assert "title=column-dropped%3A shop.app.public.orders.sku" in lines[0]

@@ -32,12 +32,18 @@ def modules_after(code: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["ingest", "--help"], ["plan", "--help"], ["report", "--help"], ["config", "show"]],
+    [["--help"], ["--version"], ["config", "show"], ["schema", "history"], ["completion", "bash"]],
 )
-def test_help_loads_no_client_library(arguments: list[str]) -> None:
+def test_a_start_loads_no_client_library(arguments: list[str]) -> None:
     loaded = modules_after(ENTRY.format(arguments=arguments))
     assert "click" in loaded
     assert loaded.isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("verb", ["apply", "drift", "ingest", "plan", "report"])
+def test_help_of_a_command_loads_no_engine(verb: str) -> None:
+    loaded = modules_after(ENTRY.format(arguments=[verb, "--help"]))
+    assert loaded.isdisjoint(["pyspark", "py4j", "pyarrow", "pandas", "jinja2", "zstandard"])
 
 
 def test_import_schemaman_loads_no_third_party_package() -> None:

@@ -14,8 +14,8 @@ from schemaman.migrate import expected_structure
 from schemaman.plan import SOURCE_PROPERTY, Executor, Live
 from schemaman.summary.moves import drift_report
 from schemaman_cli.group import verb
-from schemaman_cli.lake import executor
 from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.sessions import executor
 from schemaman_cli.wiring import histories, open_registry
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
 import click
 
 from schemaman.adapters import files
 from schemaman.adapters.schema_registry import NO_REGISTRY, Export, load
-from schemaman.errors import UnreadableInput
+from schemaman.errors import UnreadableInput, UsageError
 from schemaman.ingest import Summary
 from schemaman.ingest import ingest as read_in
 from schemaman.registry import Registry
@@ -14,6 +17,7 @@ from schemaman.summary.intake import ingest_report
 from schemaman.summary.words import figure
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.sessions import ingest_on_spark
 from schemaman_cli.wiring import open_registry
 
 
@@ -46,9 +50,9 @@ def ingest(
     engine = _engine(door.settings.engine.value, found)
     registry = open_registry(door, create=True)
     done = Summary()
-    for file in found:
-        done += _read(door, registry, file, engine, topic, keep_payload)
-    versions = {str(t): len(registry.history(t).versions) for t in done.tables}
+    for schemas, files_of in _by_registry(door, found):
+        done += _read(door, registry, files_of, engine, schemas, topic, keep_payload)
+    versions = {str(h.table): len(h.versions) for h in registry.tables() if h.table in done.tables}
     stream = door.settings.stream.value
     report = ingest_report(done, stream=stream, engine=engine, sources=sources, tables=versions)
     door.console.show(report, format)
@@ -61,22 +65,35 @@ def _engine(chosen: str, found: list[files.File]) -> str:
     return "spark" if sum(file.bytes for file in found) >= files.SPARK_FROM_BYTES else "local"
 
 
-def _read(
-    door: Door, registry: Registry, file: files.File, engine: str, topic: str | None, keep_payload: bool
-) -> Summary:
-    schemas = _schemas(door, file)
-    stream = door.settings.stream.value
-
-    def progress(so_far: Summary) -> None:
-        door.console.progress(f"{file.path}: {figure(so_far.read)} records")
-
-    return read_in(files.records(file, topic=topic), registry, stream, schemas, keep_payload, progress)
-
-
-def _schemas(door: Door, file: files.File) -> Export:
+def _by_registry(door: Door, found: Sequence[files.File]) -> Iterator[tuple[Export, list[files.File]]]:
+    """Files that follow one another and share a registry's export, with that export."""
     setting = door.settings.registry
-    path = str(door.path(setting)) if setting.value else file.registry
-    return NO_REGISTRY if path is None else load(path)
+    given = str(door.path(setting)) if setting.value else None
+    for path, group in groupby(found, key=lambda file: given or file.registry):
+        yield NO_REGISTRY if path is None else load(path), list(group)
+
+
+def _read(
+    door: Door,
+    registry: Registry,
+    found: Sequence[files.File],
+    engine: str,
+    schemas: Export,
+    topic: str | None,
+    keep_payload: bool,
+) -> Summary:
+    def progress(so_far: Summary) -> None:
+        door.console.progress(f"{figure(so_far.read)} records read")
+
+    if engine == "spark":
+        if topic is not None:
+            raise UsageError("bare values are read in this process only", hint="--engine local")
+        return ingest_on_spark(door, found, registry, schemas, keep_payload, progress)
+    done = Summary()
+    for file in found:
+        records = files.records(file, topic=topic)
+        done += read_in(records, registry, door.settings.stream.value, schemas, keep_payload, progress)
+    return done
 
 
 def _judged(door: Door, done: Summary, max_rejects: int | None, sources: tuple[str, ...]) -> int:

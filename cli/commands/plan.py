@@ -13,8 +13,9 @@ from schemaman.planfile import document, to_sql, to_text
 from schemaman.planner import make_plan
 from schemaman.summary.moves import plan_report
 from schemaman_cli.group import verb
-from schemaman_cli.lake import Follower, executor, followers
+from schemaman_cli.lake import Follower, followers
 from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.sessions import executor
 from schemaman_cli.wiring import TARGETS, open_registry, write_file
 
 

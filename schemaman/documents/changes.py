@@ -86,12 +86,23 @@ def kind(found: Change) -> str:
             assert_never(found)
 
 
-def check(findings: Iterable[tuple[Finding, Severity]], verdict: Literal["pass", "fail"]) -> Document:
-    """The document of `check`: every finding with the severity that the declared readers give it."""
+def check(
+    findings: Iterable[tuple[Finding, Severity]],
+    verdict: Literal["pass", "fail"],
+    *,
+    tables: Iterable[str] = (),
+    unaccepted: Iterable[str] = (),
+) -> Document:
+    """The document of `check`: every finding with the severity that the declared readers give it.
+
+    `tables` were looked at; `unaccepted` are those without a baseline.
+    """
     return {
         "schema_version": SCHEMA_VERSION,
         "verdict": verdict,
         "findings": [finding(f, severity) for f, severity in findings],
+        "tables": list(tables),
+        "unaccepted": list(unaccepted),
     }
 
 

@@ -9,7 +9,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -72,6 +73,20 @@ def session(
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
     return spark
+
+
+@contextmanager
+def opened(
+    *, warehouse: str | Path, catalog: str = DEFAULT_CATALOG, master: str, settings: Mapping[str, str]
+) -> Iterator[SparkSession]:
+    """A session as `session` gives it, stopped at the end unless it was there before. Raises as `session`."""
+    before = SparkSession.getActiveSession()
+    spark = session(warehouse=warehouse, catalog=catalog, master=master, settings=settings)
+    try:
+        yield spark
+    finally:
+        if before is None:
+            spark.stop()
 
 
 def session_settings(warehouse: Path, catalog: str, master: str) -> dict[str, str]:

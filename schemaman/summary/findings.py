@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 from schemaman.compat import READERS, Rule, Severity
 from schemaman.documents import changes as documents
+from schemaman.gate import CheckResult
 from schemaman.report import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
 from schemaman.summary import words
 from schemaman.summary.stories import Judged
@@ -34,12 +34,20 @@ def finding_notice(judged: Judged) -> Notice:
     return Notice(finding.rule, tone, step, finding.message, tuple(facts), judged.anchor)
 
 
-def check_report(judged: Sequence[Judged], tables: int, fail_on: Severity, failed: bool) -> Report:
-    """What `check` says: every finding, then one line that sums up."""
-    verdict: Literal["pass", "fail"] = "fail" if failed else "pass"
-    data = documents.check(((j.finding, j.severity) for j in judged), verdict)
+def check_report(judged: Sequence[Judged], result: CheckResult, fail_on: Severity) -> Report:
+    """What `check` says: every finding, then one line that sums up, and what was not accepted yet."""
+    data = documents.check(
+        ((j.finding, j.severity) for j in judged),
+        result.verdict,
+        tables=[str(t) for t in result.tables],
+        unaccepted=[str(t) for t in result.unaccepted],
+    )
     blocks: list[Block] = [finding_notice(j) for j in judged]
-    blocks.append(Paragraph(_sum(judged, tables, fail_on, failed)))
+    blocks.append(Paragraph(_sum(judged, result, fail_on)))
+    if result.unaccepted:
+        listed = ", ".join(str(t) for t in result.unaccepted)
+        told = f"never accepted, so only what they are now was judged: {listed}"
+        blocks.append(Paragraph((Text(told), Text("; schemaman accept TABLE accepts one", "muted"))))
     return Report("check", tuple(blocks), dict(data))
 
 
@@ -82,11 +90,12 @@ def _step(judged: Judged) -> str:
     return f"{old.rpartition('@')[2]} → {new.rpartition('@')[2]}" if "@" in old and "@" in new else new
 
 
-def _sum(judged: Sequence[Judged], tables: int, fail_on: Severity, failed: bool) -> Inline:
+def _sum(judged: Sequence[Judged], result: CheckResult, fail_on: Severity) -> Inline:
     counts = [(s, sum(j.severity == s for j in judged)) for s in ("break", "danger", "note", "off")]
     found = ", ".join(f"{number} {severity}" for severity, number in counts if number) or "no findings"
-    text = f" · {found} in {words.count(tables, 'table')} · --fail-on {fail_on}"
-    return (Text("fail", "break") if failed else Text("pass", "good"), Text(text))
+    tables, steps = words.count(len(result.tables), "table"), words.count(result.steps, "step")
+    verdict = Text("fail", "break") if result.verdict == "fail" else Text("pass", "good")
+    return (verdict, Text(f" · {found} · {steps} of {tables} · --fail-on {fail_on}"))
 
 
 def gravest_first(judged: Iterable[Judged]) -> tuple[Judged, ...]:

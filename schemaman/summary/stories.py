@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from schemaman.compat import SEVERITIES, Finding, Severity, Transition
-from schemaman.diff import Change, ChangeAttribute, ChangeKey, Diff, diff
+from schemaman.diff import Change, ChangeAttribute, ChangeKey, Diff
+from schemaman.gate import every_step
 from schemaman.plan import Plan
 from schemaman.schema import Column
 from schemaman.versions import Revision, SchemaVersion, TableHistory
@@ -44,16 +45,17 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A table in a report: its history in stages, and plans for its targets."""
+    """A table in a report: its history in stages, what its end means, and plans for its targets."""
 
     history: TableHistory
     stages: tuple[Stage, ...]
+    ending: tuple[Judged, ...] = ()
     plans: tuple[Plan, ...] = ()
 
     @property
     def findings(self) -> tuple[Judged, ...]:
         """All findings, oldest first."""
-        return tuple(f for stage in self.stages for f in stage.findings)
+        return (*(f for stage in self.stages for f in stage.findings), *self.ending)
 
 
 Judge = Callable[[Transition], Iterable[Judged]]
@@ -61,7 +63,17 @@ Judge = Callable[[Transition], Iterable[Judged]]
 
 def story(history: TableHistory, judge: Judge, plans: Iterable[Plan] = ()) -> Story:
     """The story of a table; `judge` says what the rules and the declared readers make of a transition."""
-    return Story(history, tuple(_stages(history, judge)), tuple(plans))
+    stands = {_label(v, r): Stage(v, r) for v in history.versions for r in v.revisions}
+    gone: tuple[Judged, ...] = ()
+    for transition in every_step(history):
+        found = tuple(judge(transition))
+        if transition.new is None:
+            gone = found
+            continue
+        stage = stands[label := transition.new_ref.rpartition("@")[2]]
+        stands[label] = replace(stage, changes=transition.changes, findings=(*gone, *found))
+        gone = ()
+    return Story(history, tuple(stands.values()), gone, tuple(plans))
 
 
 def worst(findings: Iterable[Judged]) -> Severity:
@@ -89,46 +101,15 @@ def told(changes: Diff) -> tuple[Change, ...]:
         c
         for c in changes
         if not isinstance(c, ChangeAttribute)
-        or (c.attribute == "emitted_name" and c.old is not None)
+        or (c.attribute == "emitted_name" and None not in (c.old, c.new) and c.new != c.path[-1])
         or (c.attribute == "source_type" and c.old is not None and c.path not in retyped)
     )
+
+
+def _label(version: SchemaVersion, revision: Revision) -> str:
+    return f"{version.number}.{revision.number}" if revision.number else str(version.number)
 
 
 def _same(then: Column, now: Column) -> bool:
     identity = then.id == now.id if then.id is not None and now.id is not None else then.name == now.name
     return identity and (then.name, then.type, then.nullable) == (now.name, now.type, now.nullable)
-
-
-def _stages(history: TableHistory, judge: Judge) -> Iterator[Stage]:
-    before: tuple[SchemaVersion, Revision] | None = None
-    for version in history.versions:
-        for revision in version.revisions:
-            stage = Stage(version, revision)
-            if before is not None:
-                stage = _compared(history, before, stage, judge)
-            yield stage
-            before = version, revision
-
-
-def _compared(
-    history: TableHistory, before: tuple[SchemaVersion, Revision], stage: Stage, judge: Judge
-) -> Stage:
-    old_version, old = before
-    changes = diff(old.schema, stage.revision.schema)
-    transition = Transition(
-        table=history.table,
-        old=old.schema,
-        new=stage.revision.schema,
-        changes=changes,
-        candidates=stage.version.candidates if stage.revision.number == 0 else (),
-        unconfirmed=stage.version.unconfirmed,
-        old_ref=_ref(history, old_version, old),
-        new_ref=_ref(history, stage.version, stage.revision),
-        at=stage.revision.at,
-    )
-    return replace(stage, changes=changes, findings=tuple(judge(transition)))
-
-
-def _ref(history: TableHistory, version: SchemaVersion, revision: Revision) -> str:
-    number = f"{version.number}.{revision.number}" if revision.number else str(version.number)
-    return f"{history.table}@{number}"

@@ -22,7 +22,7 @@ from schemaman.schema import Column
 from schemaman.summary import words
 from schemaman.summary.findings import finding_notice
 from schemaman.summary.plans import plan_blocks
-from schemaman.summary.stories import Judged, Stage, Story, since, told
+from schemaman.summary.stories import Judged, Stage, Story, since, told, worst
 from schemaman.versions import Disagreement, RenameCandidate, SchemaVersion, TableHistory
 
 _VERDICTS: dict[Verdict, Tone] = {"break": "break", "danger": "danger", "note": "note"}
@@ -78,9 +78,11 @@ def timeline(story: Story) -> Timeline:
     events = [_event(story, stage) for stage in story.stages]
     last = story.history.events[-1:] if story.history.dropped else ()
     for event in last:
-        words_of = "Renamed" if event.kind == "renamed" else "Dropped"
+        label = "Renamed" if event.kind == "renamed" else "Dropped"
         other = ((Text("now "), Text(str(event.other), code=True)),) if event.other else ()
-        events.append(Event(words_of, words.when(event.at), "muted", other))
+        severity = worst(story.ending)
+        badges = () if severity == "off" else (Text(severity, words.SEVERITY_TONES[severity]),)
+        events.append(Event(label, words.when(event.at), words.SEVERITY_TONES[severity], other, badges))
     return Timeline("", tuple(events))
 
 
@@ -94,6 +96,9 @@ def matrix(story: Story) -> Grid:
             subject = Text(words.dotted(finding.path) or "table", code=bool(finding.path))
             rule = Text(finding.rule, link=judged.anchor)
             rows.append(((subject,), (Text(step),), (rule,), *verdict_cells(judged)))
+    for judged in story.ending:
+        rule = Text(judged.finding.rule, link=judged.anchor)
+        rows.append(((Text("table"),), (Text("end"),), (rule,), *verdict_cells(judged)))
     return Grid("Verdict of each change for each reader", MATRIX_HEADER, tuple(rows))
 
 
@@ -147,9 +152,11 @@ def _event(story: Story, stage: Stage) -> Event:
     number = words.label(version, revision.number)
     first = revision.number == 0
     lines: list[Inline] = [words.change(c) for c in told(stage.changes)]
-    if first and stage is story.stages[0]:
+    number_of = [s.version.incarnation for s in story.stages].index(version.incarnation)
+    if first and stage is story.stages[number_of]:
         columns = words.count(len(version.schema.columns), "column")
-        lines.append((Text(f"{columns}, key {words.key(revision.schema.key)}"),))
+        again = "created again: " if version.incarnation > 1 else ""
+        lines.append((Text(f"{again}{columns}, key {words.key(revision.schema.key)}"),))
     if not lines:
         lines.append((Text("other attributes only", "muted"),))
     badges: list[Text] = []

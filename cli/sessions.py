@@ -1,0 +1,85 @@
+"""How commands reach Spark: a session that lives as long as the command, and what runs on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypedDict
+
+from schemaman.adapters.files import File
+from schemaman.decode.body import SchemaLookup
+from schemaman.errors import NoHistory, StatementFailed
+from schemaman.ingest import Summary
+from schemaman.plan import Executor
+from schemaman.registry import Registry
+from schemaman.schema import TableSchema
+from schemaman_cli.options import Door
+
+
+class SparkOptions(TypedDict):
+    """What a session is made of."""
+
+    warehouse: Path
+    catalog: str
+    master: str
+    settings: dict[str, str]
+
+
+def executor(door: Door) -> Executor:
+    """What runs statements, on a Spark session that lives as long as the command.
+
+    Raises:
+        EngineUnavailable: Java or the Spark package is missing, or Spark does not start.
+    """
+    from schemaman.spark.lake import SparkExecutor  # needs pyspark, which is an extra
+    from schemaman.spark.session import opened
+
+    return SparkExecutor(door.open.enter_context(opened(**_spark_options(door))))
+
+
+def ingest_on_spark(
+    door: Door,
+    found: Sequence[File],
+    registry: Registry,
+    schemas: SchemaLookup,
+    keep_payload: bool,
+    progress: Callable[[Summary], None],
+) -> Summary:
+    """Read files by executors; see `spark.pipeline.ingest`. Raises as it, and `EngineUnavailable`."""
+    from schemaman.spark.pipeline import ingest
+    from schemaman.spark.session import opened
+
+    spark = door.open.enter_context(opened(**_spark_options(door)))
+    return ingest(spark, found, registry, door.settings.stream.value, schemas, keep_payload, progress)
+
+
+def _spark_options(door: Door) -> SparkOptions:
+    settings = door.settings
+    door.console.progress("starting Spark")
+    return SparkOptions(
+        warehouse=door.path(settings.warehouse),
+        catalog=settings.catalog.value,
+        master=settings.master.value,
+        settings=dict(settings.spark.value),
+    )
+
+
+def live_structure(door: Door, table: str) -> TableSchema:
+    """The structure of a lake table: a path or two parts are Delta's, more parts are Iceberg's or Delta's.
+
+    Raises:
+        NoHistory: there is no such table.
+        CouldNotDo: it cannot be looked at.
+    """
+    spark = executor(door)
+    formats = ("delta",) if "/" in table or table.count(".") < 2 else ("iceberg", "delta")
+    for format in formats:
+        try:
+            live = spark.inspect(table, format)
+        except StatementFailed:
+            if format == formats[-1]:
+                raise
+            continue
+        if live is not None:
+            return live.schema
+    raise NoHistory(f"there is no lake table {table}", hint="a path, or catalog.namespace.table")
