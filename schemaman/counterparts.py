@@ -7,7 +7,7 @@ brought up to date is told by the table's own stamp; without one, by the names t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -22,7 +22,6 @@ from schemaman.plan import (
     Source,
     column_of,
 )
-from schemaman.schema import TableSchema
 from schemaman.versions import SchemaVersion, TableHistory
 
 TEMPORARY = "__schemaman_"
@@ -50,11 +49,52 @@ def began_text(began: Mapping[str, object]) -> str:
     return json.dumps(began, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def partners_of(schema: TableSchema, live: Live, renames: Mapping[str, str]) -> dict[str, str]:
-    """Live name → source name of the same column; names are compared as a lake compares them."""
-    names = {name.lower(): name for name in schema.names}
-    followed = {c.name: names.get(renames.get(c.name, c.name).lower()) for c in live.schema.columns}
-    return {here: there for here, there in followed.items() if there is not None}
+@dataclass(frozen=True, slots=True)
+class Counterparts:
+    """How the columns of a live table and of its source belong together.
+
+    `renames` maps live names to wanted ones, `partners` live names to source names (renames included).
+    `frozen` live columns must not be touched, `absent` source columns must not be added: a person has to
+    decide first. `settled`: the names of the table will all be those of the source.
+    """
+
+    renames: Mapping[str, str]
+    partners: Mapping[str, str]
+    frozen: frozenset[str] = frozenset()
+    absent: frozenset[str] = frozenset()
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing about the names is left to decide."""
+        return not self.frozen
+
+
+def counterparts(source: Source, live: Live, held: Collection[str], talk: Talk) -> Counterparts:
+    """The columns that belong together; `held` are those that the target can hold.
+
+    Exactly by the stamp where the table has one that the history knows, else by former names.
+    """
+    waiting = _unanswered(source, live, talk)
+    standing = _stamped(source, live)
+    if standing is None:
+        pairs = _by_former_names(source, live, held, talk)
+        frozen = _unknown_swaps(source, live, talk)
+    else:
+        pairs = {then: now for then, now in source.past[standing].names.items() if now and then != now}
+        frozen = _reused(source, live, standing, talk)
+    names = {c.name.lower(): c.name for c in live.schema.columns}
+    pairs = {names[o.lower()]: n for o, n in pairs.items() if o.lower() in names and o.lower() != n.lower()}
+    frozen |= waiting.keys() | {old for old, new in pairs.items() if new not in held}
+    renames = {old: new for old, new in pairs.items() if old not in frozen}
+    frozen |= _clashes(renames, names, talk)
+    absent = {*waiting.values(), *(pairs[old] for old in frozen if old in pairs)}
+    known = {name.lower(): name for name in source.schema.names}
+    partners = {
+        name: known[renames.get(name, name).lower()]
+        for name in live.schema.names
+        if renames.get(name, name).lower() in known and name not in frozen
+    }
+    return Counterparts(renames, partners, frozenset(frozen), frozenset(absent))
 
 
 def blocked(source: Source, live: Live) -> tuple[Refusal, ...]:
@@ -81,23 +121,7 @@ def blocked(source: Source, live: Live) -> tuple[Refusal, ...]:
     return tuple(refusals)
 
 
-def reused(source: Source, live: Live) -> dict[str, Refusal]:
-    """Names that stood for another column when the table was last brought up to date, by live name."""
-    stamped = _stamped(source, live)
-    refused: dict[str, Refusal] = {}
-    for then, now in (stamped.names if stamped else {}).items():
-        column = column_of(live.schema, then)
-        if now is None and column is not None and column_of(source.schema, then) is not None:
-            away = quote_name(f"{column.name}__old")
-            refused[column.name] = Refusal(
-                f"fill {quote_name(column.name)} with another column",
-                "the source dropped this column and made a new one of the same name: values would mix",
-                f"rename the old one, RENAME COLUMN {quote_name(column.name)} TO {away}, and plan again",
-            )
-    return refused
-
-
-def unanswered(source: Source, live: Live, talk: Talk) -> dict[str, str]:
+def _unanswered(source: Source, live: Live, talk: Talk) -> dict[str, str]:
     """Rename questions that matter here: the old name is in the lake, the new one is not."""
     waiting: dict[str, str] = {}
     for old, new in source.unanswered:
@@ -113,59 +137,81 @@ def unanswered(source: Source, live: Live, talk: Talk) -> dict[str, str]:
     return waiting
 
 
-def renamed_columns(source: Source, live: Live, talk: Talk) -> dict[str, str]:
-    """Live name → wanted name, exactly by the stamp where there is one, else by former names."""
-    stamped = _stamped(source, live)
-    pairs = _by_former_names(source, live, talk) if stamped is None else _by_stamp(stamped)
-    present = {c.name.lower(): c.name for c in live.schema.columns}
-    pairs = {
-        present[old.lower()]: new
-        for old, new in pairs.items()
-        if old.lower() in present and old.lower() != new.lower() and column_of(source.schema, new) is not None
-    }
-    while True:
-        free = {name.lower() for name in pairs}
-        clash = next((o for o, n in pairs.items() if n.lower() in present and n.lower() not in free), None)
-        if clash is None:
-            return pairs
-        new = pairs.pop(clash)
-        talk.note((clash,), f"the source calls it {new}, and the lake has both: {clash} stays beside it")
-
-
-def _by_stamp(stamped: Past) -> dict[str, str]:
-    return {then: now for then, now in stamped.names.items() if now is not None and then != now}
-
-
-def _stamped(source: Source, live: Live) -> Past | None:
+def _stamped(source: Source, live: Live) -> int | None:
+    """Which of the past versions the stamp of the table means."""
     id, began = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
-    same = [past for past in source.past if past.id == id]
-    exact = [past for past in same if began_text(past.began) == began]
+    same = [n for n, past in enumerate(source.past) if past.id == id]
+    exact = [n for n in same if began_text(source.past[n].began) == began]
     # Late evidence may move the beginning of a version; its id alone is enough while it is the only one.
     return exact[-1] if exact else same[0] if len(same) == 1 else None
 
 
-def _by_former_names(source: Source, live: Live, talk: Talk) -> dict[str, str]:
+def _reused(source: Source, live: Live, standing: int, talk: Talk) -> set[str]:
+    """Live columns whose name now means another column: one that left had it, and it may still be there."""
+    meant: dict[str, str | None] = {}
+    for past in reversed(source.past[: standing + 1]):
+        for then, now in past.names.items():
+            meant.setdefault(then.lower(), now)
+    frozen: set[str] = set()
+    for column in live.schema.columns:
+        gone = meant.get(column.name.lower(), "") is None
+        if gone and column_of(source.schema, column.name) is not None:
+            talk.refuse(
+                f"fill {quote_name(column.name)} with another column",
+                "the source dropped this column and made another one of this name: values would mix",
+                _away(column.name),
+            )
+            frozen.add(column.name)
+    return frozen
+
+
+def _clashes(renames: dict[str, str], names: Mapping[str, str], talk: Talk) -> set[str]:
+    """Renames to a name that stays taken; they are taken out of `renames`, and both sides left alone."""
+    frozen: set[str] = set()
+    while True:
+        free = {name.lower() for name in renames}
+        clash = next((o for o, n in renames.items() if n.lower() in names and n.lower() not in free), None)
+        if clash is None:
+            return frozen
+        taken = names[renames.pop(clash).lower()]
+        talk.refuse(
+            f"rename {quote_name(clash)} to {quote_name(taken)}",
+            "the lake has a column of that name",
+            _away(taken),
+        )
+        frozen |= {clash, taken}
+
+
+def _away(name: str) -> str:
+    old = quote_name(f"{name}__old")
+    return f"rename the old one, RENAME COLUMN {quote_name(name)} TO {old}, and plan again"
+
+
+def _by_former_names(source: Source, live: Live, held: Collection[str], talk: Talk) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for name, formers in source.former_names.items():
-        if column_of(live.schema, name) is not None:
-            _refuse_unknown_swap(source, live, name, talk)
-            continue
-        former = next((f for f in formers if column_of(live.schema, f) is not None and f not in pairs), None)
-        if former is not None:
-            pairs[former] = name
+        if name in held and column_of(live.schema, name) is None:
+            here = (f for f in formers if column_of(live.schema, f) is not None and f not in pairs)
+            former = next(here, None)
+            if former is not None:
+                pairs[former] = name
     return pairs
 
 
-def _refuse_unknown_swap(source: Source, live: Live, name: str, talk: Talk) -> None:
-    """Two columns that took each other's names: an unstamped table does not say on which side it stands."""
-    for former in source.former_names[name]:
-        mutual = name in source.former_names.get(former, ())
-        if mutual and name < former and column_of(live.schema, former) is not None:
-            talk.refuse(
-                f"follow {quote_name(name)} and {quote_name(former)}",
-                "they swapped names at the source, and nothing says on which side of it this table is",
-                f"set the table property {VERSION_PROPERTY} to the version that the table follows",
-            )
+def _unknown_swaps(source: Source, live: Live, talk: Talk) -> set[str]:
+    """Columns that took each other's names: an unstamped table does not say on which side it stands."""
+    frozen: set[str] = set()
+    for name, formers in source.former_names.items():
+        for former in formers:
+            columns = column_of(live.schema, name), column_of(live.schema, former)
+            if name < former and name in source.former_names.get(former, ()) and all(columns):
+                talk.refuse(
+                    f"follow {quote_name(name)} and {quote_name(former)}",
+                    "they swapped names at the source, and nothing says on which side of it this table is",
+                    f"set the table property {VERSION_PROPERTY} to the version that the table follows",
+                )
+                frozen |= {column.name for column in columns if column}
+    return frozen
 
 
 Pair = tuple[str, str]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from schemaman.counterparts import TEMPORARY, began_text
@@ -44,7 +44,7 @@ from schemaman.plan import (
     words,
 )
 from schemaman.projection import Projection, key_is_known, project
-from schemaman.schema import Column, TableSchema, walk
+from schemaman.schema import Column, Path, TableSchema, walk
 from schemaman.types import Struct
 
 _ORDER: tuple[type[Change], ...] = (ChangeNullable, ChangeType, ChangeComment, AddColumn, DropColumn)
@@ -159,6 +159,7 @@ class _Drawing:
         self.table = table
         self.now = live
         self.keyed = live is not None and key_is_known(live)
+        self.settled = projection.settled
         self.projection = projection
         self.steps: list[Step] = []
         self.refusals: list[Refusal] = []
@@ -172,16 +173,18 @@ class _Drawing:
         namespace = self.target.create_namespace(self.table)
         if namespace is not None:
             self._add(namespace, None)
-        stamp = self._stamp(wanted.key, whole=not self.projection.refusals)
+        stamp = self._stamp(wanted.key, settled=True)
         self._add(self.target.create(self.table, wanted, stamp), Live(self.table, wanted, "", ""))
         key = self.target.set_key(self.table, wanted)
         if key is not None:
             self._add(key, self.now)
 
     def alter(self, policy: Policy) -> None:
-        """An existing table: upgrades, renames, the rest by kind, and the stamp."""
+        """An existing table: upgrades, renames and the stamp, then the rest by kind."""
         assert self.now is not None
         live = self.now
+        if self.projection.wanted == live.schema and not self.settled:
+            return
         changes = diff(live.schema, self.projection.wanted, self.projection.renames)
         renames, others = self._judged(live, changes, policy)
         upgrade: dict[str, str] = {}
@@ -191,50 +194,57 @@ class _Drawing:
             draft = self.target.set_properties(self.table, upgrade)
             cost = replace(draft, step_class="capability-upgrade", reversible="no", hurts=(_OLDER_READERS,))
             self._add(cost, replace(live, properties={**live.properties, **upgrade}))
-        turns, closing = _in_turn(renames, live.schema)
-        for rename in turns:
-            self._change([rename])
-        if closing:
-            self._mark()
-        for rename in closing:
-            self._change([rename])
+        self._rename(renames)
         for kind in _ORDER:
             for wave in _waves([c for c in others if isinstance(c, kind)]):
                 self._change(wave)
         self._mark()
 
+    def _rename(self, renames: Sequence[RenameColumn]) -> None:
+        """Renames, with the stamp behind them; names that are handed on wait for it under another name."""
+        turns, closing = _in_turn(renames)
+        for rename in turns:
+            self._change([rename])
+        if turns:
+            self._mark()
+        for rename in closing:
+            self._change([rename])
+
     def _judged(self, live: Live, changes: Diff, policy: Policy) -> tuple[list[RenameColumn], list[Change]]:
         """What the target agrees to. Renames are taken all or none: they hang together."""
         renames = [c for c in changes if isinstance(c, RenameColumn)]
         refused = [r for c in renames for r in self._objections(live, c, policy)]
-        others, more = self._judged_others(live, [] if refused else renames, changes, policy)
-        taken = {name.lower() for name in live.schema.names}
-        exchanged = any(c.name.lower() in taken for c in renames)
-        if not refused and exchanged and (more or self.projection.refusals):
+        before, after = _lowered(live.schema.names), _lowered(self.projection.wanted.names)
+        reused = any(c.name.lower() in before or c.path[0].lower() in after for c in renames)
+        if not refused and reused and not self.settled:
             refused = [Refusal(words(c), _HALF_STAMPED, "settle the other refusals first") for c in renames]
-            others, more = self._judged_others(live, [], changes, policy)
-        self.refusals += [*refused, *more]
-        return [] if refused else renames, others
+        if refused:
+            self.settled = False
+            self.refusals += refused
+            renames = []
+        return renames, self._judged_others(live, renames, changes, policy)
 
     def _judged_others(
         self, live: Live, renames: Sequence[RenameColumn], changes: Diff, policy: Policy
-    ) -> tuple[list[Change], list[Refusal]]:
-        """The other changes, judged on the table as it will be after the renames."""
+    ) -> list[Change]:
+        """The other changes, each judged on the table as it will be by then: drops come last."""
         names = {c.path[0]: c.name for c in renames}
         layout = tuple(names.get(name, name) for name in live.layout)
-        renamed = replace(live, schema=patch(live.schema, renames), layout=layout)
+        stands = replace(live, schema=patch(live.schema, renames), layout=layout)
         # A change names columns as they are called after the renames: without those it has no place.
         lost = {c.name for c in changes if isinstance(c, RenameColumn)} - set(names.values())
         agreed: list[Change] = []
-        refusals: list[Refusal] = []
-        for change in changes:
+        for change in sorted(changes, key=lambda c: isinstance(c, DropColumn)):
             if isinstance(change, RenameColumn | ChangeKey) or (change.path and change.path[0] in lost):
                 continue
-            objections = self._objections(renamed, change, policy)
-            refusals += objections
+            if isinstance(change, AddColumn) and _is_there(stands.schema, change.path):
+                continue
+            objections = self._objections(stands, change, policy)
+            self.refusals += objections
             if not objections:
                 agreed.append(change)
-        return agreed, refusals
+                stands = replace(stands, schema=patch(stands.schema, [_at_end(stands.schema, change)]))
+        return agreed
 
     def _objections(self, live: Live, change: Change, policy: Policy) -> list[Refusal]:
         answer = self.target.alter(live, change)
@@ -261,26 +271,26 @@ class _Drawing:
         self._add(draft, replace(self.now, schema=after))
 
     def _mark(self) -> None:
-        """The stamp, once: a passenger of other steps, or the only step of a table that bears none yet."""
+        """The stamp, once: a passenger of other steps, or the only step of a table that bears none yet.
+
+        It comes right behind the renames, since it says which names the table has.
+        """
         assert self.now is not None
-        refused = bool(self.projection.refusals or self.refusals)
-        wanted = self.projection.wanted.key
-        adopted = not self.keyed and all(name in self.now.schema.names for name in wanted)
-        # A ring of names is still open: its temporary names are not what the key will be called.
-        key = wanted if adopted or not refused else self.now.schema.key
-        stamp = self._stamp(key, whole=not refused)
+        wanted = self.projection.wanted
+        adopted = not self.keyed and all(name in wanted.names for name in wanted.key)
+        key = wanted.key if adopted or (self.keyed and self.settled) else self.now.schema.key
+        stamp = self._stamp(key, self.settled)
         missing = {k: v for k, v in stamp.items() if self.now.properties.get(k) != v}
-        unmarked = SOURCE_PROPERTY not in self.now.properties and not refused
-        if missing and (self.steps or unmarked):
+        if missing and (self.steps or SOURCE_PROPERTY not in self.now.properties):
             marked = replace(self.now, properties={**self.now.properties, **missing})
             self._add(self.target.set_properties(self.table, missing), marked)
         self.now = replace(self.now, schema=replace(self.now.schema, key=key))
 
-    def _stamp(self, key: tuple[str, ...], whole: bool) -> dict[str, str]:
-        """What the table says of itself; a version only when it is wholly at it."""
+    def _stamp(self, key: tuple[str, ...], settled: bool) -> dict[str, str]:
+        """What the table says of itself; a version only when it has the names of that version."""
         told = {SOURCE_PROPERTY: self.source.table, KEY_PROPERTY: json.dumps(key, ensure_ascii=False)}
         version = {VERSION_PROPERTY: self.source.id, BEGAN_PROPERTY: began_text(self.source.began)}
-        return told | (version if whole else {})
+        return told | (version if settled else {})
 
     def _add(self, draft: Draft, after: Live | None) -> None:
         before = self.now
@@ -307,28 +317,28 @@ def _condition(live: Live | None, touched: Sequence[str]) -> dict[str, object]:
     return {"structure": structure(live.schema if live else None)} | ({"columns": columns} if columns else {})
 
 
-def _in_turn(
-    renames: Sequence[RenameColumn], schema: TableSchema
-) -> tuple[list[RenameColumn], list[RenameColumn]]:
-    """Renames one at a time, each to a name that is free by then; then those that close a ring.
+def _in_turn(renames: Sequence[RenameColumn]) -> tuple[list[RenameColumn], list[RenameColumn]]:
+    """Renames one at a time, each to a name that is free by then; then those that close a chain or a ring.
 
-    A ring is opened by a temporary name. While one is in the table nothing else is planned for it: so the
-    stamp goes between the two lists, and a crash anywhere leaves a table that tells where it stands.
+    Where names are handed on, one column goes by a temporary name. While such a name is in the table nothing
+    else is planned for it: with the stamp between the two lists, a crash anywhere leaves a table that tells
+    where it stands.
     """
-    names = [name.lower() for name in schema.names]
-    waiting = {c.path[0]: c.name for c in renames}
+    waiting = {c.path[0].lower(): c for c in renames}
+    heads = [old for old in waiting if old not in {c.name.lower() for c in renames}]
     turns: list[RenameColumn] = []
     closing: list[RenameColumn] = []
+    # Chains by their heads; what is left then are rings, which have none.
     while waiting:
-        old = next((o for o, new in waiting.items() if new.lower() not in names), None)
-        if old is None:
-            old = next(iter(waiting))
-            new = f"{TEMPORARY}{len(closing) + 1}"
-            closing.append(RenameColumn((new,), waiting.pop(old)))
-        else:
-            new = waiting.pop(old)
-        names[names.index(old.lower())] = new.lower()
-        turns.append(RenameColumn((old,), new))
+        first = heads.pop(0) if heads else next(iter(waiting))
+        line = [waiting.pop(first)]
+        while line[-1].name.lower() in waiting:
+            line.append(waiting.pop(line[-1].name.lower()))
+        if len(line) > 1:
+            temporary = f"{TEMPORARY}{len(closing) + 1}"
+            turns.append(RenameColumn(line[0].path, temporary))
+            closing.append(RenameColumn((temporary,), line.pop(0).name))
+        turns += reversed(line)
     return turns, closing
 
 
@@ -351,6 +361,15 @@ def _apart(one: Change, other: Change) -> bool:
     if isinstance(one, AddColumn) and len(a) == len(b):
         return a != b
     return bool(a) and bool(b) and a[: len(b)] != b[: len(a)]
+
+
+def _lowered(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(name.lower() for name in names)
+
+
+def _is_there(schema: TableSchema, path: Path) -> bool:
+    lowered = [part.lower() for part in path]
+    return any([part.lower() for part in at] == lowered for at, _, _ in walk(schema))
 
 
 def _at_end(schema: TableSchema, change: Change) -> Change:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.counterparts import TEMPORARY, Talk, blocked, partners_of, renamed_columns, reused, unanswered
+from schemaman.counterparts import TEMPORARY, Counterparts, Talk, blocked, counterparts
 from schemaman.ddl import format_type, quote_name
 from schemaman.plan import KEY_PROPERTY, Live, Policy, Refusal, Source, Target
 from schemaman.schema import Column, TableSchema
@@ -22,12 +22,16 @@ _MAX_DIGITS = 38
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """The table that the lake should hold; `renames` maps live names to wanted ones."""
+    """The table that the lake should hold; `renames` maps live names to wanted ones.
+
+    `settled`: its names are then all those of the source, so the table may be stamped with the version.
+    """
 
     wanted: TableSchema
     renames: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    settled: bool = True
 
 
 def project(source: Source, live: Live | None, target: Target, policy: Policy) -> Projection:
@@ -42,34 +46,30 @@ def project(source: Source, live: Live | None, target: Target, policy: Policy) -
         return Projection(_created(source.schema, held, policy), {}, tuple(talk.notes), tuple(talk.refusals))
     barred = blocked(source, live)
     if barred:
-        return Projection(live.schema, {}, (), barred)
-    frozen = reused(source, live)
-    talk.refusals += frozen.values()
-    waiting = unanswered(source, live, talk)
-    renames = renamed_columns(source, live, talk)
+        return Projection(live.schema, {}, (), barred, settled=False)
+    match = counterparts(source, live, held, talk)
     known = {name for past in source.past for name in past.names}
     known |= {former for names in source.former_names.values() for former in names}
     raw = {c.name: c for c in source.schema.columns}
-    partners = partners_of(source.schema, live, renames)
     columns: list[Column] = []
     for column in live.schema.columns:
-        name = partners.get(column.name)
-        if column.name in waiting or column.name in frozen or (name is not None and name not in held):
+        name = match.partners.get(column.name)
+        if column.name in match.frozen or (name is not None and name not in held):
             columns.append(column)
         elif name is None:
             columns += _left(column, column.name in known, policy, talk)
         else:
-            columns.append(_followed(column, raw[name], held[name], renames, policy, talk))
-    taken = {*partners.values(), *waiting.values()}
+            columns.append(_followed(column, raw[name], held[name], match.renames, policy, talk))
+    taken = {name.lower() for name in (*(c.name for c in columns), *match.absent)}
     columns += [
         replace(_plain(raw[name], type, policy), nullable=True)
         for name, type in held.items()
-        if name not in taken
+        if name.lower() not in taken
     ]
-    key = _key(source, live, renames, waiting, talk)
+    key = _key(source, live, match, talk)
     comment = (source.schema.comment if policy.comments else None) or live.schema.comment
     wanted = TableSchema(tuple(columns), key, comment)
-    return Projection(wanted, renames, tuple(talk.notes), tuple(talk.refusals))
+    return Projection(wanted, match.renames, tuple(talk.notes), tuple(talk.refusals), match.settled)
 
 
 def key_is_known(live: Live) -> bool:
@@ -250,17 +250,15 @@ def _digits(type: Type) -> tuple[int, int] | None:
             return None
 
 
-def _key(
-    source: Source, live: Live, renames: Mapping[str, str], waiting: Mapping[str, str], talk: Talk
-) -> tuple[str, ...]:
+def _key(source: Source, live: Live, match: Counterparts, talk: Talk) -> tuple[str, ...]:
     """The key of the live table under its new names; another one in the source needs a person."""
-    spelled = {c.name.lower(): renames.get(c.name, c.name) for c in live.schema.columns}
-    wanted = tuple(spelled.get(name.lower(), name) for name in source.schema.key)
+    spelled = {there: match.renames.get(here, here) for here, there in match.partners.items()}
+    wanted = tuple(spelled.get(name, name) for name in source.schema.key)
     if not key_is_known(live):
         return wanted
-    here = tuple(renames.get(name, name) for name in live.schema.key)
-    asked = {new: old for old, new in waiting.items()}
-    if tuple(asked.get(name, name) for name in wanted) != here:
+    here = tuple(match.renames.get(name, name) for name in live.schema.key)
+    undecided = match.frozen & set(live.schema.key)
+    if wanted != here and not undecided:
         talk.refuse(
             f"change the key from ({', '.join(live.schema.key)}) to ({', '.join(source.schema.key)})",
             "the rows of the table were merged by the old key",

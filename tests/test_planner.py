@@ -70,7 +70,6 @@ def test_plans_lead_a_table_through_its_life(format: str, policy: Policy, life: 
         migrated(made, drawn)
         again = make_plan(following, made.live, target, table, policy)
         assert again.steps == ()
-        assert set(again.refusals) >= set()
         assert made.live is not None
         ids = {c.name: c.id for c in following.schema.columns}
         for name, number in made.fields.items():
@@ -142,7 +141,7 @@ def test_steps_come_in_an_order_that_works(format: str) -> None:
         "ALTER COLUMN `c` COMMENT 'now c'",
         "ADD COLUMNS (`d` DATE, `e` STRING)",
     ]
-    assert drawn.steps[-1].kind == "set-properties"
+    assert [s.kind for s in drawn.steps][:2] == ["rename-column", "set-properties"]
 
 
 def _features(live: Live) -> dict[str, str]:
@@ -338,12 +337,8 @@ def test_a_plain_delta_table_is_upgraded_only_when_that_is_allowed() -> None:
     assert drawn.steps[0].step_class == "capability-upgrade"
     assert drawn.steps[0].reversible == "no"
     assert drawn.approvals_needed
-    assert [s.kind for s in drawn.steps] == [
-        "set-properties",
-        "rename-column",
-        "change-type",
-        "set-properties",
-    ]
+    kinds = [s.kind for s in drawn.steps]
+    assert kinds == ["set-properties", "rename-column", "set-properties", "change-type"]
 
 
 @both

@@ -126,8 +126,14 @@ def _wrapped(parts: Sequence[Type], build: Callable[[list[Type]], Type], smalles
 
 
 def _struct(fields: tuple[Field, ...], smallest: int) -> Held | Refusal:
+    names = [f.name.lower() for f in fields]
     if not fields:
         return Refusal("", "a struct without fields cannot be written", "wait until the source fills it")
+    if len(names) != len(set(names)) or "" in names or any("${" in name for name in names):
+        reason = (
+            "it has a member without a name, one that reads like a variable, or two that differ only by case"
+        )
+        return Refusal("", reason, "leave the column out, or rename the members at the source")
     return _wrapped(
         [f.type for f in fields],
         lambda held: Struct(

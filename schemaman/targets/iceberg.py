@@ -111,7 +111,7 @@ class IcebergTarget:
                 return drafts.refuse(change, "Iceberg cannot change the key of a map", "write a new column")
             case ChangeType(_, old, new) if not widens_in_place(old, new):
                 return drafts.refuse_type_change(change)
-            case ChangeNullable((name,), False, True) if name in live.schema.key:
+            case ChangeNullable((name,), False, True) if _is_identifier(live, name):
                 return drafts.refuse(change, "an identifier field must have a value", "settle the key first")
             case DropColumn():
                 refusal = drafts.refuse_drop(live, change)
@@ -133,6 +133,11 @@ _OTHER_NAME = "leave the column out, or rename it at the source"
 
 def _naming(name: str) -> str:
     return f"name a column {sql.path_name((name,))}"
+
+
+def _is_identifier(live: Live, name: str) -> bool:
+    """Whether a column is an identifier field; they are the whole key, or none of it."""
+    return name in live.schema.key and live.properties.get("identifier-fields", "[]") != "[]"
 
 
 def _in_map_key(schema: TableSchema, path: Path) -> bool:
