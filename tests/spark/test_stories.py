@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from schemaman.ddl import format_type
 from schemaman.plan import Live
 from schemaman.schema import TableSchema
 from schemaman.spark.lake import SparkExecutor
 from schemaman.targets import delta, iceberg
+from schemaman.types import Array, Decimal, Integer, Timestamp, Type
 from tests import chain
 from tests.spark.rows import Rows
+from tests.spark.second_reader import delta_columns, iceberg_columns, iceberg_table
 from tests.story import TARGETS, Story, plan_for, plans, stories, target_table, versions
 
 pytestmark = pytest.mark.spark
 FORMATS = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
+
+
+def delta_words(type: Type) -> str:
+    """A type as the Delta log spells it. Source: Delta protocol, "Schema Serialization Format"."""
+    match type:
+        case Integer(bits):
+            return {8: "byte", 16: "short", 32: "integer", 64: "long"}[bits]
+        case Array(element):
+            return f"array<{delta_words(element)}>"
+        case Timestamp(_, zoned):
+            return "timestamp" if zoned else "timestamp_ntz"
+        case _:
+            return format_type(type).lower()
+
+
+def iceberg_words(type: Type) -> str:
+    """A type as Iceberg's metadata spells it. Source: Iceberg table spec, "Primitive Types"."""
+    match type:
+        case Integer(bits):
+            return "long" if bits == 64 else "int"
+        case Decimal(precision, scale):
+            return f"decimal({precision}, {scale})"
+        case Array(element):
+            return f"list<{iceberg_words(element)}>"
+        case Timestamp(_, zoned):
+            return "timestamptz" if zoned else "timestamp"
+        case _:
+            return format_type(type).lower()
+
+
+WORDS = {"delta": delta_words, "iceberg": iceberg_words}
 
 
 def structure(schema: TableSchema) -> list[tuple[object, ...]]:
@@ -23,7 +59,7 @@ def structure(schema: TableSchema) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("story", stories(), ids=lambda s: s.name)
-def test_a_story_really_happens(spark, story: Story, target: str) -> None:
+def test_a_story_really_happens(spark, warehouse: Path, story: Story, target: str) -> None:
     executor = SparkExecutor(spark)
     name = target_table(story, target)
     rows = Rows(executor, FORMATS[target].table_name(name), [])
@@ -43,3 +79,7 @@ def test_a_story_really_happens(spark, story: Story, target: str) -> None:
         assert again.steps == ()
     assert live is not None
     assert rows.unread(live.schema) == []
+    other = (delta_columns if target == "delta" else iceberg_columns)(warehouse, name)
+    assert other == [(c.name, WORDS[target](c.type), c.nullable) for c in live.schema.columns]
+    if target == "iceberg":
+        assert iceberg_table(warehouse, name).scan().count() == len(rows.written)
