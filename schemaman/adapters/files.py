@@ -6,7 +6,6 @@ Law: what cannot be read is said with its line and never hides what can; memory 
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol
 
+from schemaman.decode.wire import parse
 from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput
 from schemaman.evidence import Record
 from schemaman.reading import Unread
@@ -156,15 +156,12 @@ def _record(source: str, number: int, line: bytes, topic: str | None) -> Record 
     if topic is not None:
         return Record(topic, 0, number - 1, None, None, line.strip())
     try:
-        return _from_kcat(json.loads(line))
-    except json.JSONDecodeError as error:
-        reason = f"not JSON: {error.msg} at character {error.pos + 1} of {len(line)}"
-    except (ValueError, RecursionError) as error:
-        reason = str(error)
-    return Unread(source, number, reason, _hash(line))
+        return _from_kcat(parse(line))
+    except ValueError as error:
+        return Unread(source, number, str(error), _hash(line))
 
 
-def _from_kcat(line: Any) -> Record:
+def _from_kcat(line: object) -> Record:
     """The record of a line. Source: kcat(1), `-J`: headers are a flat list of names and values."""
     if not isinstance(line, dict) or not isinstance(line.get("topic"), str) or "payload" not in line:
         raise ValueError("JSON, but no record as kcat -J writes it: topic, partition, offset, key, payload")
@@ -188,7 +185,10 @@ def _from_kcat(line: Any) -> Record:
 def _bytes(text: object, what: str) -> bytes | None:
     if text is not None and not isinstance(text, str):
         raise ValueError(f"{what} must be a text or null, as kcat -J writes it")
-    return None if text is None else text.encode()
+    try:
+        return None if text is None else text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{what} holds half a character (a lone surrogate)") from None
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:

@@ -1,0 +1,255 @@
+"""Files as sources: every kind gives the same records, and damage hides nothing around it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+
+import pyarrow as arrow
+import pyarrow.parquet as parquet
+import pytest
+import zstandard
+
+from schemaman.adapters import files, schema_registry
+from schemaman.adapters.files import File
+from schemaman.errors import BadReference, UnreadableInput
+from schemaman.evidence import Record
+from schemaman.reading import Unread
+from tests.house import CAPTURES
+
+SHOP = CAPTURES / "postgres/shop-json/records.ndjson.gz"
+AVRO = CAPTURES / "postgres/shop-avro"
+LINE = {"topic": "t", "partition": 1, "offset": 7, "ts": 5, "key": "k", "payload": "v"}
+
+
+def read(path: Path | str, **how: str) -> list[Record | Unread]:
+    return list(files.records(files.find(str(path)), **how))
+
+
+def lines(*documents: object) -> bytes:
+    return b"".join(json.dumps(d).encode() + b"\n" for d in documents)
+
+
+@pytest.fixture(scope="module")
+def text() -> bytes:
+    return gzip.decompress(SHOP.read_bytes())
+
+
+def test_a_recording_is_read_whole(text):
+    found = read(SHOP)
+    assert len(found) == text.count(b"\n")
+    first = json.loads(text[: text.index(b"\n")])
+    assert found[0] == Record(
+        first["topic"],
+        first["partition"],
+        first["offset"],
+        first["ts"],
+        first["key"].encode(),
+        first["payload"].encode(),
+        tuple((n, v.encode()) for n, v in zip(*[iter(first.get("headers", []))] * 2, strict=True)),
+    )
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.ndjson", "r.json", "r.ndjson.gz", "r.jsonl.zst"])
+def test_packing_changes_nothing(tmp_path, text, name):
+    packed = {".gz": gzip.compress(text), ".zst": zstandard.compress(text)}
+    (tmp_path / name).write_bytes(packed.get(Path(name).suffix, text))
+    assert read(tmp_path / name) == read(SHOP)
+
+
+def test_packed_pieces_that_follow_one_another(tmp_path, text):
+    middle = len(text) // 2
+    for name, pack in (("a.jsonl.gz", gzip.compress), ("a.jsonl.zst", zstandard.compress)):
+        (tmp_path / name).write_bytes(pack(text[:middle]) + pack(text[middle:]))
+        assert read(tmp_path / name) == read(SHOP)
+
+
+def test_standard_input(monkeypatch, text):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert read("-") == read(SHOP)
+
+
+def test_parquet_holds_the_same_as_lines(tmp_path):
+    wanted = [r for r in read(SHOP) if isinstance(r, Record)]
+    rows = {
+        "key": [r.key for r in wanted],
+        "value": [r.value for r in wanted],
+        "topic": [r.topic for r in wanted],
+        "partition": arrow.array([r.partition for r in wanted], arrow.int32()),
+        "offset": [r.offset for r in wanted],
+        "headers": [[{"key": n, "value": v} for n, v in r.headers] or None for r in wanted],
+    }
+    times = [r.timestamp_ms or 0 for r in wanted]
+    for unit, factor in (("ms", 1), ("us", 1000), ("ns", 1_000_000)):
+        column = arrow.array([t * factor for t in times], arrow.timestamp(unit, tz="UTC"))
+        parquet.write_table(
+            arrow.table(rows | {"timestamp": column}), tmp_path / "r.parquet", row_group_size=100
+        )
+        assert read(tmp_path / "r.parquet") == wanted
+    file = files.find(str(tmp_path / "r.parquet"))
+    assert sum(files.row_groups(file)) == len(wanted)
+    assert list(files.rows(file, [1, 2])) == wanted[100:300]
+
+
+def test_recorded_parquet():
+    found = read(AVRO)
+    assert len(found) == 575
+    assert all(isinstance(r, Record) and r.timestamp_ms and r.timestamp_ms > 1.7e12 for r in found)
+    assert files.find(str(AVRO)).registry == str(AVRO / "registry.json")
+
+
+def test_headers_are_names_and_values_in_turn(tmp_path):
+    (tmp_path / "r.jsonl").write_bytes(lines(LINE | {"headers": ["a", "1", "b", None]}))
+    assert read(tmp_path / "r.jsonl") == [Record("t", 1, 7, 5, b"k", b"v", (("a", b"1"), ("b", None)))]
+
+
+def test_bare_values_of_a_topic(tmp_path):
+    (tmp_path / "r.jsonl").write_bytes(b'{"a":1}\n\n{"a":2}')
+    first, second = read(tmp_path / "r.jsonl", topic="t")
+    assert first == Record("t", 0, 0, None, None, b'{"a":1}')
+    assert second == Record("t", 0, 2, None, None, b'{"a":2}')
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"oops", "not JSON: Expecting value at character 0"),
+        (b'{"topic":"t","partition":0,"off', "not JSON: Unterminated string"),
+        (b"[1]", "no record as kcat -J writes it"),
+        (b'{"topic":"t","partition":0,"offset":1}', "no record as kcat -J writes it"),
+        (b'{"topic":"t","partition":"0","offset":1,"payload":null}', "must be whole numbers"),
+        (b'{"topic":"t","partition":0,"offset":1,"payload":{"a":1}}', "payload must be a text or null"),
+        (b'{"topic":"t","partition":0,"offset":1,"payload":"","headers":["a"]}', "in turn"),
+        (b'{"topic":"t","partition":0,"offset":1,"payload":"\\ud800"}', "half a character"),
+        (b"\xff\xff", "not UTF-8: byte 0"),
+        (b"[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_a_line_that_is_no_record_hides_nothing_around_it(tmp_path, line, reason):
+    good = Record("t", 1, 7, 5, b"k", b"v")
+    (tmp_path / "r.jsonl").write_bytes(lines(LINE) + line + b"\n" + lines(LINE | {"offset": 8}))
+    before, bad, after = read(tmp_path / "r.jsonl")
+    assert before == good
+    assert isinstance(bad, Unread)
+    assert (bad.source, bad.line) == (str(tmp_path / "r.jsonl"), 2)
+    assert reason in bad.reason
+    assert isinstance(after, Record)
+    assert after.offset == 8
+
+
+def test_a_truncated_last_line(tmp_path, text):
+    (tmp_path / "r.jsonl").write_bytes(text[:-100])
+    *good, bad = read(tmp_path / "r.jsonl")
+    assert good == read(SHOP)[:-1]
+    assert isinstance(bad, Unread)
+    assert bad.line == len(good) + 1
+    assert "not JSON" in bad.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"), [("r.jsonl.gz", gzip.compress), ("r.jsonl.zst", zstandard.compress)]
+)
+def test_packed_data_that_ends_too_early(tmp_path, name, pack):
+    many = lines(*(LINE | {"offset": i, "payload": "x" * (i % 1000)} for i in range(20_000)))
+    packed = pack(many)
+    (tmp_path / name).write_bytes(packed[: len(packed) // 2])
+    *good, bad = read(tmp_path / name)
+    assert len(good) > 1000
+    assert [r.offset for r in good if isinstance(r, Record)] == list(range(len(good)))
+    assert isinstance(bad, Unread)
+    assert "ends too early" in bad.reason
+    assert bad.line == len(good) + 1
+
+
+@pytest.mark.parametrize("name", ["r.jsonl.gz", "r.jsonl.zst"])
+def test_what_is_not_packed_at_all(tmp_path, name):
+    (tmp_path / name).write_bytes(lines(LINE))
+    (bad,) = read(tmp_path / name)
+    assert isinstance(bad, Unread)
+    assert "damaged" in bad.reason
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.jsonl.gz"])
+def test_an_empty_file_has_no_records(tmp_path, name):
+    (tmp_path / name).write_bytes(b"" if name.endswith("l") else gzip.compress(b""))
+    assert read(tmp_path / name) == []
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(UnreadableInput, match="no such file"):
+        files.find(str(tmp_path / "missing.jsonl"))
+
+
+@pytest.mark.parametrize("source", ["x.csv", "kafka://broker/topic"])
+def test_a_source_of_an_unknown_kind(tmp_path, source, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("x.csv").touch()
+    with pytest.raises(BadReference):
+        files.find(source)
+
+
+def test_parquet_of_another_kind(tmp_path):
+    parquet.write_table(arrow.table({"a": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(UnreadableInput, match="no column topic, partition, offset, key, value"):
+        read(tmp_path / "a.parquet")
+    (tmp_path / "b.parquet").write_bytes((AVRO / "records.parquet").read_bytes()[:5000])
+    with pytest.raises(UnreadableInput, match="not a whole Parquet file"):
+        read(tmp_path / "b.parquet")
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["records.ndjson.gz"], "records.ndjson.gz"),
+        (["records.plain.ndjson.gz"], "records.plain.ndjson.gz"),
+        (["records.ndjson.gz", "records.plain.ndjson.gz", "meta.json"], "records.ndjson.gz"),
+        (["records.parquet", "records.txt"], "records.parquet"),
+    ],
+)
+def test_the_one_file_of_a_folder(tmp_path, names, found):
+    for name in names:
+        (tmp_path / name).touch()
+    assert files.find(str(tmp_path)).path == str(tmp_path / found)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["records.jsonl", "records.parquet"], ["records.a.jsonl", "records.b.jsonl"], ["other.jsonl"], []],
+)
+def test_a_folder_with_no_such_file_or_several(tmp_path, names):
+    for name in names:
+        (tmp_path / name).touch()
+    with pytest.raises(BadReference) as error:
+        files.find(str(tmp_path))
+    assert all(name in str(error.value) for name in names if name.startswith("records."))
+
+
+@pytest.mark.parametrize(("size", "engine"), [(0, "local"), (files.SPARK_FROM_BYTES, "spark")])
+def test_the_engine_goes_by_size(tmp_path, size, engine):
+    with (tmp_path / "r.jsonl").open("wb") as sparse:
+        sparse.truncate(size)
+    found = [files.find(str(tmp_path / "r.jsonl")), File("-", "lines")]
+    assert files.engine_for(found, "auto") == engine
+    assert files.engine_for(found, "spark") == "spark"
+
+
+def test_an_export_of_a_registry():
+    export = schema_registry.load(str(AVRO / "registry.json"))
+    ids = [entry["id"] for entry in json.loads((AVRO / "registry.json").read_bytes())]
+    assert all(json.loads(export(i) or "")["type"] == "record" for i in ids)
+    assert export(max(ids) + 1) is None
+
+
+@pytest.mark.parametrize("content", [b"{}", b"[{}]", b"not json", b'[{"id":"1","schema":"x"}]'])
+def test_what_is_no_export(tmp_path, content):
+    (tmp_path / "registry.json").write_bytes(content)
+    with pytest.raises(UnreadableInput, match=r"registry\.json"):
+        schema_registry.load(str(tmp_path / "registry.json"))
+
+
+def test_an_export_that_is_not_there(tmp_path):
+    with pytest.raises(UnreadableInput, match="No such file"):
+        schema_registry.load(str(tmp_path / "registry.json"))
