@@ -16,7 +16,7 @@ from schemaman.ingest import ingest
 from schemaman.log import Migrated
 from schemaman.migrate import Migration, StoreJournal
 from schemaman.migrate import apply as apply_plan
-from schemaman.plan import Executor, Live, Plan, Policy
+from schemaman.plan import Executor, Live, Plan, Policy, Target
 from schemaman.planner import make_plan
 from schemaman.registry import Registry
 from schemaman.shelf import Shelf
@@ -28,7 +28,7 @@ from schemaman.versions import SchemaVersion, TableHistory
 from tests.house import CAPTURES
 
 STREAM = "main"
-TARGETS = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
+TARGETS: dict[str, Target] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
 RULES: Shelf[Rule] = Shelf("schemaman.rules", "RULE")
 
 

@@ -109,7 +109,9 @@ def applied(live: Live | None, plan: Plan) -> Live:
         live = Live(plan.table, plan.wanted, identity="story", version="0")
     properties = dict(live.properties)
     for step in plan.steps:
-        properties |= step.postcondition.get("properties", {})  # type: ignore[operator]
+        promised = step.postcondition.get("properties", {})
+        assert isinstance(promised, Mapping)
+        properties |= promised
     number = str(int(live.version) + len(plan.steps))
     return replace(live, schema=plan.wanted, version=number, properties=properties)
 

@@ -175,9 +175,11 @@ def related(draw: DrawFn, ids: bool = False) -> tuple[TableSchema, TableSchema]:
         names = draw(st.permutations([c.name for c in columns]))
         if draw(st.booleans()):
             columns = [replace(c, name=n) for c, n in zip(columns, names, strict=True)]
-        if columns and draw(st.booleans()):
+        if draw(st.booleans()) and columns:
             columns[0] = replace(columns[0], name=draw(NAMES))
-    everything = draw(st.permutations([*columns, *fresh])) if draw(st.booleans()) else [*columns, *fresh]
+    everything: list[Column] = [*columns, *fresh]
+    if draw(st.booleans()):
+        everything = list(draw(st.permutations(everything)))
     kept = {c.name: c for c in reversed(everything)}
     last = tuple(c for c in everything if kept[c.name] is c)
     key = draw(st.lists(st.sampled_from([c.name for c in last]), unique=True, max_size=3)) if last else []

@@ -54,7 +54,7 @@ def killed(parts: list[Path], store: Path, after: float) -> bool:
 
 def split(folder: Path) -> list[Path]:
     """The recordings in small files."""
-    parts = []
+    parts: list[Path] = []
     for source in SOURCES:
         with gzip.open(CAPTURES / source / "records.ndjson.gz", "rb") as file:
             lines = file.readlines()
@@ -64,13 +64,16 @@ def split(folder: Path) -> list[Path]:
     return parts
 
 
-def remembered(store: Path) -> tuple[tuple[TableHistory, ...], list[object], tuple[str, ...]]:
+Remembered = tuple[tuple[TableHistory, ...], list[tuple[tuple[str, int], list[int]]], tuple[str, ...]]
+
+
+def remembered(store: Path) -> Remembered:
     """Every history, what is covered, and what the store's own check finds."""
     with SqlStore.open(f"sqlite:///{store}") as found:
         histories = tuple(h for t in found.tables() if (h := found.history(t)) is not None)
-        covered = {(c.topic, c.partition): set() for c in found.covered("main")}
+        covered: dict[tuple[str, int], set[int]] = {}
         for c in found.covered("main"):
-            covered[c.topic, c.partition] |= set(range(c.first, c.last + 1))
+            covered.setdefault((c.topic, c.partition), set()).update(range(c.first, c.last + 1))
         return (
             histories,
             sorted((place, sorted(offsets)) for place, offsets in covered.items()),

@@ -10,7 +10,6 @@ from schemaman.ddl import format_type
 from schemaman.plan import Live
 from schemaman.schema import TableSchema
 from schemaman.spark.lake import SparkExecutor
-from schemaman.targets import delta, iceberg
 from schemaman.types import Array, Decimal, Integer, Timestamp, Type
 from tests import chain
 from tests.spark.rows import Rows
@@ -18,7 +17,6 @@ from tests.spark.second_reader import delta_columns, iceberg_columns, iceberg_ta
 from tests.story import TARGETS, Story, plan_for, plans, stories, target_table, versions
 
 pytestmark = pytest.mark.spark
-FORMATS = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
 
 
 def delta_words(type: Type) -> str:
@@ -62,7 +60,7 @@ def structure(schema: TableSchema) -> list[tuple[object, ...]]:
 def test_a_story_really_happens(spark, warehouse: Path, story: Story, target: str) -> None:
     executor = SparkExecutor(spark)
     name = target_table(story, target)
-    rows = Rows(executor, FORMATS[target].table_name(name), [])
+    rows = Rows(executor, chain.TARGETS[target].table_name(name), [])
     live: Live | None = None
     for version, foretold in zip(versions(story), plans(story, target), strict=True):
         plan = plan_for(story, version, live, target)

@@ -37,7 +37,7 @@ def facts(folder: Path) -> dict[Place, Fact]:
     return found
 
 
-def _values(folder: Path) -> Iterator[tuple[Place, dict[str, Any] | None]]:
+def _values(folder: Path) -> Iterator[tuple[Place, Any]]:
     lines = folder / "records.ndjson.gz"
     if lines.exists():
         with gzip.open(lines, "rt", encoding="utf-8") as file:
