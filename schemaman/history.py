@@ -275,9 +275,11 @@ class _Building:
     ) -> SchemaVersion:
         """One version as a value."""
         revisions = tuple(_with_emitted(r, version.emitted) for r in version.revisions)
+        opened = version.points[0].observation
         suspects: tuple[RenameCandidate, ...] = ()
-        if before is not None and before.incarnation == version.incarnation:
-            append_only = self.dialect_of(version.points[0].observation.connector).append_only
+        # A statement that was read says itself what it renames: there is nothing to suspect.
+        if before is not None and before.incarnation == version.incarnation and opened.ddl is None:
+            append_only = self.dialect_of(opened.connector).append_only
             suspects = candidates(before.schema, revisions[0].schema, append_only)
         return SchemaVersion(
             number=number,

@@ -41,12 +41,12 @@ def _kept(
 ) -> dict[str, int]:
     """New name → id of each column that is still there."""
     names = set(schema.names)
-    now = {c.name: c.name for c in known.columns if c.name in names}
-    now |= {old: new for old, new in renames.items() if new in names and known.column(old) is not None}
-    for old, new in renames.items():
-        if new in names and now.get(new) == new and known.column(old) is not None:
-            # the old bearer of the new name is gone, or was renamed itself
-            now.pop(new) if renames.get(new) is None else None
+    # A statement may spell the old name in another case than the catalogue does.
+    spelled = {c.name.lower(): c.name for c in known.columns}
+    there = {old.lower(): new for old, new in renames.items() if new in names}
+    stated = {name: there[lower] for lower, name in spelled.items() if lower in there}
+    taken = set(stated.values())
+    now = {c.name: c.name for c in known.columns if c.name in names and c.name not in taken} | stated
     if append_only:
         now = _in_order(known, schema, now)
     return {now[c.name]: c.id for c in known.columns if c.name in now and c.id is not None}
