@@ -84,6 +84,8 @@ def _run(spark: SparkSession, scanner: PartScanner, size: int) -> list[tuple[int
 def _overtaken(takes: Iterable[Take], known: Known, now: Known) -> bool:
     """Whether files before this one have covered some of its records since they were read."""
     for taken in takes:
+        if taken.refusal is not None and known != now:
+            return True
         for topic, partition, first, last in taken.extents:
             before: Ranges = known.ranges.get((topic, partition), ())
             after: Ranges = now.ranges.get((topic, partition), ())

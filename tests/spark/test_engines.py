@@ -1,0 +1,133 @@
+"""Two engines, one log: what executors scan enters as if one process had read it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow.parquet as parquet
+import pytest
+
+from schemaman import ingest as local
+from schemaman.adapters import files, schema_registry
+from schemaman.errors import UnreadableInput, UsageError
+from schemaman.ingest import Summary
+from schemaman.log import Stamped
+from schemaman.registry import Registry
+from schemaman.spark import pipeline
+from schemaman.spark.source import parts
+from schemaman.stores.memory import MemoryStore
+from tests.house import CAPTURES
+
+pytestmark = pytest.mark.spark
+
+RECORDINGS = (
+    "postgres/shop-json",
+    "postgres/shop-avro",
+    "postgres/shop-upgrade",
+    "db2/shop-3.4.1-json",
+    "mariadb/bookshop-mariadb-3.5.0-json",
+)
+Result = tuple[Summary, list[Stamped]]
+
+
+def schemas(source: str) -> schema_registry.Export:
+    beside = files.find(source).registry
+    return schema_registry.load(beside) if beside else schema_registry.NO_REGISTRY
+
+
+def read_here(sources: Sequence[str], size: int) -> Result:
+    store = MemoryStore(lambda: 0)
+    registry, summary = Registry(store, lambda: 0), Summary()
+    for source in sources:
+        records = files.records(files.find(source))
+        summary += local.ingest(records, registry, "main", schemas(source), size=size)
+    return summary, list(store.read())
+
+
+def read_there(spark, sources: Sequence[str], size: int) -> Result:
+    store = MemoryStore(lambda: 0)
+    found = [files.find(source) for source in sources]
+    registry = Registry(store, lambda: 0)
+    summary = pipeline.ingest(spark, found, registry, "main", schemas(sources[0]), size=size)
+    return summary, list(store.read())
+
+
+@pytest.mark.parametrize(("run", "size"), [*((run, 50_000) for run in RECORDINGS), (RECORDINGS[0], 100)])
+def test_the_log_is_the_same(spark, run, size):
+    sources = [str(CAPTURES / run)]
+    summary, log = read_here(sources, size)
+    assert read_there(spark, sources, size) == (summary, log)
+    assert summary.observations > 20
+
+
+@pytest.mark.parametrize("size", [70, 1000])
+def test_row_groups_are_read_by_several_tasks(spark, tmp_path, size):
+    run = CAPTURES / "postgres/shop-avro"
+    parquet.write_table(
+        parquet.read_table(run / "records.parquet"), tmp_path / "r.parquet", row_group_size=23
+    )
+    (tmp_path / "registry.json").write_bytes((run / "registry.json").read_bytes())
+    assert len(parts(files.find(str(tmp_path / "r.parquet")), 64)) == 25
+    sources = [str(tmp_path / "r.parquet")]
+    summary, log = read_here(sources, size)
+    assert read_there(spark, sources, size) == (summary, log)
+
+
+@pytest.fixture
+def torn(tmp_path: Path) -> list[str]:
+    """Dumps that overlap, one with a line that is none, one cut short."""
+    lines = gzip.decompress((CAPTURES / "postgres/shop-json/records.ndjson.gz").read_bytes()).splitlines(True)
+    (tmp_path / "a.jsonl").write_bytes(b"".join([*lines[:100], b"oops\n", *lines[100:300]]))
+    (tmp_path / "b.jsonl").write_bytes(b"".join(lines[200:400]))
+    (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress(b"".join(lines[350:]))[:-2000])
+    return [str(tmp_path / name) for name in ("a.jsonl", "b.jsonl", "c.jsonl.gz")]
+
+
+def test_files_that_overlap_and_files_that_are_damaged(spark, torn):
+    summary, log = read_here(torn, 60)
+    assert read_there(spark, torn, 60) == (summary, log)
+    assert summary.rejects == 2
+    assert summary.known > 100
+
+
+def test_what_is_known_is_not_read_again(spark):
+    file = files.find(str(CAPTURES / "postgres/shop-json"))
+    store = MemoryStore(lambda: 0)
+    registry = Registry(store, lambda: 0)
+    read_twice = [
+        pipeline.ingest(spark, [file], registry, "main", schema_registry.NO_REGISTRY) for _ in range(2)
+    ]
+    assert [s.new for s in read_twice] == [582, 0]
+    assert store.end() == len(read_here([file.path], 50_000)[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [({"payload": "other"}, UsageError), ({"offset": 0}, UnreadableInput)],
+)
+def test_refusals_come_back_as_they_are(spark, tmp_path, change, error):
+    line = {"topic": "t", "partition": 0, "key": None, "payload": None}
+    first, second = (json.dumps(line | {"offset": offset}) for offset in (0, 1))
+    (tmp_path / "a.jsonl").write_text(f"{first}\n{second}\n")
+    changed = json.dumps(line | {"offset": 1} | change)
+    (tmp_path / "b.jsonl").write_text(f"{first}\n{changed}\n")
+    sources = [str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")]
+    with pytest.raises(error) as here:
+        read_here(sources, 10)
+    with pytest.raises(error) as there:
+        read_there(spark, sources, 10)
+    assert (here.value.message, here.value.hint) == (there.value.message, there.value.hint)
+
+
+def test_standard_input_cannot_be_read_by_executors(spark):
+    with pytest.raises(UsageError, match="standard input"):
+        pipeline.ingest(
+            spark,
+            [files.find("-")],
+            Registry(MemoryStore(lambda: 0), lambda: 0),
+            "main",
+            schema_registry.NO_REGISTRY,
+        )
