@@ -12,7 +12,7 @@ from schemaman.resolution import select
 from schemaman.settings import TargetSetting
 from schemaman.versions import SchemaVersion, TableHistory
 from schemaman_cli.options import Door
-from schemaman_cli.wiring import TARGETS, histories, in_stream
+from schemaman_cli.wiring import TARGETS, find, histories
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def _until(door: Door, registry: Registry, text: str) -> TableHistory:
     reference = parse(text)
     if not isinstance(reference, TableRef):
         raise UsageError(f"{text} is no table of the history", hint="schemaman tables lists them")
-    found = registry.history(registry.find(in_stream(door, reference.name)))
+    found = find(door, registry, str(reference.name))
     version = select(found, reference.selector).version
     return found if version is None else as_of(found, version)
 

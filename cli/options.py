@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
@@ -92,6 +92,14 @@ class Door:
 def _base(setting: Setting[str]) -> Path:
     origin = Path(setting.origin)
     return origin.parent if origin.suffix == ".toml" else Path()
+
+
+@contextmanager
+def reopened(door: Door) -> Iterator[Door]:
+    """A door as the working folder of now has it, with the same console."""
+    settings = read({}, os.environ, find_settings_file(Path.cwd()))
+    with Door(settings, door.console) as other:
+        yield other
 
 
 def find_settings_file(folder: Path) -> SettingsFile | None:

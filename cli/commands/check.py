@@ -21,9 +21,7 @@ from schemaman_cli.wiring import RULES, histories, open_registry, resolve
 
 @verb("check", "schemaman check", "schemaman check orders --against orders@1 --format github")
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
-@click.option(
-    "--against", metavar="REF", help="The baseline of one TABLE; default the snapshots in git."
-)
+@click.option("--against", metavar="REF", help="The baseline of one TABLE; default the snapshots in git.")
 @click.option("--level", metavar="LEVEL", help="Avro's compatibility level: BACKWARD, FULL_TRANSITIVE, ...")
 @click.option(
     "--fail-on",
@@ -68,7 +66,11 @@ def _given(door: Door, found: Sequence[TableHistory], against: str) -> Mapping[T
 def _snapshots(door: Door, found: Sequence[TableHistory], named: bool) -> Mapping[TableId, Snapshot]:
     """The snapshot files at the merge base; of the named tables only, if any are."""
     folder = door.path(door.settings.snapshots)
-    commit = gitrefs.merge_base()
+    try:
+        commit = gitrefs.merge_base()
+    except UsageError as error:
+        hint = "commit what schemaman snapshot writes, or judge one table: --against orders@1"
+        raise UsageError(f"there is no baseline: {error.message}", hint=hint) from error
     texts = gitrefs.read_folder(commit, str(folder))
     if not texts:
         raise UsageError(

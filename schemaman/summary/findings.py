@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from schemaman.compat import READERS, Rule, Severity
 from schemaman.documents import changes as documents
-from schemaman.gate import CheckResult
+from schemaman.gate import CheckResult, Unjudged
 from schemaman.report import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
 from schemaman.summary import words
 from schemaman.summary.stories import Judged
@@ -41,14 +41,24 @@ def check_report(judged: Sequence[Judged], result: CheckResult, fail_on: Severit
         result.verdict,
         tables=[str(t) for t in result.tables],
         unaccepted=[str(t) for t in result.unaccepted],
+        unjudged=result.unjudged,
     )
-    blocks: list[Block] = [finding_notice(j) for j in judged]
+    blocks: list[Block] = [*(finding_notice(j) for j in judged), *map(_unjudged_notice, result.unjudged)]
     blocks.append(Paragraph(_sum(judged, result, fail_on)))
     if result.unaccepted:
         listed = ", ".join(str(t) for t in result.unaccepted)
         told = f"never accepted, so only what they are now was judged: {listed}"
         blocks.append(Paragraph((Text(told), Text("; schemaman accept TABLE accepts one", "muted"))))
     return Report("check", tuple(blocks), dict(data))
+
+
+def _unjudged_notice(unjudged: Unjudged) -> Notice:
+    """A change that no rule speaks of: said aloud, since silence would pass for consent."""
+    place = ".".join((str(unjudged.table), *unjudged.path))
+    step = f"{unjudged.old_ref.rpartition('@')[2]} → {unjudged.new_ref.rpartition('@')[2]}"
+    change = (Text(unjudged.before, code=True), Text(" → "), Text(unjudged.after, code=True))
+    told = "no rule speaks of this change: whom it hurts is not known"
+    return Notice("not judged", words.SEVERITY_TONES["danger"], f"{place}  {step}", told, (("change", change),))
 
 
 def explain_report(judged: Judged, rule: Rule) -> Report:

@@ -184,7 +184,7 @@ def questions(history: TableHistory) -> Iterator[Block]:
     for version in history.versions:
         for candidate in version.candidates:
             if candidate.grade != "stated":
-                yield _candidate(version, candidate)
+                yield _candidate(history, version, candidate)
     facts = [words.unconfirmed(fact) for fact in history.latest.unconfirmed]
     if facts:
         yield Notice(
@@ -204,12 +204,16 @@ def _disagreement(found: Disagreement) -> Notice:
     return Notice(found.kind, "danger", f"version {numbers}" if numbers else "", found.message, facts)
 
 
-def _candidate(version: SchemaVersion, found: RenameCandidate) -> Notice:
+def _candidate(history: TableHistory, version: SchemaVersion, found: RenameCandidate) -> Notice:
     evidence = "; ".join(found.evidence)
+    names = f"{history.table}@{version.number} {found.old} {found.new}"
     return Notice(
         "perhaps a rename",
         "note",
         f"version {version.number}",
         f"{found.old} went and {found.new} came: {found.grade}" + (f" ({evidence})." if evidence else "."),
-        (("answer", (Text("schemaman decide", code=True),)),),
+        (
+            ("yes", (Text(f"schemaman decide rename {names}", code=True),)),
+            ("no", (Text(f"schemaman decide not-rename {names}", code=True),)),
+        ),
     )

@@ -1,0 +1,239 @@
+"""Show the whole chain on recorded streams, up to ALTERs on real lake tables."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import shutil
+import time
+import webbrowser
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from schemaman.errors import CouldNotDo, UsageError
+from schemaman.plan import Executor
+from schemaman_cli.group import verb
+from schemaman_cli.lakefiles import delta_columns, iceberg_columns
+from schemaman_cli.main import main
+from schemaman_cli.options import Door, door, reopened
+from schemaman_cli.rows import Rows
+from schemaman_cli.sessions import executor
+from schemaman_cli.wiring import TARGETS
+
+RECORDINGS = Path(__file__).parent.parent / "demo"
+MARKER = ".schemaman-demo"
+TABLE = "customers"
+LAST = 7
+"""The version at which a person has to decide more than a name: there the demo stops."""
+
+SETTINGS = """\
+# Two lake tables follow the table `customers` of the shop.
+[[target]]
+name = "delta-lake"
+format = "delta"
+tables = "shop.customers"
+path = {path}
+
+[[target]]
+name = "iceberg-lake"
+format = "iceberg"
+tables = "shop.customers"
+table = "ice.shop.{{table}}"
+"""
+
+
+@verb("demo", "schemaman demo", "schemaman demo --dir /tmp/demo --open")
+@click.option(
+    "--dir", "folder", type=click.Path(path_type=Path), default=Path("schemaman-demo"), show_default=True,
+    help="Everything lies in this folder; a demo that is there is made anew.",
+)  # fmt: skip
+@click.option("--open", "show", is_flag=True, help="Show the report in the browser.")
+@door
+def demo(door: Door, folder: Path, show: bool) -> None:
+    """Read recorded Debezium streams on Spark, judge what changed, and follow a table into Delta and Iceberg.
+
+    Every step prints the command that you would type. It takes a minute or two.
+    """
+    started = time.monotonic()
+    place = _prepared(folder.absolute())
+    with contextlib.chdir(place), reopened(door) as inner:
+        told = _Telling(inner)
+        told.line(f"Everything here is real and lies in {folder}; the commands are typed there.")
+        told.ingest()
+        told.look()
+        told.judge()
+        told.follow(executor(inner))
+        report = told.report()
+        told.line(f"\nDone in {time.monotonic() - started:.0f} s. Delete {folder} when you have seen enough.")
+    if show:
+        webbrowser.open(report.as_uri())
+
+
+def _prepared(folder: Path) -> Path:
+    """The folder with recordings and settings; only what a demo has made is ever deleted."""
+    if folder.exists():
+        if not (folder / MARKER).exists() and any(folder.iterdir()):
+            raise UsageError(f"{folder} is not the folder of a demo", hint="schemaman demo --dir ANOTHER")
+        shutil.rmtree(folder)
+    shutil.copytree(RECORDINGS, folder / "recordings")
+    (folder / MARKER).touch()
+    path = json.dumps(str(folder / "lake" / "{table}"))
+    (folder / "schemaman.toml").write_text(SETTINGS.format(path=path), encoding="utf-8")
+    return folder
+
+
+class _Telling:
+    """Runs commands as a user types them and tells of each in a few lines."""
+
+    def __init__(self, door: Door) -> None:
+        self.door = door
+        self.number = 0
+
+    def line(self, text: str) -> None:
+        self.door.console.write(f"{text}\n")
+
+    def step(self, title: str) -> None:
+        self.number += 1
+        self.line(f"\n{self.number}  {title}")
+
+    def run(self, *words: str, expect: Sequence[int] = (0,), show: bool = True) -> Any:
+        """The JSON that a command prints; the command is shown as it is typed."""
+        if show:
+            self.line(f"   $ schemaman {' '.join(words)}")
+        self.door.console.progress(f"schemaman {' '.join(words)}")
+        output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+        with contextlib.redirect_stdout(output):
+            code = main([*words, "-q", *([] if words[0] in ("decide", "report") else ["--format", "json"])])
+        self.door.console.end_progress()
+        if code not in expect:
+            raise CouldNotDo(f"schemaman {' '.join(words)} ended with exit code {code}")
+        output.flush()
+        printed = output.buffer.getvalue()
+        return json.loads(printed) if printed.startswith(b"{") else None
+
+    def ingest(self) -> None:
+        self.step("Read three recorded streams on Spark: PostgreSQL, MariaDB, Db2")
+        sources = ("recordings/postgresql-shop", "recordings/mariadb-bookshop", "recordings/db2-shop")
+        done = self.run("ingest", *sources, "--engine", "spark")
+        versions = sum(t["versions"] for t in done["tables"])
+        records = done["records"]
+        self.line(
+            f"   {records['read']} records, {len(done['tables'])} tables, {versions} versions, "
+            f"{records['rejected']} not understood"
+        )
+
+    def look(self) -> None:
+        self.step("What happened to one table, and since when")
+        found = self.run("history", TABLE)
+        for version in found["versions"]:
+            self.line(f"   v{version['version']:<3} {_since(version)}  {self.changes(version)}")
+
+    def changes(self, version: Mapping[str, Any]) -> str:
+        number = version["version"]
+        if number == 1:
+            return f"{len(version['columns'])} columns, key ({', '.join(version['key'])})"
+        found = self.run("diff", f"{TABLE}@{number - 1}", f"{TABLE}@{number}", show=False)
+        signs = {"add-column": "+", "drop-column": "-", "rename-column": "→"}
+        words = [f"{signs.get(c['change'], '~')} {'.'.join(c['path'])}" for c in found["changes"]]
+        return "  ".join(dict.fromkeys(words))
+
+    def judge(self) -> None:
+        self.step("Who breaks: the gate, as it runs in CI")
+        found = self.run("check", TABLE, "--against", f"{TABLE}@1", expect=(1,))
+        for finding in found["findings"]:
+            if finding["severity"] == "break":
+                self.line(f"   ✗ {finding['rule']:24} {finding['message']}")
+        mild = sum(f["severity"] != "break" for f in found["findings"])
+        self.line(f"   {found['verdict']}, exit code 1; {mild} milder findings are in the report")
+
+    def follow(self, spark: Executor) -> None:
+        self.step("Follow it into a Delta and an Iceberg table, version by version, rows written in between")
+        self.line(f"   $ schemaman plan {TABLE}@N -o plans/N          $ schemaman apply plans/N/PLAN")
+        lakes: dict[str, Rows] = {}
+        wanted: dict[str, Any] = {}
+        for number in range(1, LAST + 1):
+            plans = self.plans(number)
+            if number < LAST and any(p["refusals"] for p in plans):
+                self.refused(number, plans)
+                self.line("         a question for a person; the answer goes into a file for git:")
+                self.run("decide", "rename", TABLE, "phone", "phone_number")
+                plans = self.plans(number)
+            if any(p["refusals"] for p in plans):
+                self.refused(number, plans)
+                continue
+            self.line(f"   v{number:<3} {' '.join(f'{self.applied(p, number):38}' for p in plans)}".rstrip())
+            for plan in plans:
+                wanted[plan["format"]] = plan
+                self.write(spark, lakes, plan)
+        self.verify(lakes, wanted)
+
+    def plans(self, number: int) -> list[dict[str, Any]]:
+        shutil.rmtree(f"plans/{number}", ignore_errors=True)
+        words = ("plan", f"{TABLE}@{number}", "-o", f"plans/{number}")
+        found: list[dict[str, Any]] = self.run(*words, expect=(0, 1), show=False)["plans"]
+        return found
+
+    def refused(self, number: int, plans: Sequence[Mapping[str, Any]]) -> None:
+        refusal = next(r for p in plans for r in p["refusals"])
+        self.line(f"   v{number:<3} refused, nothing is done: {refusal['change']}")
+        self.line(f"         why: {refusal['reason']}")
+        self.line(f"         instead: {refusal['instead']}")
+
+    def applied(self, plan: Mapping[str, Any], number: int) -> str:
+        if not plan["steps"]:
+            return f"{plan['format']}: nothing to do ✓"
+        file = next(Path(f"plans/{number}").glob(f"{plan['target']}.*.plan.json"))
+        done = self.run("apply", str(file), show=False)
+        kinds = [s["kind"] for s in plan["steps"] if s["kind"] not in ("set-properties", "create-namespace")]
+        if done["state"] != "applied" or done["differences"]:
+            raise CouldNotDo(f"{file} was applied, and the table is not what it promised")
+        return f"{plan['format']}: {', '.join(dict.fromkeys(kinds))} ✓"
+
+    def write(self, spark: Executor, lakes: dict[str, Rows], plan: Mapping[str, Any]) -> None:
+        """A row in the table as it is now; earlier rows follow a rename."""
+        format = plan["format"]
+        rows = lakes.setdefault(format, Rows(spark, TARGETS.get(format).table_name(plan["table"])))
+        for step in plan["steps"]:
+            if step["kind"] == "rename-column":
+                columns = step["postcondition"]["columns"]
+                (old,) = (name for name, type in columns.items() if type is None)
+                (new,) = (name for name, type in columns.items() if type is not None)
+                rows.rename(old, new)
+        rows.insert(plan["wanted"]["columns"])
+
+    def verify(self, lakes: Mapping[str, Rows], wanted: Mapping[str, Any]) -> None:
+        self.step("Do both tables hold the right structure, and do old rows still read right?")
+        found = self.run("drift")
+        self.line(f"   {len(found['tables'])} tables as the last migration left them")
+        second = {
+            "delta": ("Delta's own log", delta_columns(Path("lake") / TABLE)),
+            "iceberg": ("Iceberg's metadata file", iceberg_columns(Path("warehouse/ice/shop") / TABLE)),
+        }
+        for format, rows in lakes.items():
+            columns = wanted[format]["wanted"]["columns"]
+            reader, seen = second[format]
+            if not rows.read_right(columns) or seen != tuple((c["name"], c["type"]) for c in columns):
+                raise CouldNotDo(f"the {format} table does not hold what was planned and written")
+            self.line(
+                f"   {format:8} {len(columns)} columns, {len(rows.written)} rows: read right by Spark, "
+                f"and {reader} tells the same columns ✓"
+            )
+
+    def report(self) -> Path:
+        self.step("The report")
+        path = Path("report.html").absolute()
+        self.run("report", "--format", "html", "-o", path.name)
+        self.line(f"   {path.as_uri()}")
+        return path
+
+
+def _since(version: Mapping[str, Any]) -> str:
+    at = version["from"]["at"]["ts_ms"]
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at / 1000)) if at else "time unknown"
+
+
+COMMAND = demo

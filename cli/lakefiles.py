@@ -1,0 +1,45 @@
+"""A second reader for the demo: the columns of a lake table from its own metadata files, without Spark.
+
+Sources: Delta protocol, "Change Metadata" and "Schema Serialization Format"; Iceberg table spec,
+"Table Metadata Fields" and "Schemas and Data Types".
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from schemaman.errors import UnreadableInput
+
+_DELTA = {
+    "byte": "TINYINT", "short": "SMALLINT", "integer": "INT", "long": "BIGINT", "timestamp": "TIMESTAMP(6)",
+    "timestamp_ntz": "TIMESTAMP_NTZ(6)",
+}  # fmt: skip
+_ICEBERG = {"int": "INT", "long": "BIGINT", "timestamptz": "TIMESTAMP(6)", "timestamp": "TIMESTAMP_NTZ(6)"}
+
+
+def delta_columns(folder: Path) -> tuple[tuple[str, str], ...]:
+    """Name and type in words of each column, from the newest metadata in the table's log."""
+    found: Any = None
+    for commit in sorted((folder / "_delta_log").glob("*.json")):
+        for line in commit.read_text(encoding="utf-8").splitlines():
+            found = json.loads(line).get("metaData", found)
+    if found is None:
+        raise UnreadableInput(f"{folder} holds no Delta table")
+    fields = json.loads(found["schemaString"])["fields"]
+    return tuple((f["name"], _words(_DELTA, f["type"])) for f in fields)
+
+
+def iceberg_columns(folder: Path) -> tuple[tuple[str, str], ...]:
+    """Name and type in words of each column, from the newest metadata file."""
+    files = sorted((folder / "metadata").glob("*.metadata.json"))
+    if not files:
+        raise UnreadableInput(f"{folder} holds no Iceberg table")
+    told = json.loads(files[-1].read_text(encoding="utf-8"))
+    schema = next(s for s in told["schemas"] if s["schema-id"] == told["current-schema-id"])
+    return tuple((f["name"], _words(_ICEBERG, f["type"])) for f in schema["fields"])
+
+
+def _words(known: dict[str, str], type: str) -> str:
+    return known.get(type, type.upper().replace(" ", ""))
