@@ -22,11 +22,13 @@ from schemaman.compat import (
     judge,
     severity,
 )
-from schemaman.diff import diff
+from schemaman.ddl import format_type
+from schemaman.diff import ChangeNullable, ChangeType, diff
 from schemaman.errors import NoHistory, UnknownName
 from schemaman.renames import candidates
-from schemaman.schema import TableId, TableSchema
+from schemaman.schema import Path, TableId, TableSchema
 from schemaman.snapshots import Snapshot, without_ids
+from schemaman.types import without_labels
 from schemaman.versions import Revision, SchemaVersion, TableEvent, TableHistory
 
 AVRO: tuple[Reader, ...] = ("avro-backward", "avro-forward")
@@ -38,7 +40,8 @@ class CheckResult:
 
     `findings` with the severity that each has for the declared readers, in order of tables and
     steps. `tables` were looked at, `steps` judged; `unaccepted` are tables without baseline, whose
-    present structure is judged by itself.
+    present structure is judged by itself. `unjudged` are changes that no rule speaks of: nobody knows
+    whom they hurt, which counts as danger.
     """
 
     verdict: Literal["pass", "fail"]
@@ -46,6 +49,19 @@ class CheckResult:
     tables: tuple[TableId, ...]
     steps: int
     unaccepted: tuple[TableId, ...] = ()
+    unjudged: tuple[Unjudged, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """A change that may hurt somebody and that no rule speaks of: another type, or NULL allowed."""
+
+    table: TableId
+    path: Path
+    before: str
+    after: str
+    old_ref: str
+    new_ref: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +111,25 @@ def check(
         )
     readers = _readers(policy, level)
     findings: list[tuple[Finding, Severity]] = []
+    unjudged: list[Unjudged] = []
     steps_judged = 0
     for table in sorted(tables):
         accepted = baseline.get(table)
         walked = steps(tables[table], accepted)
         steps_judged += len(walked)
+        unjudged += (u for step in walked for u in _unjudged(step, judge(step, all_rules)))
         found = _found(walked, total(tables[table], accepted), all_rules)
         if level is not None and level.transitive:
             found += _echoless(found, _avro_only(judge(t, all_rules) for t in against_all(tables[table])))
         findings += ((f, severity(f, readers, policy.overrides)) for f in found)
     grave = SEVERITIES.index(policy.fail_on)
-    failed = policy.fail_on != "off" and any(SEVERITIES.index(s) >= grave for _, s in findings)
+    worst = max([SEVERITIES.index(s) for _, s in findings], default=0)
+    worst = max(worst, SEVERITIES.index("danger") if unjudged else 0)
+    failed = policy.fail_on != "off" and worst >= grave
     unaccepted = tuple(t for t in sorted(tables) if t not in baseline)
     verdict: Literal["pass", "fail"] = "fail" if failed else "pass"
-    return CheckResult(verdict, tuple(findings), tuple(sorted(tables)), steps_judged, unaccepted)
+    looked_at = tuple(sorted(tables))
+    return CheckResult(verdict, tuple(findings), looked_at, steps_judged, unaccepted, tuple(unjudged))
 
 
 def transitions(history: TableHistory, baseline: Snapshot | None) -> tuple[Transition, ...]:
@@ -262,6 +283,22 @@ def _found(walked: Iterable[Transition], whole: Transition | None, rules: tuple[
             found.setdefault(finding.fingerprint, finding)
     told = list(found.values())
     return told if whole is None else [*told, *_echoless(told, judge(whole, rules))]
+
+
+def _unjudged(step: Transition, findings: Iterable[Finding]) -> Iterator[Unjudged]:
+    """The changes of type and to nullable at whose place no rule has anything to say."""
+    spoken = {f.path for f in findings}
+    for change in step.changes:
+        match change:
+            case ChangeType(path, old, new) if path not in spoken:
+                if without_labels(old) != without_labels(new):
+                    yield Unjudged(
+                        step.table, path, format_type(old), format_type(new), step.old_ref, step.new_ref
+                    )
+            case ChangeNullable(path, False, True) if path not in spoken:
+                yield Unjudged(step.table, path, "NOT NULL", "nullable", step.old_ref, step.new_ref)
+            case _:
+                continue
 
 
 def _echoless(told: list[Finding], more: Iterable[Finding]) -> list[Finding]:

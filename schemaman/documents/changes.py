@@ -24,6 +24,7 @@ from schemaman.diff import (
 )
 from schemaman.documents.tables import SCHEMA_VERSION, Document, Json, candidate
 from schemaman.documents.tables import column as column_document
+from schemaman.gate import Unjudged
 from schemaman.schema import Column, Path
 from schemaman.versions import RenameCandidate
 
@@ -92,10 +93,12 @@ def check(
     *,
     tables: Iterable[str] = (),
     unaccepted: Iterable[str] = (),
+    unjudged: Iterable[Unjudged] = (),
 ) -> Document:
     """The document of `check`: every finding with the severity that the declared readers give it.
 
-    `tables` were looked at; `unaccepted` are those without a baseline.
+    `tables` were looked at; `unaccepted` are those without a baseline; `unjudged` are changes that no
+    rule speaks of.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -103,6 +106,17 @@ def check(
         "findings": [finding(f, severity) for f, severity in findings],
         "tables": list(tables),
         "unaccepted": list(unaccepted),
+        "unjudged": [
+            {
+                "table": str(u.table),
+                "path": list(u.path),
+                "before": u.before,
+                "after": u.after,
+                "old": u.old_ref,
+                "new": u.new_ref,
+            }
+            for u in unjudged
+        ],
     }
 
 

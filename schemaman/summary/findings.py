@@ -58,7 +58,8 @@ def _unjudged_notice(unjudged: Unjudged) -> Notice:
     step = f"{unjudged.old_ref.rpartition('@')[2]} → {unjudged.new_ref.rpartition('@')[2]}"
     change = (Text(unjudged.before, code=True), Text(" → "), Text(unjudged.after, code=True))
     told = "no rule speaks of this change: whom it hurts is not known"
-    return Notice("not judged", words.SEVERITY_TONES["danger"], f"{place}  {step}", told, (("change", change),))
+    tone = words.SEVERITY_TONES["danger"]
+    return Notice("not judged", tone, f"{place}  {step}", told, (("change", change),))
 
 
 def explain_report(judged: Judged, rule: Rule) -> Report:
@@ -103,6 +104,8 @@ def _step(judged: Judged) -> str:
 def _sum(judged: Sequence[Judged], result: CheckResult, fail_on: Severity) -> Inline:
     counts = [(s, sum(j.severity == s for j in judged)) for s in ("break", "danger", "note", "off")]
     found = ", ".join(f"{number} {severity}" for severity, number in counts if number) or "no findings"
+    if result.unjudged:
+        found += f", {words.count(len(result.unjudged), 'change')} not judged"
     tables, steps = words.count(len(result.tables), "table"), words.count(result.steps, "step")
     verdict = Text("fail", "break") if result.verdict == "fail" else Text("pass", "good")
     return (verdict, Text(f" · {found} · {steps} of {tables} · --fail-on {fail_on}"))
