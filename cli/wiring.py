@@ -12,7 +12,7 @@ from pathlib import Path
 from schemaman import resolution
 from schemaman.adapters import gitrefs, schema_registry
 from schemaman.columns import format_columns
-from schemaman.compat import Rule, Transition, judge, severity
+from schemaman.compat import Rule, Severity, Transition, judge, severity
 from schemaman.decisions import Decisions, decided
 from schemaman.decisions import parse as parse_decisions
 from schemaman.errors import CouldNotDo, NoHistory, UnreadableInput, UsageError
@@ -87,16 +87,21 @@ def decisions_of(door: Door) -> Decisions:
     return parse_decisions(read_file(str(path)), str(path)) if path.exists() else Decisions()
 
 
+def overrides_of(settings: Settings) -> dict[str, Severity]:
+    """The severities that the user gave to rules. Raises `UnknownName` for a rule that is none."""
+    overrides = dict(settings.rules.value)
+    for name in overrides:
+        RULES.get(name)
+    return overrides
+
+
 def judge_of(settings: Settings) -> Judge:
     """What says of a transition which rules fire, and how grave that is for the declared readers.
 
     Raises:
         UnknownName: an override names no rule.
     """
-    overrides = dict(settings.rules.value)
-    for name in overrides:
-        RULES.get(name)
-    rules = RULES.all()
+    overrides, rules = overrides_of(settings), RULES.all()
 
     def judged(transition: Transition) -> tuple[Judged, ...]:
         found = judge(transition, rules)

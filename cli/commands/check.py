@@ -16,7 +16,7 @@ from schemaman.summary.stories import Judged
 from schemaman.versions import TableHistory
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.wiring import RULES, histories, open_registry, resolve
+from schemaman_cli.wiring import RULES, histories, open_registry, overrides_of, resolve
 
 
 @verb("check", "schemaman check", "schemaman check orders --against orders@1 --format github")
@@ -42,7 +42,7 @@ def check(
     found = histories(door, open_registry(door), tables)
     baseline = _snapshots(door, found, bool(tables)) if against is None else _given(door, found, against)
     policy = gate.Policy(
-        settings.readers.value, dict(settings.rules.value), settings.fail_on.value, level and level.upper()
+        settings.readers.value, overrides_of(settings), settings.fail_on.value, level and level.upper()
     )
     result = gate.check(found, baseline, RULES.all(), policy)
     judged = gravest_first(Judged(f, s) for f, s in result.findings)

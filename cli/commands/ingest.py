@@ -100,8 +100,9 @@ def _judged(door: Door, done: Summary, max_rejects: int | None, sources: tuple[s
     """The exit code: what was not understood is a warning, unless it is everything or too much."""
     if not done.rejects:
         return 0
-    understood = done.observations or done.asides or done.known
-    if not understood and done.rejects >= done.new:
+    # a tombstone has no bytes that could be misunderstood
+    asides = [kind for kind, _ in done.asides if kind != "tombstone"]
+    if not (done.observations or done.known or asides):
         raise UnreadableInput(
             f"nothing in {', '.join(sources)} could be understood", hint="schemaman rejects"
         )

@@ -1,0 +1,638 @@
+"""The command line as a user types it: results, messages, exit codes; every layer is the real one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from jsonschema import Draft202012Validator
+
+from schemaman.documents import schemas
+from schemaman.shelf import Shelf
+from schemaman_cli.group import SECTIONS, LazyGroup, Verb
+from schemaman_cli.main import main
+from tests.house import CAPTURES
+
+POSTGRES = CAPTURES / "postgres" / "shop-json"
+AVRO = CAPTURES / "postgres" / "shop-avro"
+COMMANDS: Shelf[click.Command] = Shelf("schemaman_cli.commands", "COMMAND")
+PROGRAM = str(Path(sys.executable).with_name("schemaman"))
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder without settings from outside."""
+    monkeypatch.chdir(tmp_path)
+    for name in [n for n in os.environ if n.startswith("SCHEMAMAN_")]:
+        monkeypatch.delenv(name)
+    return tmp_path
+
+
+@pytest.fixture
+def run(place: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+    """Runs a command line in this process."""
+
+    def run(*words: object) -> Done:
+        capfdbinary.readouterr()
+        code = main([str(w) for w in words])
+        out, err = capfdbinary.readouterr()
+        return Done(code, out.decode(), err.decode())
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that has read a recorded stream."""
+    path = tmp_path_factory.mktemp("store") / "schemaman.db"
+    done = subprocess.run(
+        [PROGRAM, "ingest", str(POSTGRES), "--store", f"sqlite:///{path}"], capture_output=True, check=True
+    )
+    assert b"13 tables spoken of" in done.stdout
+    return path
+
+
+@pytest.fixture
+def filled(store: Path, place: Path) -> Path:
+    """A working folder with a copy of that store."""
+    shutil.copy(store, place / "schemaman.db")
+    return place
+
+
+def lines(count: int = 10) -> list[str]:
+    """The first records of the stream, as kcat prints them."""
+    with gzip.open(POSTGRES / "records.ndjson.gz", "rt", encoding="utf-8") as file:
+        return [line.rstrip("\n") for line, _ in zip(file, range(count), strict=False)]
+
+
+# --- help and manners
+
+
+@pytest.mark.parametrize("name", COMMANDS.names())
+def test_every_help_begins_with_two_examples_of_that_command(run: Run, name: str) -> None:
+    done = run(name, "--help")
+    assert done.code == 0
+    head = done.out.splitlines()[:3]
+    assert head[0] == "Examples:"
+    assert all(line.startswith(f"  $ schemaman {name}") for line in head[1:]) or name == "completion"
+    assert "Usage: schemaman " + name in done.out
+
+
+@pytest.mark.parametrize("name", COMMANDS.names())
+def test_every_example_is_a_command_line_that_is_understood(name: str) -> None:
+    command = COMMANDS.get(name)
+    assert isinstance(command, Verb)
+    assert len(command.examples) == 2
+    for example in command.examples:
+        words = re.split(r" \|| >>? ", example)[0].split()[2:]
+        command.make_context(name, words)
+
+
+def test_every_command_stands_in_the_help_with_its_first_line(run: Run) -> None:
+    done = run("--help")
+    assert done.code == 0
+    for name in COMMANDS.names():
+        assert re.search(rf"^  {name} +[A-Z]", done.out, re.MULTILINE)
+    told = [name for _, section in SECTIONS for name in section]
+    assert set(told) <= set(COMMANDS.names())
+
+
+@pytest.mark.parametrize("name", COMMANDS.names())
+def test_a_file_of_a_command_begins_with_what_the_help_says(name: str) -> None:
+    group = LazyGroup(package="schemaman_cli.commands")
+    assert 10 < len(group._first_line(name)) < 90
+
+
+def test_commands_that_are_not_built_are_not_there(run: Run) -> None:
+    for name in ("blame", "waive", "approve", "sync", "serve"):
+        assert run(name).code == 2
+
+
+def test_an_unknown_command_suggests_the_nearest(run: Run) -> None:
+    done = run("ingets")
+    assert done == Done(
+        2, "", "error: no such command: ingets; did you mean ingest?\n  hint: schemaman --help\n"
+    )
+
+
+def test_the_version_is_one_line(run: Run) -> None:
+    done = run("--version")
+    assert done.code == 0
+    assert re.fullmatch(r"schemaman \d+\.\d+\.\d+\n", done.out)
+
+
+def test_a_wrong_option_is_a_usage_error(run: Run) -> None:
+    done = run("tables", "--frmat", "json")
+    assert done.code == 2
+    assert done.out == ""
+    assert done.err.startswith("error: ")
+
+
+def test_every_error_has_a_hint_and_no_traceback(run: Run) -> None:
+    for words in (
+        ["tables"],
+        ["ingest", "nothing.jsonl"],
+        ["schema", "nonsense"],
+        ["rules", "column-droped"],
+        ["show", "orders@"],
+        ["apply", "missing.plan.json"],
+    ):
+        done = run(*words)
+        assert done.code in (2, 3)
+        assert done.err.startswith("error: ")
+        assert "Traceback" not in done.err
+
+
+def test_debug_shows_the_traceback(filled: Path) -> None:
+    done = subprocess.run(
+        [PROGRAM, "show", "orders@99", "--debug"], capture_output=True, text=True, check=False
+    )
+    assert "Traceback" in done.stderr
+
+
+def test_a_fault_of_our_own_is_one_line_that_asks_for_a_report(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("oh no")
+
+    monkeypatch.setattr(click.Group, "invoke", broken)
+    done = run("tables")
+    assert done.code == 3
+    assert done.err.splitlines() == [
+        "error: schemaman has a fault of its own: ZeroDivisionError: oh no",
+        "  hint: please report it with the output of the same command and --debug",
+    ]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_have_their_exit_codes(place: Path, number: signal.Signals, code: int) -> None:
+    process = subprocess.Popen(
+        [PROGRAM, "ingest", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    while not (place / "schemaman.db").exists():
+        time.sleep(0.05)
+    time.sleep(0.3)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == code
+    assert err.strip().startswith(b"error: ")
+
+
+def test_a_reader_who_goes_is_no_error(filled: Path) -> None:
+    command = f"{PROGRAM} history orders | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0"
+    assert done.stderr == ""
+
+
+# --- ingest
+
+
+def test_ingest_says_what_it_read_and_twice_changes_nothing(run: Run, place: Path) -> None:
+    first = run("ingest", POSTGRES, "--format", "json")
+    assert first.code == 0
+    assert first.json["records"] == {"read": 582, "new": 582, "known": 0, "rejected": 0}
+    before = run("history", "orders", "--format", "json").out
+    second = run("ingest", POSTGRES, "--format", "json")
+    assert second.json["records"] == {"read": 582, "new": 0, "known": 582, "rejected": 0}
+    assert run("history", "orders", "--format", "json").out == before
+
+
+def test_ingest_finds_the_registry_beside_avro(run: Run) -> None:
+    done = run("ingest", AVRO, "--format", "json")
+    assert done.code == 0
+    assert done.json["records"]["rejected"] == 0
+    assert done.json["tables"]
+
+
+def test_ingest_reads_standard_input(place: Path) -> None:
+    done = subprocess.run(
+        [PROGRAM, "ingest", "-", "--format", "json"],
+        input="\n".join(lines(40)).encode(),
+        capture_output=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["records"]["read"] == 40
+
+
+def test_an_empty_file_is_nothing_and_no_error(run: Run, place: Path) -> None:
+    (place / "empty.jsonl").touch()
+    done = run("ingest", "empty.jsonl", "--format", "json")
+    assert done.code == 0
+    assert done.json["records"]["read"] == 0
+
+
+def test_a_missing_file_is_said(run: Run) -> None:
+    done = run("ingest", "missing.jsonl")
+    assert done.code == 3
+    assert "missing.jsonl: no such file" in done.err
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"), [('{"topic": "t", "partit', "not JSON"), ("what is this", "not JSON")]
+)
+def test_a_bad_line_is_set_aside_and_the_others_are_read(
+    run: Run, place: Path, bad: str, reason: str
+) -> None:
+    good = lines(40)
+    (place / "records.jsonl").write_text("\n".join([*good[:20], bad, *good[20:]]))
+    done = run("ingest", ".", "--format", "json")
+    assert done.code == 0
+    assert done.json["records"] == {"read": 40, "new": 40, "known": 0, "rejected": 1}
+    assert "warning: 1 records could not be understood" in done.err
+    (reject,) = run("rejects", "--format", "json").json["rejects"]
+    assert reason in reject["reason"]
+    assert reject["offset"] == 21
+
+
+def test_more_rejects_than_allowed_are_an_outage(run: Run, place: Path) -> None:
+    (place / "records.jsonl").write_text("\n".join([*lines(5), "x", "y"]))
+    done = run("ingest", ".", "--max-rejects", "1")
+    assert done.code == 3
+    assert "more than --max-rejects 1" in done.err
+    assert run("ingest", ".", "--max-rejects", "1").code in (0, 3)
+
+
+def test_nothing_readable_is_an_outage(run: Run, place: Path) -> None:
+    (place / "noise.jsonl").write_text("one\ntwo\n")
+    done = run("ingest", "noise.jsonl")
+    assert done.code == 3
+    assert "nothing in noise.jsonl could be understood" in done.err
+
+
+def test_an_avro_id_that_the_registry_does_not_know_is_a_reject(run: Run, place: Path) -> None:
+    (place / "registry.json").write_text("[]")
+    shutil.copy(AVRO / "records.parquet", place / "records.parquet")
+    done = run("ingest", ".")
+    assert done.code == 3
+    rejects = run("rejects", "--format", "json").json["rejects"]
+    assert rejects
+    assert all("registry" in r["reason"] for r in rejects)
+
+
+def test_a_store_that_is_no_database_keeps_its_bytes(run: Run, place: Path) -> None:
+    (place / "schemaman.db").write_text("my precious notes")
+    done = run("ingest", POSTGRES)
+    assert done.code == 3
+    assert len(done.err.splitlines()) <= 2
+    assert (place / "schemaman.db").read_text() == "my precious notes"
+
+
+# --- looking
+
+
+JSON_COMMANDS = (
+    ("tables", ["tables"]),
+    ("history", ["history", "orders"]),
+    ("show", ["show", "orders@3"]),
+    ("diff", ["diff", "orders"]),
+    ("diff", ["diff", "orders@1", "orders@latest"]),
+    ("names", ["names"]),
+    ("check", ["check", "orders", "--against", "orders@1"]),
+    ("rules", ["rules"]),
+    ("rejects", ["rejects"]),
+    ("report", ["report", "orders", "stock"]),
+    ("config", ["config", "show"]),
+)
+
+
+@pytest.mark.parametrize(("name", "words"), JSON_COMMANDS)
+def test_json_is_valid_against_its_published_schema(
+    run: Run, filled: Path, name: str, words: list[str]
+) -> None:
+    done = run(*words, "--format", "json")
+    schema = run("schema", name)
+    assert schema.code == 0
+    assert schema.json == schemas.get(name)
+    Draft202012Validator(schema.json).validate(done.json)
+
+
+@pytest.mark.parametrize(("name", "words"), JSON_COMMANDS)
+@pytest.mark.parametrize("format", ["text", "markdown"])
+def test_what_people_read_goes_to_stdout_alone(
+    run: Run, filled: Path, name: str, words: list[str], format: str
+) -> None:
+    done = run(*words, "--format", format)
+    assert done.code in (0, 1)
+    assert done.out
+    assert done.err == ""
+    assert "\x1b" not in done.out
+
+
+def test_a_table_answers_to_any_end_of_its_name(run: Run, filled: Path) -> None:
+    whole = run("history", "shopdb.shop.shop.orders", "--format", "json")
+    assert run("history", "orders", "--format", "json") == whole
+    assert run("history", "main:shop.orders", "--format", "json") == whole
+
+
+def test_an_ambiguous_name_lists_the_candidates(run: Run, filled: Path) -> None:
+    done = run("history", "suppliers")
+    assert done.code == 2
+    assert "shop.suppliers" in done.err
+    assert "inventory.suppliers" in done.err
+
+
+def test_a_table_without_history_is_an_outage(run: Run, filled: Path) -> None:
+    done = run("check", "ordes", "--against", "orders@1")
+    assert done.code == 3
+    assert "shopdb.shop.shop.orders" in done.err
+
+
+def test_another_stream_is_another_table(run: Run, filled: Path) -> None:
+    assert run("history", "orders", "--stream", "dev").code == 3
+    assert run("tables", "--stream", "dev", "--format", "json").json["tables"] == []
+
+
+@pytest.mark.parametrize("ref", ["orders@3", "orders@latest", "orders@-1", "orders@lsn:0/19D8AE8"])
+def test_show_takes_every_way_to_name_a_version(run: Run, filled: Path, ref: str) -> None:
+    done = run("show", ref, "--format", "json")
+    assert done.code == 0
+    assert done.json["table"] == "shopdb.shop.shop.orders"
+
+
+def test_show_by_time_and_by_id(run: Run, filled: Path) -> None:
+    versions = run("history", "orders", "--format", "json").json["versions"]
+    third = versions[2]
+    by_id = run("show", f"orders@id:{third['id']}", "--format", "json")
+    assert by_id.json["id"] == third["id"]
+    assert run("show", "orders@2020-01-01T00:00Z").code in (2, 3)
+    assert run("show", "orders@2030-01-01T00:00Z", "--format", "json").json["version"] == len(versions)
+    assert run("show", "orders@2030-01-01").code == 2
+
+
+def test_a_shown_structure_can_be_read_again(run: Run, filled: Path) -> None:
+    (filled / "orders.ddl").write_text(run("show", "orders", "--as", "ddl").out)
+    assert run("diff", "orders", "file:orders.ddl", "--format", "json").json["changes"] == []
+    (filled / "orders.avsc").write_text(run("show", "orders", "--as", "avro").out)
+    assert run("show", "file:orders.avsc").code == 0
+
+
+def test_diff_is_always_clean(run: Run, filled: Path) -> None:
+    assert run("diff", "orders@1", "orders@latest").code == 0
+    assert run("diff", "orders@1", "orders@1", "--format", "json").json["changes"] == []
+
+
+def test_names_of_a_recording_with_awkward_names(run: Run) -> None:
+    run("ingest", AVRO)
+    found = run("names", "--format", "json").json
+    rules = {c["rule"] for t in found["tables"] for c in t["columns"]}
+    assert rules <= {"none", "avro", "avro_unicode", "scrubbed", "misread", "other", None}
+    assert "none" in rules
+
+
+def test_a_report_is_written_whole_and_only_there(run: Run, filled: Path) -> None:
+    done = run("report", "--format", "html", "-o", "out/report.html")
+    assert done.code == 0
+    assert done.out == ""
+    page = (filled / "out" / "report.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "orders" in page
+    assert sorted(p.name for p in filled.iterdir()) == ["out", "schemaman.db"]
+
+
+# --- judging
+
+
+def test_check_fails_by_severity(run: Run, filled: Path) -> None:
+    against = ["orders", "--against", "orders@1"]
+    assert run("check", *against).code == 1
+    assert run("check", *against, "--fail-on", "off").code == 0
+    assert run("check", "orders", "--against", "orders@latest").code == 0
+
+
+def test_check_for_github_is_annotations(run: Run, filled: Path) -> None:
+    done = run("check", "orders", "--against", "orders@1", "--format", "github")
+    assert done.code == 1
+    assert all(re.match(r"::(error|warning|notice) title=", line) for line in done.out.splitlines()[:-1])
+
+
+def test_readers_and_overrides_decide_what_is_grave(run: Run, filled: Path) -> None:
+    (filled / "schemaman.toml").write_text('readers = ["avro-backward"]\n')
+    assert run("check", "orders", "--against", "orders@1").code == 0
+    (filled / "schemaman.toml").write_text('[rules]\ncolumn-droped = "note"\n')
+    done = run("check", "orders", "--against", "orders@1")
+    assert done.code == 2
+    assert "column-dropped" in done.err
+
+
+def test_without_a_baseline_the_gate_does_not_guess(run: Run, filled: Path) -> None:
+    done = run("check")
+    assert done.code == 2
+    assert "there is no baseline" in done.err
+
+
+@pytest.fixture
+def repository(filled: Path) -> Path:
+    """The working folder as a git repository whose snapshots accept an early version of orders."""
+    for words in (
+        ["init", "-q", "-b", "main"],
+        ["config", "user.email", "a@b.c"],
+        ["config", "user.name", "a"],
+    ):
+        subprocess.run(["git", *words], check=True)
+    return filled
+
+
+def commit(message: str) -> None:
+    subprocess.run(["git", "add", "schemas"], check=True)
+    subprocess.run(["git", "commit", "-q", "-m", message], check=True)
+
+
+def test_the_gate_compares_with_the_snapshots_in_git(run: Run, repository: Path) -> None:
+    assert run("snapshot").code == 0
+    commit("accept everything")
+    done = run("check", "--format", "json")
+    assert done.code == 0
+    assert done.json["findings"] == []
+    assert run("accept", "orders@1").code == 0
+    commit("an early state of orders")
+    done = run("check", "--format", "json")
+    assert done.code == 1
+    assert {f["table"] for f in done.json["findings"]} == {"shopdb.shop.shop.orders"}
+    assert run("check", "stock").code == 0
+    assert run("accept", "orders").code == 0
+    commit("accept orders")
+    assert run("check").code == 0
+
+
+def test_snapshot_leaves_what_differs_to_accept(run: Run, repository: Path) -> None:
+    run("accept", "orders@1")
+    file = repository / "schemas" / "shopdb.shop.shop.orders.json"
+    before = file.read_text()
+    done = run("snapshot")
+    assert done.code == 0
+    assert file.read_text() == before
+    assert "changed since they were accepted: shopdb.shop.shop.orders" in done.err
+    assert run("show", f"file:{file}", "--format", "json").json["columns"]
+
+
+def test_a_finding_is_explained(run: Run, filled: Path) -> None:
+    findings = run("check", "orders", "--against", "orders@1", "--format", "json").json["findings"]
+    for finding in findings:
+        done = run("explain", finding["fingerprint"], "--format", "json")
+        assert done.code == 0
+        assert done.json["rule"]["name"] == finding["rule"]
+        Draft202012Validator(schemas.get("explain")).validate(done.json)
+    assert run("explain", "1fffffffffffffff").code == 2
+
+
+@pytest.mark.parametrize("name", Shelf[Any]("schemaman.rules", "RULE").names())
+def test_a_rule_tells_its_page(run: Run, name: str) -> None:
+    done = run("rules", name)
+    assert done.code == 0
+    for part in ("What happened", "Why it hurts", "What to do"):
+        assert part in done.out
+
+
+def test_a_rename_that_is_decided_is_no_question_any_more(run: Run, filled: Path) -> None:
+    suspected = "column-rename-suspected"
+    against = ["check", "customers", "--against", "customers@1", "--format", "json"]
+    assert suspected in {f["rule"] for f in run(*against).json["findings"]}
+    assert run("decide", "rename", "customers", "phone", "phone_number").code == 0
+    rules = {f["rule"] for f in run(*against).json["findings"]}
+    assert suspected not in rules
+    assert "column-renamed" in rules
+    found = run("diff", "customers@4", "customers@5", "--format", "json").json["changes"]
+    renames = [(c["old"], c["new"]) for c in found if c["change"] == "rename-column"]
+    assert renames == [("phone", "phone_number")]
+    assert {"add-column", "drop-column"}.isdisjoint(c["change"] for c in found)
+
+
+def test_a_decision_that_fits_nothing_is_refused(run: Run, filled: Path) -> None:
+    assert run("decide", "rename", "customers", "email", "nonsense").code == 2
+    assert run("decide", "rename", "customers", "email").code == 2
+    assert run("decide", "confirm", "customers", "nullable:nonsense").code == 2
+    assert not (filled / "schemaman.decisions.toml").exists()
+
+
+def test_a_confirmed_fact_is_certain(run: Run, filled: Path) -> None:
+    before = run("history", "orders", "--format", "json").json["versions"][-1]
+    assert before["unconfirmed"] == ["nullable:channel"]
+    assert run("decide", "confirm", "orders", "nullable:channel").code == 0
+    after = run("history", "orders", "--format", "json").json["versions"][-1]
+    assert after["unconfirmed"] == []
+    assert after["status"] == "confirmed"
+
+
+# --- settings, store
+
+
+def test_settings_say_where_they_come_from(run: Run, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (place / "pyproject.toml").write_text('[tool.schemaman]\nstore = "postgresql://me:secret@host/db"\n')
+    monkeypatch.setenv("SCHEMAMAN_ENGINE", "local")
+    done = run("config", "show", "--stream", "prod", "--format", "json")
+    told = {s["name"]: s for s in done.json["settings"]}
+    assert told["stream"]["origin"] == "--stream"
+    assert told["engine"] == {"name": "engine", "value": "local", "origin": "SCHEMAMAN_ENGINE"}
+    assert told["store"]["origin"] == str(place / "pyproject.toml")
+    assert "secret" not in done.out
+    assert told["fail_on"]["origin"] == "default"
+
+
+def test_settings_are_searched_up_to_the_root_of_the_repository(
+    run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "schemaman.toml").write_text('stream = "outside"')
+    root = place / "repository"
+    (root / ".git").mkdir(parents=True)
+    (root / "deep" / "down").mkdir(parents=True)
+    monkeypatch.chdir(root / "deep" / "down")
+    stream = {s["name"]: s["value"] for s in run("config", "show", "--format", "json").json["settings"]}
+    assert stream["stream"] == "main"
+    (root / "schemaman.toml").write_text('stream = "inside"\nstore = "sqlite:///here.db"')
+    stream = {s["name"]: s["value"] for s in run("config", "show", "--format", "json").json["settings"]}
+    assert stream["stream"] == "inside"
+    run("ingest", POSTGRES)
+    assert (root / "here.db").exists()
+
+
+def test_settings_that_are_wrong_are_said_with_file_and_key(run: Run, place: Path) -> None:
+    (place / "schemaman.toml").write_text("stor = 1")
+    done = run("tables")
+    assert done.code == 2
+    assert done.err == f"error: {place}/schemaman.toml: unknown key 'stor'\n  hint: did you mean store?\n"
+
+
+@pytest.mark.parametrize(
+    ("environment", "option", "coloured"),
+    [({}, "always", True), ({}, "auto", False), ({"NO_COLOR": "1"}, "always", False), ({}, "never", False)],
+)
+def test_colour_is_asked_for_and_no_color_wins(
+    run: Run,
+    filled: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    option: str,
+    coloured: bool,
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert ("\x1b[" in run("history", "orders", "--color", option).out) == coloured
+
+
+def test_a_store_is_checked_and_folded_again(run: Run, filled: Path) -> None:
+    before = run("history", "orders", "--format", "json").out
+    assert run("store", "check").code == 0
+    assert run("store", "rebuild").code == 0
+    assert run("history", "orders", "--format", "json").out == before
+
+
+def test_a_plan_without_a_target_is_a_usage_error(run: Run, filled: Path) -> None:
+    for words in (["plan"], ["plan", "orders", "--target", "delta"], ["plan", "--target", "nowhere"]):
+        done = run(*words)
+        assert done.code == 2
+        assert "hint:" in done.err
+
+
+def test_drift_without_a_migration_is_not_clean(run: Run, filled: Path) -> None:
+    done = run("drift")
+    assert done.code == 3
+    assert "no migration" in done.err
+
+
+def test_a_demo_takes_no_folder_that_is_not_its_own(run: Run, place: Path) -> None:
+    (place / "mine").mkdir()
+    (place / "mine" / "notes.txt").write_text("keep")
+    done = run("demo", "--dir", "mine")
+    assert done.code == 2
+    assert (place / "mine" / "notes.txt").read_text() == "keep"
+
+
+def examples() -> Iterator[str]:
+    yield from (e for name in COMMANDS.names() for e in getattr(COMMANDS.get(name), "examples", ()))
+
+
+def test_no_example_stands_twice() -> None:
+    told = list(examples())
+    assert len(told) == len(set(told))
