@@ -10,6 +10,7 @@ import json
 import re
 from pathlib import Path
 
+from schemaman.evidence import Record
 from tests.house import CAPTURES
 
 RECORDING = CAPTURES / "postgres" / "shop-json" / "records.ndjson.gz"
@@ -24,14 +25,38 @@ def write(path: Path, records: int) -> int:
     each = -(-records // len(samples))
     with path.open("w", encoding="utf-8") as file:
         for offset in range(records):
-            record = samples[offset // each]
-            lsn = 10_000_000 + 100 * offset
-            payload = _LSN.sub(f'"lsn":{lsn}', record["payload"])
-            payload = _SEQUENCE.sub(lambda _, n=lsn: f'"sequence":"[\\"{n}\\",\\"{n}\\"]"', payload)
+            sample = samples[offset // each]
+            payload = (_event(sample, offset).value or b"").decode()
             file.write(
-                json.dumps({**record, "offset": offset, "payload": payload}, ensure_ascii=False) + "\n"
+                json.dumps({**sample, "offset": offset, "payload": payload}, ensure_ascii=False) + "\n"
             )
     return len(samples)
+
+
+def events(records: int) -> list[Record]:
+    """The same events as records in memory."""
+    samples = _shapes()
+    each = -(-records // len(samples))
+    return [_event(samples[i // each], i) for i in range(records)]
+
+
+def wide(records: int, columns: int = 100) -> list[Record]:
+    """Events of a table of that many columns, in one shape, the envelope as the recording has it."""
+    sample = _shapes()[0]
+    document = json.loads(str(sample["payload"]))
+    fields = [{"type": "string", "optional": True, "field": f"column_{i:03}"} for i in range(columns)]
+    for row in document["schema"]["fields"][:2]:
+        row["fields"] = fields
+    document["payload"]["after"] = {f"column_{i:03}": f"v{i}" for i in range(columns)}
+    payload = json.dumps(document, separators=(",", ":"))
+    return [_event({**sample, "payload": payload}, i) for i in range(records)]
+
+
+def _event(sample: dict[str, object], offset: int) -> Record:
+    lsn = 10_000_000 + 100 * offset
+    value = _LSN.sub(f'"lsn":{lsn}', str(sample["payload"]))
+    value = _SEQUENCE.sub(lambda _: f'"sequence":"[\\"{lsn}\\",\\"{lsn}\\"]"', value)
+    return Record(TOPIC, 0, offset, None, str(sample["key"]).encode(), value.encode())
 
 
 def _shapes() -> list[dict[str, object]]:
