@@ -14,7 +14,6 @@ import pytest
 import zstandard
 
 from schemaman.adapters import files, schema_registry
-from schemaman.adapters.files import File
 from schemaman.errors import BadReference, UnreadableInput
 from schemaman.evidence import Record
 from schemaman.reading import Unread
@@ -225,15 +224,6 @@ def test_a_folder_with_no_such_file_or_several(tmp_path, names):
     with pytest.raises(BadReference) as error:
         files.find(str(tmp_path))
     assert all(name in str(error.value) for name in names if name.startswith("records."))
-
-
-@pytest.mark.parametrize(("size", "engine"), [(0, "local"), (files.SPARK_FROM_BYTES, "spark")])
-def test_the_engine_goes_by_size(tmp_path, size, engine):
-    with (tmp_path / "r.jsonl").open("wb") as sparse:
-        sparse.truncate(size)
-    found = [files.find(str(tmp_path / "r.jsonl")), File("-", "lines")]
-    assert files.engine_for(found, "auto") == engine
-    assert files.engine_for(found, "spark") == "spark"
 
 
 def test_an_export_of_a_registry():

@@ -81,13 +81,6 @@ def records(file: File, *, topic: str | None = None) -> Iterator[Record | Unread
     return _lines_records(file, topic)
 
 
-def engine_for(found: Iterable[File], wanted: Literal["auto", "local", "spark"]) -> Literal["local", "spark"]:
-    """The engine to read files with: the one that is wanted, else by size."""
-    if wanted != "auto":
-        return wanted
-    return "spark" if sum(file.bytes for file in found) >= SPARK_FROM_BYTES else "local"
-
-
 def row_groups(file: File) -> tuple[int, ...]:
     """How many rows each row group of a Parquet file holds. Raises like `records`."""
     metadata = _parquet(file.path).metadata
