@@ -31,12 +31,9 @@ def delta_columns(folder: Path) -> tuple[tuple[str, str], ...]:
     return tuple((f["name"], _words(_DELTA, f["type"])) for f in fields)
 
 
-def iceberg_columns(folder: Path) -> tuple[tuple[str, str], ...]:
-    """Name and type in words of each column, from the newest metadata file."""
-    files = sorted((folder / "metadata").glob("*.metadata.json"))
-    if not files:
-        raise UnreadableInput(f"{folder} holds no Iceberg table")
-    told = json.loads(files[-1].read_text(encoding="utf-8"))
+def iceberg_columns(metadata: Path) -> tuple[tuple[str, str], ...]:
+    """Name and type in words of each column, from a metadata file."""
+    told = json.loads(metadata.read_text(encoding="utf-8"))
     schema = next(s for s in told["schemas"] if s["schema-id"] == told["current-schema-id"])
     return tuple((f["name"], _words(_ICEBERG, f["type"])) for f in schema["fields"])
 

@@ -209,13 +209,9 @@ class _Telling:
         self.step("Do both tables hold the right structure, and do old rows still read right?")
         found = self.run("drift")
         self.line(f"   {len(found['tables'])} tables as the last migration left them")
-        second = {
-            "delta": ("Delta's own log", delta_columns(Path("lake") / TABLE)),
-            "iceberg": ("Iceberg's metadata file", iceberg_columns(Path("warehouse/ice/shop") / TABLE)),
-        }
         for format, rows in lakes.items():
             columns = wanted[format]["wanted"]["columns"]
-            reader, seen = second[format]
+            reader, seen = _second_reader(rows, format)
             if not rows.read_right(columns) or seen != tuple((c["name"], c["type"]) for c in columns):
                 raise CouldNotDo(f"the {format} table does not hold what was planned and written")
             self.line(
@@ -229,6 +225,15 @@ class _Telling:
         self.run("report", "--format", "html", "-o", path.name)
         self.line(f"   {path.as_uri()}")
         return path
+
+
+def _second_reader(rows: Rows, format: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """What a lake table's own files say of its columns, and how these files are called."""
+    if format == "delta":
+        return "Delta's own log", delta_columns(Path("lake") / TABLE)
+    newest = f"SELECT file FROM {rows.table}.metadata_log_entries ORDER BY timestamp DESC LIMIT 1"
+    file = str(rows.executor.query(newest)[0][0]).removeprefix("file:")
+    return "Iceberg's metadata file", iceberg_columns(Path(file))
 
 
 def _since(version: Mapping[str, Any]) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 
 import click
 
@@ -46,7 +48,7 @@ def ingest(
     A SOURCE is a file of kcat -J lines (.jsonl, .gz, .zst), Parquet with the columns of Spark's Kafka source,
     a folder that holds records.*, or - for standard input.
     """
-    found = [files.find(source) for source in sources]
+    found = [_absolute(files.find(source)) for source in sources]
     engine = _engine(door.settings.engine.value, found)
     registry = open_registry(door, create=True)
     done = Summary()
@@ -57,6 +59,14 @@ def ingest(
     report = ingest_report(done, stream=stream, engine=engine, sources=sources, tables=versions)
     door.console.show(report, format)
     return _judged(door, done, max_rejects, sources)
+
+
+def _absolute(file: files.File) -> files.File:
+    """The file as executors find it too, who may run in another folder; and named alike wherever we stand."""
+    if file.path == files.STANDARD_INPUT:
+        return file
+    registry = None if file.registry is None else str(Path(file.registry).absolute())
+    return replace(file, path=str(Path(file.path).absolute()), registry=registry)
 
 
 def _engine(chosen: str, found: list[files.File]) -> str:

@@ -1,0 +1,162 @@
+"""The commands that move, on real tables: plan, apply, drift, resume, and the demo."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from pyiceberg.table import StaticTable
+
+from schemaman.documents import schemas
+from schemaman.spark.lake import SparkExecutor
+from schemaman_cli.main import main
+from tests.house import CAPTURES
+
+pytestmark = pytest.mark.spark
+MARIADB = CAPTURES / "mariadb" / "bookshop-mariadb-3.5.0-json"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+    """Runs a command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    for name in [n for n in os.environ if n.startswith("SCHEMAMAN_")]:
+        monkeypatch.delenv(name)
+
+    def run(*words: object) -> Done:
+        capfdbinary.readouterr()
+        code = main([str(w) for w in words])
+        out, err = capfdbinary.readouterr()
+        return Done(code, out.decode(), err.decode())
+
+    return run
+
+
+def checked(name: str, done: Done) -> Any:
+    """The document, valid against its schema."""
+    Draft202012Validator(schemas.get(name)).validate(done.json)
+    return done.json
+
+
+def test_a_table_is_followed_from_the_command_line(spark: Any, run: Run, tmp_path: Path) -> None:
+    assert run("ingest", MARIADB).code == 0
+    lake = str(tmp_path / "lake" / "author")
+    target = ["--target", "delta", "--table", lake]
+    first = run("plan", "author@1", *target, "-o", "1.json", "--format", "json")
+    assert first.code == 0
+    assert checked("plan", first) == json.loads(Path("1.json").read_text())
+    done = checked("apply", run("apply", "1.json", "--format", "json"))
+    assert done["state"] == "applied"
+    assert checked("apply", run("apply", "1.json", "--format", "json"))["state"] == "unchanged"
+
+    assert run("plan", "author", *target, "-o", "2.json").code == 0
+    assert run("apply", "2.json").code == 0
+    assert run("plan", "author", *target, "--format", "json").json["steps"] == []
+    shown = run("show", f"lake:{lake}", "--format", "json").json
+    wanted = json.loads(Path("2.json").read_text())["wanted"]["columns"]
+    assert [(c["name"], c["type"]) for c in shown["columns"]] == [(c["name"], c["type"]) for c in wanted]
+
+    clean = run("drift", "author", "--format", "json")
+    assert clean.code == 0
+    assert not checked("drift", clean)["tables"][0]["drift"]
+    SparkExecutor(spark).run(f"ALTER TABLE delta.`{lake}` ADD COLUMNS (mine STRING)")
+    found = run("drift", "--format", "json")
+    assert found.code == 1
+    changes = checked("drift", found)["tables"][0]["changes"]
+    assert [(c["change"], c["path"]) for c in changes] == [("add-column", ["mine"])]
+
+    stale = run("apply", "1.json")
+    assert stale.code == 4
+    assert "hint:" in stale.err
+    runs = checked("status", run("status", "--format", "json"))["runs"]
+    assert [r["state"] for r in runs][:3] == ["finished", "finished", "finished"]
+    assert run("resume", "nonsense").code == 2
+
+
+def test_an_edited_plan_is_stale(spark: Any, run: Run, tmp_path: Path) -> None:
+    run("ingest", MARIADB)
+    run("plan", "author", "--target", "delta", "--table", tmp_path / "lake" / "edited", "-o", "p.json")
+    text = Path("p.json").read_text()
+    Path("p.json").write_text(text.replace("author", "authors", 1))
+    done = run("apply", "p.json")
+    assert done.code == 4
+    assert "edited" in done.err
+
+
+def test_a_refusal_is_a_finding_and_nothing_is_done(spark: Any, run: Run, tmp_path: Path) -> None:
+    run("ingest", MARIADB)
+    (tmp_path / "schemaman.toml").write_text(
+        '[[target]]\nname = "lake"\nformat = "iceberg"\ntables = "bookshop.book"\ntable = "ice.cli.{table}"\n'
+    )
+    assert run("plan", "bookshop.book@1", "-o", "1.json").code == 0
+    assert run("apply", "1.json").code == 0
+    refused = run("plan", "bookshop.book@2", "-o", "2.json", "--format", "json")
+    assert refused.code == 1
+    assert refused.json["refusals"]
+    done = run("apply", "2.json", "--format", "json")
+    assert done.code == 1
+    assert done.json["state"] == "refused"
+    assert run("plan", "bookshop.book@1", "--format", "json").json["steps"] == []
+    sql = run("plan", "bookshop.book@2", "--format", "sql")
+    assert "-- refused: " in sql.out
+    SparkExecutor(spark).run("DROP TABLE ice.cli.book")
+    gone = run("drift", "--format", "json")
+    assert gone.code == 1
+    assert gone.json["tables"][0]["gone"]
+
+
+def test_both_engines_teach_the_same(spark: Any, run: Run) -> None:
+    for engine in ("local", "spark"):
+        url = f"sqlite:///{engine}.db"
+        assert run("ingest", MARIADB, "--engine", engine, "--store", url).code == 0
+    histories = [
+        run("report", "--full", "--format", "json", "--store", f"sqlite:///{engine}.db").out
+        for engine in ("local", "spark")
+    ]
+    assert histories[0] == histories[1]
+
+
+def test_the_demo_does_what_it_says(spark: Any, run: Run, tmp_path: Path) -> None:
+    done = run("demo", "--dir", "shown")
+    assert done.code == 0, done.err
+    assert len(done.out.splitlines()) < 70
+    assert "iceberg: rename-column ✓" in done.out
+    assert done.out.count("read right by Spark") == 2
+    page = tmp_path / "shown" / "report.html"
+    assert page.as_uri() in done.out
+    assert page.read_text().startswith("<!doctype html>")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["shown"]
+
+    newest = "SELECT file FROM ice.shop.customers.metadata_log_entries ORDER BY timestamp DESC LIMIT 1"
+    file = str(SparkExecutor(spark).query(newest)[0][0])
+    rows = StaticTable.from_metadata(file).scan().to_arrow().sort_by("id").to_pylist()
+    assert [row["id"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert rows[0]["phone_number"] == "value 1"
+    assert rows[0]["tier"] is None
+    assert rows[3]["vip"] is not None
+    commands = re.findall(r"^   \$ schemaman (\w+)", done.out, re.MULTILINE)
+    assert {"ingest", "history", "check", "plan", "decide", "drift", "report"} <= set(commands)
+    assert run("demo", "--dir", "shown", "--engine").code == 2
