@@ -218,21 +218,15 @@ Pair = tuple[str, str]
 ColumnId = int | None
 
 
-def source_of(
-    history: TableHistory,
-    answers: Mapping[Pair, bool] | None = None,
-    version: SchemaVersion | None = None,
-) -> Source:
-    """A version of a table (the newest) as something to follow, with what its columns were called before.
+def source_of(history: TableHistory, answers: Mapping[Pair, bool] | None = None) -> Source:
+    """The newest version of a table as something to follow, with what its columns were called before.
 
     `answers` are people's decisions on renames: (old name, new name) → whether it is one column. Only
-    its own incarnation counts: a table that was dropped and made again shares no column with the old.
+    the newest incarnation counts: a table that was dropped and made again shares no column with the old.
     """
     told = answers or {}
-    newest = version or history.latest
-    versions = [
-        v for v in history.versions if v.incarnation == newest.incarnation and v.number <= newest.number
-    ]
+    newest = history.latest
+    versions = [v for v in history.versions if v.incarnation == newest.incarnation]
     same = _same_columns(versions, told)
     now = {same.get(c.id, c.id): c.name for c in newest.schema.columns}
     past = tuple(

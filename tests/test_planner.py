@@ -423,7 +423,6 @@ def test_a_source_knows_what_its_columns_were_called() -> None:
     assert decided.former_names["m"] == ("n", "gone")
     assert decided.unanswered == ()
     assert source_of(history, {("gone", "n"): False}).past[0].names["gone"] is None
-    assert source_of(history, version=versions[1]).schema.names == ("id", "a", "gone")
 
 
 def test_widening_is_what_the_types_say() -> None:
