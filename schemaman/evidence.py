@@ -150,7 +150,7 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """Records that are no testimony about a table: `heartbeat`, `transaction`, `tombstone`, …"""
+    """Records that are no testimony about a table: `heartbeat`, `transaction`, `tombstone` and others."""
 
     kind: str
     first: Mark

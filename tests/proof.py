@@ -17,7 +17,6 @@ PARTS = (
     "pyarrow",
     "fastavro",
     "sqlalchemy",
-    "sqlglot",
     "pyiceberg",
     "deltalake",
     "hypothesis",

@@ -27,7 +27,9 @@ def schema(*names: str, key: tuple[str, ...] = ("id",), required: tuple[str, ...
     return TableSchema(columns, key)
 
 
-def mark(offset: int, lsn: int | None, *, read: int | None = None, partition: int = 0, topic: str = "t") -> Mark:
+def mark(
+    offset: int, lsn: int | None, *, read: int | None = None, partition: int = 0, topic: str = "t"
+) -> Mark:
     position = Position("none", "") if lsn is None else Position("lsn", str(lsn), str(lsn))
     time = (lsn or offset) * 10
     return Mark(topic, partition, offset, position, time, time + 5 if read is None else read, time)

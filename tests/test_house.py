@@ -162,7 +162,7 @@ def test_the_ground_and_the_ports_need_the_standard_library_alone(module: str) -
         f"import sys; before = set(sys.modules); import schemaman.{module}\n"
         "print(*sorted({m.split('.')[0] for m in set(sys.modules) - before} - sys.stdlib_module_names))"
     )
-    assert set(told.split()) <= {"schemaman"} | ({"sqlglot"} if module == "history" else set())
+    assert set(told.split()) <= {"schemaman"}
 
 
 def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
