@@ -17,7 +17,7 @@ import pytest
 from schemaman.columns import parse_columns
 from schemaman.errors import StatementFailed
 from schemaman.migrate import LEASE_MS, apply
-from schemaman.plan import Live, Plan, Policy, Source
+from schemaman.plan import Live, Plan, Policy, Source, Target
 from schemaman.planfile import from_text, to_text
 from schemaman.planner import make_plan, structure
 from schemaman.spark.lake import SparkExecutor
@@ -30,7 +30,7 @@ from tests.spark import second_reader
 from tests.spark.apply_in_child import applied
 
 pytestmark = pytest.mark.spark
-TARGETS = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
+TARGETS: dict[str, Target] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
 both = pytest.mark.parametrize("format", TARGETS)
 ROUNDS = 20 if PROOF else 2
 MAX = Decimal(2**64 - 1)
