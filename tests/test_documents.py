@@ -9,12 +9,16 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from schemaman import planfile
 from schemaman.compat import READERS, Rule
 from schemaman.diff import diff
-from schemaman.documents import changes, intake, schemas, tables
+from schemaman.documents import changes, intake, lake, schemas, tables
 from schemaman.errors import UnknownName
 from schemaman.evidence import Reject
+from schemaman.log import Migrated
+from schemaman.migrate import Migration, Outcome
 from schemaman.schema import Column, TableSchema
+from schemaman.summary.naming import names_report
 from schemaman.summary.overview import report
 from schemaman.types import Array, Integer, String, Struct
 from schemaman.types import Field as Member
@@ -36,6 +40,17 @@ NEW = TableSchema(
     ),
     ("a", "d"),
     "table",
+)
+MIGRATION = Migration(
+    "r1", "ab" * 32, "ice.raw.orders", "applied", (Outcome(0, "done", "ALTER", "2"),), (), diff(OLD, NEW)
+)
+JOURNAL = (
+    (1, Migrated("r1", "p", "delta:/x", None, "started")),
+    (2, Migrated("r1", "p", "delta:/x", 0, "intent", "ALTER")),
+    (3, Migrated("r1", "p", "delta:/x", 0, "done", "ALTER", "1")),
+    (4, Migrated("r2", "q", "delta:/y", None, "started")),
+    (5, Migrated("r1", "p", "delta:/x", None, "finished")),
+    (6, Migrated("r2", "q", "delta:/y", 0, "failed", "ALTER", error="no")),
 )
 
 
@@ -67,6 +82,14 @@ def documents() -> Iterator[tuple[str, Any]]:
         ),
     )
     yield "report", report([orders_story()], {}).data
+    yield "names", names_report([found], whole=True).data
+    yield "plan", planfile.document(plan())
+    yield "apply", lake.apply(MIGRATION)
+    yield "status", lake.status(lake.run_states(JOURNAL))
+    yield (
+        "drift",
+        lake.drift([lake.Drift("delta", "/lake/orders", diff(OLD, NEW)), lake.Drift("delta", "/x", ())]),
+    )
 
 
 DOCUMENTS = [(name, json.loads(json.dumps(document))) for name, document in documents()]
@@ -149,6 +172,11 @@ def test_verdicts_stand_in_the_order_of_the_readers() -> None:
 def test_bytes_of_a_reject_are_base64_and_only_there_if_kept() -> None:
     document: Any = intake.rejects(REJECTS)
     assert [r["payload"] for r in document["rejects"]] == [None, "AP8="]
+
+
+def test_a_run_stands_where_its_last_line_says() -> None:
+    states = {r.run: (r.state, r.steps_done, r.began_ms, r.last_ms) for r in lake.run_states(JOURNAL)}
+    assert states == {"r1": ("finished", 1, 1, 5), "r2": ("failed", 0, 4, 6)}
 
 
 def test_a_report_carries_plan_documents_of_its_tables() -> None:

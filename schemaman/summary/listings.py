@@ -10,7 +10,7 @@ from schemaman.documents import changes as change_documents
 from schemaman.documents import intake as intake_documents
 from schemaman.documents import tables as table_documents
 from schemaman.evidence import Reject
-from schemaman.report import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
+from schemaman.report import Block, Event, Grid, Heading, Inline, Notice, Paragraph, Report, Text, Timeline
 from schemaman.resolution import Resolved
 from schemaman.summary import words
 from schemaman.summary.overview import short_names
@@ -93,9 +93,9 @@ def diff_report(old: Resolved, new: Resolved, candidates: Iterable[RenameCandida
     """What `diff A B` says; `candidates` are renames that the history suspects between the two."""
     known = tuple(candidates)
     changes = diff(old.schema, new.schema)
-    blocks: list[Block] = [Paragraph((Text(old.ref, code=True), Text(" → "), Text(new.ref, code=True)))]
-    lines = [words.change(c) for c in told_changes(changes)]
-    blocks += [Paragraph(line) for line in lines] or [Paragraph((Text("no difference", "muted"),))]
+    lines: list[Inline] = [words.change(c) for c in told_changes(changes)]
+    event = Event(f"{old.ref} → {new.ref}", "", "plain", tuple(lines) or ((Text("no difference", "muted"),),))
+    blocks: list[Block] = [Timeline("", (event,))]
     for candidate in known:
         if candidate.grade != "stated":
             evidence = "; ".join(candidate.evidence)

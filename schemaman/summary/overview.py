@@ -12,7 +12,7 @@ from schemaman.summary import words
 from schemaman.summary.stories import Story, worst
 from schemaman.summary.tables import MATRIX_HEADER, table_blocks, verdict_cells
 
-CHAPTERS = 30
+CHAPTERS = 60
 """How many tables a report tells in full before it keeps to a summary."""
 
 
@@ -78,7 +78,7 @@ def _matrix(stories: Sequence[Story], titles: Mapping[TableId, str]) -> Grid:
             for judged in stage.findings:
                 place = ".".join((titles[story.history.table], *judged.finding.path))
                 step = words.label(stage.version, stage.revision.number)
-                head = ((Text(place, code=True),), (Text(step),), (Text(judged.finding.rule),))
+                head = ((Text(place, code=True),), (Text(step),), (Text(judged.finding.rule, code=True),))
                 rows.append((*head, *verdict_cells(judged)))
     return Grid("Verdict of each change for each reader", MATRIX_HEADER, tuple(rows))
 
