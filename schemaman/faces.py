@@ -85,7 +85,7 @@ def carries(source: Type, wire: Type) -> bool:
         case Floating():
             return isinstance(wire, Floating)
         case Time(_, zoned):
-            return isinstance(wire, Time) and wire.zoned == zoned or wire == String()
+            return (isinstance(wire, Time) and wire.zoned == zoned) or wire == String()
         case Timestamp(precision, zoned):
             return _carries_timestamp(precision, zoned, wire)
         case Date():
