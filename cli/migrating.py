@@ -6,14 +6,16 @@ import getpass
 import os
 import secrets
 import socket
+from datetime import UTC, datetime
 
 from schemaman.migrate import Migration, StoreJournal, apply
 from schemaman.plan import Plan
+from schemaman.planfile import plan_hash
 from schemaman.registry import Registry
 from schemaman.summary.moves import apply_report
 from schemaman_cli.options import Door
-from schemaman_cli.sessions import executor
-from schemaman_cli.wiring import now_ms, open_store
+from schemaman_cli.sessions import executor, require_lasting
+from schemaman_cli.wiring import decisions_of, now_ms, open_store
 
 
 def new_run() -> str:
@@ -29,9 +31,11 @@ def migrate(door: Door, plan: Plan, run: str, *, partial: bool, format: str) -> 
         PartlyApplied: a later step failed.
         StatementFailed: the first step failed.
     """
+    approval = decisions_of(door).approved(plan_hash(plan), datetime.now(UTC).date())
     store = open_store(door, create=True)
     registry = Registry(store, now_ms)
     spark = executor(door)
+    require_lasting(spark, plan.format, plan.table)
     door.console.progress(f"run {run}: {plan.table}")
     done = apply(
         plan,
@@ -42,6 +46,7 @@ def migrate(door: Door, plan: Plan, run: str, *, partial: bool, format: str) -> 
         leases=store,
         owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
         partial=partial,
+        approved=approval is not None,
     )
     door.console.show(apply_report(done), format)
     return exit_code(done, plan, partial)

@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from schemaman.adapters.files import File
 from schemaman.decode.body import SchemaLookup
-from schemaman.errors import NoHistory, StatementFailed
+from schemaman.errors import NoHistory, StatementFailed, UsageError
 from schemaman.ingest import Summary
 from schemaman.plan import Executor
 from schemaman.registry import Registry
@@ -35,6 +35,19 @@ def executor(door: Door) -> Executor:
     from schemaman.spark.session import opened
 
     return SparkExecutor(door.open.enter_context(opened(**_spark_options(door))))
+
+
+def require_lasting(spark: Executor, format: str, table: str) -> None:
+    """A Delta table that is named needs a catalogue that outlives Spark. Raises `UsageError`."""
+    own = table.count(".") < 2 or table.startswith("spark_catalog.")
+    if format != "delta" or "/" in table or not own:
+        return
+    kind = spark.query("SET spark.sql.catalogImplementation")[0][1]
+    if kind == "in-memory":
+        raise UsageError(
+            f"Spark would forget the Delta table {table} when it ends: its catalogue is in memory only",
+            hint="name the table's path, or set spark = {'spark.sql.catalogImplementation' = 'hive'}",
+        )
 
 
 def ingest_on_spark(

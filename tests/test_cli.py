@@ -559,6 +559,14 @@ def test_settings_say_where_they_come_from(run: Run, place: Path, monkeypatch: p
     assert told["fail_on"]["origin"] == "default"
 
 
+def test_secrets_of_spark_are_not_printed(run: Run, place: Path) -> None:
+    (place / "schemaman.toml").write_text('[spark]\n"spark.hadoop.fs.s3a.secret.key" = "hush"\na = "b"\n')
+    for format in ("text", "json"):
+        done = run("config", "show", "--format", format)
+        assert "hush" not in done.out
+        assert "***" in done.out
+
+
 def test_settings_are_searched_up_to_the_root_of_the_repository(
     run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

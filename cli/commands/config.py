@@ -11,6 +11,7 @@ from schemaman.settings import TargetSetting
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 
+_SECRET = re.compile(r"secret|password|token|credential|access.?key|account.?key", re.IGNORECASE)
 _PASSWORD = re.compile(r"(//[^:/@]*:)[^@/]+@")
 
 
@@ -37,7 +38,7 @@ def _words(value: object) -> str:
     if isinstance(value, TargetSetting):
         return f"{value.name} ({value.format}): {', '.join(value.tables)} to {value.table or value.path}"
     if isinstance(value, tuple):
-        pairs = [f"{v[0]}={_shown(v[1])}" if isinstance(v, tuple) else _words(v) for v in value]
+        pairs = [f"{v[0]}={_pair(v)}" if isinstance(v, tuple) else _words(v) for v in value]
         return ", ".join(pairs) or "none"
     return _shown(value) or "none"
 
@@ -53,9 +54,14 @@ def _value(value: object) -> object:
         }
     if isinstance(value, tuple):
         if all(isinstance(v, tuple) for v in value) and value:
-            return {name: _shown(text) for name, text in value}
+            return {pair[0]: _pair(pair) for pair in value}
         return [_value(v) for v in value]
     return value if isinstance(value, bool) else _shown(value)
+
+
+def _pair(pair: tuple[str, object]) -> str:
+    """The value of a pair; a star where its name says that it is a secret."""
+    return "***" if _SECRET.search(pair[0]) else _shown(pair[1])
 
 
 def _shown(value: object) -> str:

@@ -185,7 +185,11 @@ class _Telling:
 
     def applied(self, plan: Mapping[str, Any], number: int) -> str:
         if not plan["steps"]:
-            return f"{plan['format']}: nothing to do ✓"
+            return (
+                f"{plan['format']}: nothing to do, it is kept ✓"
+                if plan["notes"]
+                else f"{plan['format']}: as it is ✓"
+            )
         file = next(Path(f"plans/{number}").glob(f"{plan['target']}.*.plan.json"))
         done = self.run("apply", str(file), show=False)
         kinds = [s["kind"] for s in plan["steps"] if s["kind"] not in ("set-properties", "create-namespace")]

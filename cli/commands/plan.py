@@ -15,13 +15,13 @@ from schemaman.summary.moves import plan_report
 from schemaman_cli.group import verb
 from schemaman_cli.lake import Follower, followers
 from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.sessions import executor
+from schemaman_cli.sessions import executor, require_lasting
 from schemaman_cli.wiring import TARGETS, open_registry, write_file
 
 
 @verb(
     "plan",
-    "schemaman plan orders --target delta --table lake.orders -o orders.plan.json",
+    "schemaman plan orders --target delta --table /lake/orders -o orders.plan.json",
     "schemaman plan --target raw --format sql",
 )
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
@@ -62,6 +62,7 @@ def plan(
 
 def _planned(door: Door, spark: Executor, follower: Follower) -> Plan:
     door.console.progress(f"looking at {follower.table}")
+    require_lasting(spark, follower.format, follower.table)
     live = spark.inspect(follower.table, follower.format)
     return make_plan(
         source_of(follower.history),

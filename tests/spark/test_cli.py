@@ -20,6 +20,7 @@ from schemaman_cli.main import main
 from tests.house import CAPTURES
 
 pytestmark = pytest.mark.spark
+DB2 = CAPTURES / "db2" / "shop-3.4.1-json"
 MARIADB = CAPTURES / "mariadb" / "bookshop-mariadb-3.5.0-json"
 
 
@@ -94,6 +95,35 @@ def test_a_table_is_followed_from_the_command_line(spark: Any, run: Run, tmp_pat
     runs = checked("status", run("status", "--format", "json"))["runs"]
     assert [r["state"] for r in runs][:3] == ["finished", "finished", "finished"]
     assert run("resume", "nonsense").code == 2
+
+
+def test_a_name_that_spark_would_forget_is_refused(spark: Any, run: Run) -> None:
+    run("ingest", MARIADB)
+    done = run("plan", "author", "--target", "delta", "--table", "lake.author")
+    assert done.code == 2
+    assert "in memory only" in done.err
+
+
+def test_what_needs_approval_waits_for_it(spark: Any, run: Run, tmp_path: Path) -> None:
+    run("ingest", DB2)
+    (tmp_path / "schemaman.toml").write_text('drops = "drop"\n')
+    lake = tmp_path / "lake" / "products"
+    target = ["--target", "delta", "--table", lake]
+    assert run("plan", "PRODUCTS@2", *target, "-o", "2.json").code == 0
+    assert run("apply", "2.json").code == 0
+    plan = run("plan", "PRODUCTS@3", *target, "-o", "3.json", "--format", "json").json
+    assert plan["approvals_needed"]
+    waiting = run("apply", "3.json")
+    assert waiting.code == 1
+    assert "needs approval" in waiting.out
+    (tmp_path / "schemaman.decisions.toml").write_text(
+        f'[[approve]]\nplan = "{plan["hash"]}"\nby = "me"\nexpires = 2999-01-01\n'
+    )
+    assert run("apply", "3.json").code == 0
+    left = [c["name"] for c in run("show", f"lake:{lake}", "--format", "json").json["columns"]]
+    assert "WEIGHT" not in left
+    told = run("report", "PRODUCTS", "--plan", "3.json", "--format", "json").json
+    assert [p["table"] for p in told["tables"][0]["plans"]] == [str(lake)]
 
 
 def test_an_edited_plan_is_stale(spark: Any, run: Run, tmp_path: Path) -> None:
