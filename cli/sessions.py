@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 from schemaman.adapters.files import File
 from schemaman.decode.body import SchemaLookup
@@ -16,25 +15,16 @@ from schemaman.schema import TableSchema
 from schemaman_cli.options import Door
 
 
-class SparkOptions(TypedDict):
-    """What a session is made of."""
-
-    warehouse: Path
-    catalog: str
-    master: str
-    settings: dict[str, str]
-
-
 def executor(door: Door) -> Executor:
     """What runs statements, on a Spark session that lives as long as the command.
 
     Raises:
         EngineUnavailable: Java or the Spark package is missing, or Spark does not start.
     """
-    from schemaman.spark.lake import SparkExecutor  # needs pyspark, which is an extra
-    from schemaman.spark.session import opened
+    spark = _session(door)
+    from schemaman.spark.lake import SparkExecutor  # needs what the session has proven to be there
 
-    return SparkExecutor(door.open.enter_context(opened(**_spark_options(door))))
+    return SparkExecutor(spark)
 
 
 def require_lasting(spark: Executor, format: str, table: str) -> None:
@@ -59,22 +49,25 @@ def ingest_on_spark(
     progress: Callable[[Summary], None],
 ) -> Summary:
     """Read files by executors; see `spark.pipeline.ingest`. Raises as it, and `EngineUnavailable`."""
-    from schemaman.spark.pipeline import ingest
-    from schemaman.spark.session import opened
+    spark = _session(door)
+    from schemaman.spark.pipeline import ingest  # needs what the session has proven to be there
 
-    spark = door.open.enter_context(opened(**_spark_options(door)))
     return ingest(spark, found, registry, door.settings.stream.value, schemas, keep_payload, progress)
 
 
-def _spark_options(door: Door) -> SparkOptions:
+def _session(door: Door) -> Any:
+    """The session, typed by those who use it: pyspark is imported in `schemaman.spark` alone."""
+    from schemaman.spark.session import opened  # says what is missing where the extra is not installed
+
     settings = door.settings
     door.console.progress("starting Spark")
-    return SparkOptions(
+    session = opened(
         warehouse=door.path(settings.warehouse),
         catalog=settings.catalog.value,
         master=settings.master.value,
         settings=dict(settings.spark.value),
     )
+    return door.open.enter_context(session)
 
 
 def live_structure(door: Door, table: str) -> TableSchema:

@@ -63,10 +63,11 @@ def demo(door: Door, folder: Path, show: bool) -> None:
     with contextlib.chdir(place), reopened(door) as inner:
         told = _Telling(inner)
         told.line(f"Everything here is real and lies in {folder}; the commands are typed there.")
+        spark = executor(inner)
         told.ingest()
         told.look()
         told.judge()
-        told.follow(executor(inner))
+        told.follow(spark)
         report = told.report()
         told.line(f"\nDone in {time.monotonic() - started:.0f} s. Delete {folder} when you have seen enough.")
     if show:
