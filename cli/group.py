@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from schemaman.shelf import Shelf
-
+COMMANDS = Path(__file__).parent / "commands"
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Begin", ("demo", "ingest")),
     ("Look", ("tables", "history", "show", "diff", "names", "rejects", "report")),
@@ -21,19 +20,23 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 class LazyGroup(click.Group):
-    """Finds `NAME` in the file `NAME.py` of a package; helps from the first lines of those files."""
+    """Finds `NAME` as `COMMAND` in the file `commands/NAME.py`; helps from the first lines of those files.
 
-    def __init__(self, *, package: str, **members: Any) -> None:
-        super().__init__(**members)
-        self.shelf: Shelf[click.Command] = Shelf(package, "COMMAND")
+    No shelf: looking for plug-ins of others would double the time of a start.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands."""
-        return list(self.shelf.names())
+        files = (path.stem for path in COMMANDS.glob("[!_]*.py"))
+        return sorted(name.replace("_", "-") for name in files)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name; None if there is none."""
-        return self.shelf.get(cmd_name) if cmd_name in self.shelf.names() else None
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = import_module(f"schemaman_cli.commands.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.COMMAND
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -41,6 +44,8 @@ class LazyGroup(click.Group):
         """The command that the arguments name; an unknown one suggests the nearest."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
+            from difflib import get_close_matches  # only who mistypes pays for it
+
             near = get_close_matches(name, self.list_commands(ctx), 1, 0.5)
             meant = f"; did you mean {near[0]}?" if near else ""
             raise click.UsageError(f"no such command: {name}{meant}", ctx)
@@ -63,10 +68,7 @@ class LazyGroup(click.Group):
                     formatter.write_dl(rows)
 
     def _first_line(self, name: str) -> str:
-        path = Path(__file__).parent / "commands" / f"{name.replace('-', '_')}.py"
-        if not path.exists():
-            return self.shelf.get(name).get_short_help_str()
-        with path.open(encoding="utf-8") as file:
+        with (COMMANDS / f"{name.replace('-', '_')}.py").open(encoding="utf-8") as file:
             return file.readline().strip().strip('"').rstrip(".")
 
 

@@ -37,7 +37,7 @@ class Terminated(BaseException):
     """SIGTERM came: what holds something open lets go of it on the way out."""
 
 
-@click.command(cls=LazyGroup, package="schemaman_cli.commands")
+@click.command(cls=LazyGroup)
 @click.version_option(package_name="schemaman", message="schemaman %(version)s")
 def root() -> None:
     """Know every change of every table behind a Debezium stream, and migrate the lake behind it."""

@@ -128,7 +128,7 @@ def test_every_command_stands_in_the_help_with_its_first_line(run: Run) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS.names())
 def test_a_file_of_a_command_begins_with_what_the_help_says(name: str) -> None:
-    group = LazyGroup(package="schemaman_cli.commands")
+    group = LazyGroup()
     assert 10 < len(group._first_line(name)) < 90
 
 
