@@ -159,6 +159,14 @@ def test_html_is_made_for_every_reader() -> None:
     assert ("a", {"class": "skip", "href": "#content"}) in page.tags
 
 
+def test_html_keeps_the_order_of_what_follows_the_head() -> None:
+    blocks = (Paragraph((Text("first"),)), Heading("second", 3), Paragraph((Text("third"),)))
+    page = html.FORMAT.render(Report("zeroth", blocks, {})).partition("<main")[2]
+    places = [page.index(word) for word in ("zeroth", "first", "second", "third")]
+    assert places == sorted(places)
+    assert "<nav" not in page
+
+
 def test_html_of_a_hundred_tables_stays_small() -> None:
     stories = [orders_story(TableId("shop", "app", "public", f"table_{i:03}")) for i in range(100)]
     assert len(html.FORMAT.render(report(stories)).encode()) < 200_000

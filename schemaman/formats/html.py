@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import count
+from itertools import count, takewhile
 
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
@@ -36,14 +36,15 @@ class HtmlFormat:
 
     def render(self, report: Report) -> str:
         """The whole page."""
-        lead, sections = _parts(report)
+        front, sections = _parts(report)
+        head = tuple(takewhile(_is_head, front))
         return _template().render(
             title=report.title,
             css=Markup(_file("report.css")),
-            heading=next((b.text for b in lead if isinstance(b, Heading) and b.level == 1), report.title),
-            summary=tuple(b for b in lead if isinstance(b, Paragraph)),
-            figures=tuple(row for b in lead if isinstance(b, Facts) for row in b.rows),
-            lead=tuple(b for b in lead if not isinstance(b, Facts | Paragraph) and not _is_title(b)),
+            heading=next((b.text for b in head if isinstance(b, Heading)), report.title),
+            summary=tuple(b for b in head if isinstance(b, Paragraph)),
+            figures=tuple(row for b in head if isinstance(b, Facts) for row in b.rows),
+            lead=front[len(head) :],
             sections=sections,
             signs=SIGNS,
             number=count(1).__next__,
@@ -66,8 +67,9 @@ def _gravest(blocks: tuple[Block, ...]) -> Tone:
     return max(tones, key=_GRAVITY.index, default="plain")
 
 
-def _is_title(block: Block) -> bool:
-    return isinstance(block, Heading) and block.level == 1
+def _is_head(block: Block) -> bool:
+    """Whether a block in front belongs to the head of the page: title, words, figures."""
+    return isinstance(block, Paragraph | Facts) or (isinstance(block, Heading) and block.level == 1)
 
 
 @cache

@@ -76,6 +76,8 @@ def test_a_table_is_followed_from_the_command_line(spark: Any, run: Run, tmp_pat
     assert run("plan", "author", *target, "-o", "2.json").code == 0
     assert run("apply", "2.json").code == 0
     assert run("plan", "author", *target, "--format", "json").json["steps"] == []
+    last = run("status", "--format", "json").json["runs"][-1]["run"]
+    assert checked("apply", run("resume", last, "--format", "json"))["state"] == "unchanged"
     shown = run("show", f"lake:{lake}", "--format", "json").json
     wanted = json.loads(Path("2.json").read_text())["wanted"]["columns"]
     assert [(c["name"], c["type"]) for c in shown["columns"]] == [(c["name"], c["type"]) for c in wanted]
