@@ -259,3 +259,28 @@ def test_what_is_visible_stays_and_what_is_not_is_written_out(name: str) -> None
 def test_no_two_grave_tones_share_a_sign() -> None:
     signs = [SIGNS[tone] for tone in ("good", "note", "danger", "break", "muted")]
     assert len(set(signs)) == len(signs)
+
+
+PAIRS = (
+    ("ink", "paper"), ("ink", "panel"), ("soft", "paper"), ("soft", "panel"), ("accent", "paper"),
+    ("break", "panel"), ("danger", "panel"), ("good", "good-bg"), ("note", "note-bg"),
+    ("danger", "danger-bg"), ("break", "break-bg"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize(("words", "ground"), PAIRS)
+def test_words_stand_out_from_their_ground(theme: int, words: str, ground: str) -> None:
+    page = html.FORMAT.render(Report("", (), {}))
+    palette = dict(
+        re.findall(r"--([\w-]+): (#\w{6})", re.findall(r":root \{(.*?)\}", page, re.DOTALL)[theme])
+    )
+    bright, dark = sorted((luminance(palette[words]), luminance(palette[ground])), reverse=True)
+    assert (bright + 0.05) / (dark + 0.05) >= 4.5
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of a colour. Source: WCAG 2.2, "relative luminance"."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
