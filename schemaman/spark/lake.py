@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -14,7 +18,14 @@ from schemaman.errors import StatementConflict, StatementFailed, UnknownName
 from schemaman.plan import KEY_PROPERTY, Live
 from schemaman.schema import Column, TableSchema
 from schemaman.targets import delta, iceberg
-from schemaman.targets._spark_sql import identifier_fields, read_columns
+from schemaman.targets._spark_sql import (
+    create_namespace,
+    dotted,
+    identifier_fields,
+    literal,
+    read_columns,
+    table_parts,
+)
 
 _ABSENT = frozenset({
     "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE",
@@ -25,6 +36,8 @@ _ABSENT_WORDS = ("JDBC catalog is initialized without view support",)
 _CONFLICTS = (
     "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED", "DELTA_CONCURRENT_", "CommitFailedException",
 )  # fmt: skip
+
+_IN_THE_WAY = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION")
 
 
 class SparkExecutor:
@@ -42,12 +55,11 @@ class SparkExecutor:
         if format not in ("delta", "iceberg"):
             raise UnknownName(f"no table format {format!r} can be inspected; there are delta and iceberg")
         name = (delta if format == "delta" else iceberg).TARGET.table_name(table)
-        try:
-            columns = read_columns(self._spark.table(name).schema.json())
-        except (PySparkException, Py4JError) as error:
-            if _is_absent(error):
-                return None
-            raise _failure(error, f"inspect {name}") from error
+        columns = self._columns(name)
+        if columns is None and format == "delta" and self._registered_again(table):
+            columns = self._columns(name)
+        if columns is None:
+            return None
         return (self._delta if format == "delta" else self._iceberg)(table, name, columns)
 
     def run(self, statement: str) -> None:
@@ -60,7 +72,10 @@ class SparkExecutor:
         try:
             self._spark.sql(statement)
         except (PySparkException, Py4JError) as error:
-            raise _failure(error, statement) from error
+            failure = _failure(error, statement)
+            if not self._cleared(statement, error):
+                raise failure from error
+            self._rows(statement)
 
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
         """The rows of a query. Raises `StatementFailed`."""
@@ -71,6 +86,51 @@ class SparkExecutor:
             return self._spark.sql(statement).collect()
         except (PySparkException, Py4JError) as error:
             raise _failure(error, statement) from error
+
+    def _columns(self, name: str) -> tuple[Column, ...] | None:
+        try:
+            return read_columns(self._spark.table(name).schema.json())
+        except (PySparkException, Py4JError) as error:
+            if _is_absent(error):
+                return None
+            raise _failure(error, f"inspect {name}") from error
+
+    def _registered_again(self, table: str) -> bool:
+        """Whether a Delta table that this session did not know by name lies where its name says.
+
+        Without a metastore Spark forgets the names of all tables when it ends, and keeps the tables.
+        """
+        parts = _own_parts(table)
+        in_memory = self._spark.conf.get("spark.sql.catalogImplementation") == "in-memory"
+        if parts is None or not in_memory:
+            return False
+        folder = self._folder(parts)
+        if self._columns(delta.TARGET.table_name(folder)) is None:
+            return False
+        self.run(create_namespace(parts[:1]))
+        self.run(f"CREATE TABLE {dotted(parts)} USING delta LOCATION {literal(folder)}")
+        return True
+
+    def _folder(self, parts: tuple[str, str]) -> str:
+        """Where a table of the session's own catalogue lies. Source: Spark `SessionCatalog`."""
+        warehouse = str(self._spark.conf.get("spark.sql.warehouse.dir")).rstrip("/")
+        database, name = (part.lower() for part in parts)
+        return f"{warehouse}/{name}" if database == "default" else f"{warehouse}/{database}.db/{name}"
+
+    def _cleared(self, statement: str, error: Exception) -> bool:
+        """Whether what kept a Delta table from being made was the rest of a creation that died half-way."""
+        created = re.match(r"CREATE TABLE ((?:`(?:[^`]|``)+`\.?)+) \(", statement)
+        if (
+            created is None
+            or not isinstance(error, PySparkException)
+            or error.getCondition() not in _IN_THE_WAY
+        ):
+            return False
+        parts = table_parts(created[1])
+        own = _own_parts(created[1])
+        if parts[0] == "delta" and len(parts) == 2:
+            return _clear_unborn(parts[1])
+        return own is not None and _clear_unborn(self._folder(own))
 
     def _delta(self, table: str, name: str, columns: tuple[Column, ...]) -> Live:
         detail = self._rows(f"DESCRIBE DETAIL {name}")[0].asDict()
@@ -124,6 +184,32 @@ class SparkExecutor:
         except (StatementFailed, ValueError):
             return {}
         return read if isinstance(read, dict) else {}
+
+
+def _own_parts(table: str) -> tuple[str, str] | None:
+    """Database and name of a table of the session's own catalogue; None for a path or another catalogue."""
+    if "/" in table:
+        return None
+    parts = table_parts(table)
+    if len(parts) == 3 and parts[0].lower() == "spark_catalog":
+        return parts[1], parts[2]
+    return ("default", parts[0]) if len(parts) == 1 else (parts[0], parts[1]) if len(parts) == 2 else None
+
+
+def _clear_unborn(folder: str) -> bool:
+    """Remove a local folder in which a Delta table was begun and no commit was ever made.
+
+    Delta takes such a folder for a table when it is to make one, and for none when it is to read it.
+    """
+    place = urlparse(folder)
+    path = Path(unquote(place.path) if place.scheme else folder)
+    log = path / "_delta_log"
+    if place.scheme not in ("", "file") or not log.is_dir() or [p.name for p in path.iterdir()] != [log.name]:
+        return False
+    if any(file.is_file() and not file.name.startswith(".") for file in log.rglob("*")):
+        return False
+    shutil.rmtree(path)
+    return True
 
 
 def _key(properties: Mapping[str, str]) -> tuple[str, ...] | None:

@@ -121,6 +121,44 @@ def test_a_refused_statement_is_one_line(executor: SparkExecutor, capfd, stateme
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize(
+    "left", [(), (".00000.json.tmp",), ("_commits/.x",)], ids=lambda names: "-".join(names)
+)
+def test_a_creation_that_died_half_way_does_not_stop_the_next_one(
+    executor: SparkExecutor, warehouse: Path, left: tuple[str, ...]
+) -> None:
+    folder = warehouse / f"unborn{len(left)}{''.join(left).count('/')}"
+    for name in ("", *left):
+        file = folder / "_delta_log" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if name:
+            file.write_text("half", encoding="utf-8")
+    (folder / "_delta_log").mkdir(exist_ok=True, parents=True)
+    assert executor.inspect(str(folder), "delta") is None
+    executor.run(f"CREATE TABLE `delta`.`{folder}` (`id` INT)\nUSING delta")
+    assert inspect(executor, str(folder), "delta").schema.names == ("id",)
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(executor: SparkExecutor, warehouse: Path) -> None:
+    folder = warehouse / "not ours"
+    folder.mkdir()
+    (folder / "letter.txt").write_text("dear", encoding="utf-8")
+    with pytest.raises(StatementFailed, match="ALREADY_EXISTS"):
+        executor.run(f"CREATE TABLE `delta`.`{folder}` (`id` INT)\nUSING delta")
+    assert (folder / "letter.txt").exists()
+
+
+def test_a_name_that_the_session_forgot_is_known_again_by_its_folder(
+    executor: SparkExecutor, warehouse: Path
+) -> None:
+    folder = warehouse / "spark" / "forgotten.db" / "orders"
+    executor.run(f"CREATE TABLE delta.`{folder}` (id INT) USING delta")
+    assert executor.inspect("forgotten.others", "delta") is None
+    assert inspect(executor, "Forgotten.Orders", "delta").schema.names == ("id",)
+    executor.run("ALTER TABLE forgotten.orders ADD COLUMNS (a INT)")
+    assert inspect(executor, str(folder), "delta").schema.names == ("id", "a")
+
+
 def test_a_lost_race_is_told_from_other_failures(executor: SparkExecutor, warehouse: Path) -> None:
     name = f"delta.`{warehouse / 'raced'}`"
     executor.run(f"CREATE TABLE {name} (id INT) USING delta")
