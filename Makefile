@@ -31,14 +31,16 @@ demo: java setup ## the whole chain on recorded streams, up to ALTERs on real De
 check: setup ## what needs no Java: lint, types, floors
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
+	@$(BIN)/lint-imports
 
 test: java setup ## everything, with small fixed seeds
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/python -m pytest -q
 
-proof: java setup ## everything at full counts; the figures go to docs/proof.md
+proof: java setup ## everything at full counts, in a browser too (Chromium); the figures go to docs/proof.md
+	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || { echo "make proof looks at the report in a browser: install Chromium (Debian: apt install chromium)" >&2; exit 3; }
+	@$(BIN)/python -m pip install --quiet --editable '.[proof]'
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@SCHEMAMAN_PROOF=1 $(BIN)/python -m pytest -q
