@@ -10,6 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
+from schemaman.ddl import format_type
+from schemaman.schema import Column
+from schemaman.types import without_labels
 from tests import chain
 from tests.house import CAPTURES, ROOT
 from tests.truth.compare import TypeOf, bless_reviewed, differences, reviewed
@@ -27,6 +30,11 @@ RUNS = (
     "db2/shop-3.4.1-json",
     "mariadb/bookshop-mariadb-3.5.0-json",
 )
+
+
+def word(column: Column) -> str:
+    """The type of a column as the oracle of types writes it."""
+    return format_type(without_labels(column.type))
 
 
 def type_of(run: str) -> TypeOf:
@@ -68,6 +76,25 @@ def test_a_fact_that_was_wrong_to_the_end_is_marked_as_unconfirmed(run: str) -> 
     folder = CAPTURES / run
     found = differences(chain.histories(run), read_truth(folder), facts(folder), type_of(run))
     assert [str(d) for d in found if d.sure and d.where != "begin" and d.truth != "generated"] == []
+
+
+@pytest.mark.parametrize("run", [r for r in RUNS if r.startswith("postgres")])
+def test_no_structure_that_a_row_showed_is_missing(run: str) -> None:
+    """The other way round: a row's true columns and types, generated ones aside, are those of a version."""
+    truth, oracle = read_truth(CAPTURES / run), type_of(run)
+    known = {
+        (h.table.schema, h.table.table, frozenset((c.name, word(c)) for c in v.schema.columns))
+        for h in chain.histories(run)
+        for v in h.versions
+    }
+    missing = set()
+    for fact in facts(CAPTURES / run).values():
+        name = (fact.source["schema"], fact.source["table"])
+        step = None if fact.snapshot else truth.at(fact)
+        if step is not None and name in step.tables:
+            columns = frozenset((c.name, oracle(c)) for c in step.tables[name].columns if not c.generated)
+            missing |= {(*name, columns)} - known
+    assert missing == set()
 
 
 @pytest.mark.parametrize("run", RUNS)
