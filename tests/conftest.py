@@ -18,6 +18,9 @@ settings.register_profile(
 )
 settings.load_profile("proof" if PROOF else "quick")
 
+# The browser belongs to `make proof`, which asks for Chromium; a plain run does not collect these at all.
+collect_ignore = [] if PROOF else ["browser"]
+
 _FIGURES = pytest.StashKey[Figures]()
 
 
