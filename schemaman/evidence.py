@@ -65,6 +65,9 @@ class Position:
 
 NOWHERE = Position("none", "")
 
+ALTERNATIONS = 64
+"""A table with more runs than these in one partition is told as one counted interval a shape."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:

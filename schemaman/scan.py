@@ -13,10 +13,7 @@ from itertools import groupby
 from schemaman.decode.look import Look, Looker
 from schemaman.decode.outline import Texts
 from schemaman.decode.wire import Reading
-from schemaman.evidence import Mark, Record, Run
-
-ALTERNATIONS = 64
-"""A table with more runs than these in one partition is told as one counted interval a shape."""
+from schemaman.evidence import ALTERNATIONS, Mark, Record, Run
 
 Place = tuple[str, int]
 

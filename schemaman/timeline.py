@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from schemaman.evidence import Mark, Observation, PositionKind, Rank
+from schemaman.evidence import ALTERNATIONS, Mark, Observation, PositionKind, Rank
 
 OrderKey = tuple[int, Rank, int, int, str, int, int]
 
@@ -58,7 +58,28 @@ def merged(observations: Iterable[Observation]) -> tuple[Observation, ...]:
             result[-1] = replace(last, last=observation.last, count=last.count + observation.count)
         else:
             result.append(observation)
-    return tuple(result)
+    return tuple(o for _, runs in groupby(result, key=_place) for o in _collapsed(list(runs)))
+
+
+def _collapsed(runs: list[Observation]) -> list[Observation]:
+    """The runs of a partition, or one counted interval a structure if they alternate too often.
+
+    A scanner collapses what it saw at once; here the same is done to what several have seen, so
+    that the history does not depend on how the records were cut.
+    """
+    images = [o for o in runs if o.witness != "declared"]
+    if len(images) <= ALTERNATIONS and not any(o.interrupted for o in images):
+        return runs
+    intervals: dict[Observation, Observation] = {}
+    for run in images:
+        content = replace(run, first=_ANY, last=_ANY, count=0, interrupted=True)
+        known = intervals.get(content, replace(run, count=0, interrupted=True))
+        last = max(known.last, run.last, key=lambda mark: mark.offset)
+        intervals[content] = replace(known, last=last, count=known.count + run.count)
+    return sorted([*(o for o in runs if o.witness == "declared"), *intervals.values()], key=_sort_text)
+
+
+_ANY = Mark("", 0, 0)
 
 
 def _place(observation: Observation) -> tuple[str, int]:
@@ -101,21 +122,29 @@ def _partition_points(
 ) -> None:
     high: dict[PositionKind, Rank] = {}
     place: tuple[int, Rank] = (0, ())
-    for run in runs:
-        kind = run.first.position.kind
+    told: set[int] = set()
+    # By offset, edge after edge: interrupted runs overlap, and what one shows last lifts nothing before.
+    edges = sorted((m.offset, i) for i, run in enumerate(runs) for m in _edges(run))
+    for offset, index in edges:
+        run = runs[index]
+        mark = run.first if run.first.offset == offset else run.last
+        kind = mark.position.kind
         if run.snapshot or kind == "none":
-            behind = place if high else (kinds[kind], run.first.position.rank)
-            points += (_point(run, mark, behind, tier=1) for mark in _edges(run))
+            behind = place if high else (kinds[kind], mark.position.rank)
+            points.append(_point(run, mark, behind, tier=1))
             continue
-        novel = [m for m in _edges(run) if m.position.rank >= high.get(kind, ())]
-        if novel and novel[0].position.rank == high.get(kind) and not _sibling(run, points):
-            novel = novel[1:]
-        points += (_point(run, m, (kinds[kind], m.position.rank), tier=0) for m in novel)
-        if not novel:
-            repeated.append(run)
-        else:
-            high[kind] = max(high.get(kind, ()), novel[-1].position.rank)
-            place = (kinds[kind], high[kind])
+        rank, before = mark.position.rank, high.get(kind, ())
+        if rank < before or (rank == before and index not in told and not _sibling(run, points)):
+            continue
+        points.append(_point(run, mark, (kinds[kind], rank), tier=0))
+        told.add(index)
+        high[kind] = rank
+        place = (kinds[kind], rank)
+    repeated += (
+        run
+        for index, run in enumerate(runs)
+        if index not in told and not run.snapshot and run.first.position.kind != "none"
+    )
 
 
 def _sibling(run: Observation, points: Sequence[Point]) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.dialects import mariadb, postgresql
-from schemaman.evidence import Dialect, Mark, Observation, Position, Witness
+from schemaman.evidence import ALTERNATIONS, Dialect, Mark, Observation, Position, Witness
 from schemaman.history import fold
 from schemaman.schema import Column, TableId, TableSchema
 from schemaman.types import Integer, String
@@ -241,6 +242,29 @@ def test_defaults_and_comments_are_revisions() -> None:
     (version,) = found.versions
     assert version.revision == 1
     assert version.revisions[0].schema.columns[1].comment is None
+
+
+def capped(runs: list[Observation]) -> list[Observation]:
+    """What a scanner makes of runs that alternate too often: one counted interval a shape."""
+    intervals: dict[TableSchema | None, Observation] = {}
+    for run in runs:
+        known = intervals.get(run.schema, replace(run, count=0, interrupted=True))
+        intervals[run.schema] = replace(known, last=run.last, count=known.count + run.count)
+    return list(intervals.values())
+
+
+@pytest.mark.parametrize("records", [ALTERNATIONS + 1, 139, 140])
+def test_shapes_that_alternate_for_ever_are_a_few_versions_however_they_were_cut(records: int) -> None:
+    runs = runs_of([(0, (A, AB)[i % 2]) for i in range(records)], None)
+    whole = history(*runs)
+    # the first and the last record of each shape are told, and nothing in between
+    assert shapes(whole) == [A.names, AB.names, A.names, *([AB.names] if records % 2 == 0 else [])]
+    assert sum(v.records for v in whole.versions) == records
+    assert whole.disagreements == ()
+    assert whole.versions[1].at.offset == 1
+    assert history(*capped(runs)) == whole
+    assert history(*capped(runs[:100]), *capped(runs[100:])) == whole
+    assert history(*capped(runs[:100]), *runs[100:]) == whole
 
 
 LINES = [A, AB, ABC, schema("id", "b"), schema("id", "a", key=())]

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.adapters import files, schema_registry
-from schemaman.evidence import Position, Record, Run
+from schemaman.evidence import ALTERNATIONS, Position, Record, Run
 from schemaman.languages.avro import decode_body, reader_schema
 from schemaman.reading import position_of, wires
-from schemaman.scan import ALTERNATIONS, merge, scan
+from schemaman.scan import merge, scan
 from tests.house import CAPTURES
 
 RECORDINGS = sorted(p.parent for p in CAPTURES.glob("*/*/records.*"))
