@@ -93,6 +93,25 @@ def test_parquet_holds_the_same_as_lines(tmp_path):
     assert list(files.rows(file, [1, 2])) == wanted[100:300]
 
 
+def test_rows_of_parquet_that_lie_nowhere_hide_nothing_around_them(tmp_path):
+    size = 7
+    rows = {
+        "key": [None] * size,
+        "value": [b"v"] * size,
+        "topic": ["t", "t", None, "t", "t", "t", "t"],
+        "partition": [0, 0, 0, None, 2**31, -1, 0],
+        "offset": arrow.array([0, 2**63, 1, 2, 3, 4, 5], arrow.uint64()),
+    }
+    parquet.write_table(arrow.table(rows), tmp_path / "r.parquet", row_group_size=3)
+    found = read(tmp_path / "r.parquet")
+    assert [r.offset for r in found if isinstance(r, Record)] == [0, 5]
+    bad = [r for r in found if isinstance(r, Unread)]
+    assert [r.line for r in bad] == [2, 3, 4, 5, 6]
+    assert "2^63-1" in bad[0].reason
+    assert bad[1].reason == "topic must be a text"
+    assert list(files.rows(files.find(str(tmp_path / "r.parquet")), [1, 2])) == found[3:]
+
+
 def test_recorded_parquet():
     found = read(AVRO)
     assert len(found) == 575
@@ -120,6 +139,11 @@ def test_bare_values_of_a_topic(tmp_path):
         (b"[1]", "no record as kcat -J writes it"),
         (b'{"topic":"t","partition":0,"offset":1}', "no record as kcat -J writes it"),
         (b'{"topic":"t","partition":"0","offset":1,"payload":null}', "must be whole numbers"),
+        (b'{"topic":"t","partition":0,"offset":9223372036854775808,"payload":""}', "between 0 and 2^63-1"),
+        (b'{"topic":"t","partition":0,"offset":1%b,"payload":""}' % (b"0" * 400), "between 0 and 2^63-1"),
+        (b'{"topic":"t","partition":0,"offset":-1,"payload":""}', "between 0 and 2^63-1"),
+        (b'{"topic":"t","partition":2147483648,"offset":0,"payload":""}', "between 0 and 2^31-1"),
+        (b'{"topic":"t","partition":-1,"offset":0,"payload":""}', "between 0 and 2^31-1"),
         (b'{"topic":"t","partition":0,"offset":1,"payload":{"a":1}}', "payload must be a text or null"),
         (b'{"topic":"t","partition":0,"offset":1,"payload":"","headers":["a"]}', "in turn"),
         (b'{"topic":"t","partition":0,"offset":1,"payload":"\\ud800"}', "half a character"),

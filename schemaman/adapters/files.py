@@ -10,6 +10,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol
 
@@ -24,6 +25,8 @@ SPARK_FROM_BYTES = 8 * 2**30
 
 _BLOCK = 1 << 20
 _ROWS = 1024
+_LAST_PARTITION = 2**31 - 1
+_LAST_OFFSET = 2**63 - 1
 _LINES = (".jsonl", ".ndjson", ".json")
 _PACKED: tuple[Literal["", ".gz", ".zst"], ...] = ("", ".gz", ".zst")
 _COLUMNS = ("topic", "partition", "offset", "key", "value")
@@ -159,8 +162,7 @@ def _from_kcat(line: object) -> Record:
     if not isinstance(line, dict) or not isinstance(line.get("topic"), str) or "payload" not in line:
         raise ValueError("JSON, but no record as kcat -J writes it: topic, partition, offset, key, payload")
     partition, offset, time = line.get("partition"), line.get("offset"), line.get("ts")
-    if type(partition) is not int or type(offset) is not int:
-        raise ValueError("partition and offset must be whole numbers")
+    _check_place(partition, offset)
     headers = line.get("headers") or []
     if not isinstance(headers, list) or len(headers) % 2:
         raise ValueError("headers must be a list of names and values in turn")
@@ -173,6 +175,16 @@ def _from_kcat(line: object) -> Record:
         _bytes(line["payload"], "payload"),
         tuple((str(n), _bytes(v, "header")) for n, v in zip(headers[::2], headers[1::2], strict=True)),
     )
+
+
+def _check_place(partition: object, offset: object) -> None:
+    """Source: Kafka protocol, partitions are int32 and offsets int64; negative ones are no places."""
+    if type(partition) is not int or type(offset) is not int:
+        raise ValueError("partition and offset must be whole numbers")
+    if not 0 <= partition <= _LAST_PARTITION:
+        raise ValueError("the partition is none of Kafka: it must lie between 0 and 2^31-1")
+    if not 0 <= offset <= _LAST_OFFSET:
+        raise ValueError("the offset is none of Kafka: it must lie between 0 and 2^63-1")
 
 
 def _bytes(text: object, what: str) -> bytes | None:
@@ -266,13 +278,33 @@ def _parquet(path: str) -> Any:
 def _parquet_records(path: str, groups: Sequence[int] | None = None) -> Iterator[Record | Unread]:
     file = _parquet(path)
     chosen = [c for c in (*_COLUMNS, "timestamp", "headers") if c in file.schema_arrow.names]
+    numbers = _row_numbers(file.metadata, groups)
     try:
         for batch in file.iter_batches(
             batch_size=_ROWS, row_groups=groups, columns=chosen, use_threads=False
         ):
-            yield from _rows(batch)
+            for number, row in zip(islice(numbers, batch.num_rows), _rows(batch), strict=True):
+                yield _checked(path, number, row)
     except (OSError, ValueError) as error:
         raise UnreadableInput(f"{path}: damaged ({error})") from error
+
+
+def _row_numbers(metadata: Any, groups: Sequence[int] | None) -> Iterator[int]:
+    """The numbers of the rows of some row groups, counted from 1 in the file."""
+    sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    starts = [0, *accumulate(sizes)]
+    for group in range(len(sizes)) if groups is None else groups:
+        yield from range(starts[group] + 1, starts[group + 1] + 1)
+
+
+def _checked(path: str, number: int, row: Record) -> Record | Unread:
+    try:
+        if not isinstance(row.topic, str):
+            raise ValueError("topic must be a text")
+        _check_place(row.partition, row.offset)
+    except ValueError as error:
+        return Unread(path, number, str(error), _hash(row.value or b""))
+    return row
 
 
 def _rows(batch: Any) -> Iterator[Record]:
