@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import sys
+import zlib
 from pathlib import Path
 
 import pyarrow as arrow
@@ -135,7 +137,8 @@ def test_bare_values_of_a_topic(tmp_path):
     ("line", "reason"),
     [
         (b"oops", "not JSON: Expecting value at character 0"),
-        (b'{"topic":"t","partition":0,"off', "not JSON: Unterminated string"),
+        (b'{"topic":"t","partition":0,"off', "not JSON: Unterminated string starting at character 27"),
+        (b'{"topic":"\t"}', "not JSON: Invalid control character at character 10"),
         (b"[1]", "no record as kcat -J writes it"),
         (b'{"topic":"t","partition":0,"offset":1}', "no record as kcat -J writes it"),
         (b'{"topic":"t","partition":"0","offset":1,"payload":null}', "must be whole numbers"),
@@ -185,6 +188,66 @@ def test_packed_data_that_ends_too_early(tmp_path, name, pack):
     assert isinstance(bad, Unread)
     assert "ends too early" in bad.reason
     assert bad.line == len(good) + 1
+
+
+def noisy(count: int) -> bytes:
+    """Lines that cannot be packed well."""
+    payloads = (hashlib.sha256(b"%d" % i).hexdigest() * 4 for i in range(count))
+    return lines(*(LINE | {"offset": i, "payload": payload} for i, payload in enumerate(payloads)))
+
+
+@pytest.mark.parametrize("place", [0.3, 0.9])
+def test_damage_in_gzip_takes_nothing_of_what_stands_before_it(tmp_path, place):
+    text = noisy(2000)
+    packed = bytearray(gzip.compress(text))
+    at = int(len(packed) * place)
+    before = zlib.decompressobj(wbits=31).decompress(bytes(packed[:at]))
+    packed[at : at + 64] = b"\xff" * 64
+    (tmp_path / "r.jsonl.gz").write_bytes(packed)
+    found = read(tmp_path / "r.jsonl.gz")
+    good = before.count(b"\n")
+    assert good > 400
+    assert [r.offset for r in found[:good] if isinstance(r, Record)] == list(range(good))
+    assert isinstance(found[-1], Unread)
+    assert "damaged" in found[-1].reason
+
+
+def test_a_wrong_checksum_is_told_behind_all_lines(tmp_path):
+    packed = bytearray(gzip.compress(noisy(50)))
+    packed[-8] ^= 1
+    (tmp_path / "r.jsonl.gz").write_bytes(packed)
+    *good, bad = read(tmp_path / "r.jsonl.gz")
+    assert len(good) == 50
+    assert isinstance(bad, Unread)
+    assert "damaged" in bad.reason
+
+
+def test_damage_in_zstd_takes_one_piece_at_most(tmp_path):
+    packed = bytearray(zstandard.compress(noisy(20_000)))
+    packed[-100_000:] = b"\xff" * 100_000
+    (tmp_path / "r.jsonl.zst").write_bytes(packed)
+    *good, bad = read(tmp_path / "r.jsonl.zst")
+    assert len(good) > 10_000
+    assert isinstance(bad, Unread)
+    assert "damaged" in bad.reason
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (gzip.compress(b"{}"), ("gzip", ".jsonl.gz")),
+        (zstandard.compress(b"{}"), ("zstd", ".jsonl.zst")),
+        (b"PAR1\n\n\nPAR1", ("Parquet", ".parquet")),
+    ],
+)
+def test_other_data_under_the_name_of_lines(tmp_path, monkeypatch, data, told):
+    (tmp_path / "r.jsonl").write_bytes(data)
+    with pytest.raises(UnreadableInput, match=rf"r\.jsonl: holds {told[0]} data") as error:
+        read(tmp_path / "r.jsonl")
+    assert told[1] in (error.value.hint or "")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    with pytest.raises(UnreadableInput, match=rf"-: holds {told[0]} data"):
+        read("-")
 
 
 @pytest.mark.parametrize("name", ["r.jsonl.gz", "r.jsonl.zst"])

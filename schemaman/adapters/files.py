@@ -24,7 +24,14 @@ SPARK_FROM_BYTES = 8 * 2**30
 """From this size on a file is read by executors: below it, Spark's start takes longer than the reading."""
 
 _BLOCK = 1 << 20
+_PIECE = 1 << 14
+"""Packed bytes that are unpacked at once: what damage can take with it."""
+
 _ROWS = 1024
+_MAGIC = ((b"\x1f\x8b", "gzip", ".jsonl.gz"), (b"\x28\xb5\x2f\xfd", "zstd", ".jsonl.zst"),
+          (b"PAR1", "Parquet", ".parquet"))  # fmt: skip
+"""First bytes of what is no text. Source: RFC 1952, RFC 8878, Parquet file format."""
+
 _LAST_PARTITION = 2**31 - 1
 _LAST_OFFSET = 2**63 - 1
 _LINES = (".jsonl", ".ndjson", ".json")
@@ -212,13 +219,26 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _blocks(file: File) -> Iterator[bytes]:
     if file.path == STANDARD_INPUT:
-        yield from _read(sys.stdin.buffer)
+        yield from _plain(file.path, sys.stdin.buffer)
         return
     with Path(file.path).open("rb") as stream:
         if file.packing:
             yield from _unpacked(_read(stream), _unpacker(file.packing), file.packing)
         else:
-            yield from _read(stream)
+            yield from _plain(file.path, stream)
+
+
+def _plain(path: str, stream: BinaryIO) -> Iterator[bytes]:
+    """The bytes of a text. Raises `UnreadableInput` for another kind of data under the name of one."""
+    for number, block in enumerate(_read(stream)):
+        kind = next((kind for kind in _MAGIC if not number and block.startswith(kind[0])), None)
+        if kind is not None:
+            _, name, ending = kind
+            hint = f"name the file …{ending}"
+            if path == STANDARD_INPUT:
+                hint = f"unpack it before, or give it as a file named …{ending}"
+            raise UnreadableInput(f"{path}: holds {name} data, not lines of JSON", hint=hint)
+        yield block
 
 
 def _read(stream: BinaryIO) -> Iterator[bytes]:
@@ -229,18 +249,42 @@ def _read(stream: BinaryIO) -> Iterator[bytes]:
 def _unpacked(blocks: Iterable[bytes], fresh: Callable[[], _Unpacker], packing: str) -> Iterator[bytes]:
     """The bytes of all streams that follow one another. Raises `_Cut` behind the last good byte."""
     unpacker: _Unpacker | None = None
-    for block in blocks:
-        data = block
+    for data in _pieces(blocks):
         while data:
             unpacker = unpacker or fresh()
+            before = _copied(unpacker)
             try:
                 yield unpacker.decompress(data)
             except Exception as error:  # zlib and zstandard each raise their own
+                yield from _rescued(before, data)
                 raise _Cut(f"the {packing} data is damaged ({error})") from error
             data = unpacker.unused_data if unpacker.eof else b""
             unpacker = None if unpacker.eof else unpacker
     if unpacker is not None:
         raise _Cut(f"the {packing} data ends too early")
+
+
+def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    for block in blocks:
+        for start in range(0, len(block), _PIECE):
+            yield block[start : start + _PIECE]
+
+
+def _copied(unpacker: _Unpacker) -> _Unpacker | None:
+    """The unpacker as it stands; only those of zlib can be copied."""
+    copy: Callable[[], _Unpacker] | None = getattr(unpacker, "copy", None)
+    return None if copy is None else copy()
+
+
+def _rescued(unpacker: _Unpacker | None, damaged: bytes) -> Iterator[bytes]:
+    """What comes out of a damaged piece before the damage: zlib gives nothing back of a call that fails."""
+    if unpacker is None:
+        return
+    for at in range(len(damaged)):
+        try:
+            yield unpacker.decompress(damaged[at : at + 1])
+        except zlib.error:
+            return
 
 
 def _unpacker(packing: Literal["", ".gz", ".zst"]) -> Callable[[], _Unpacker]:

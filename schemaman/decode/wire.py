@@ -74,7 +74,8 @@ def parse(data: bytes) -> object:
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8: byte {error.start} cannot be read") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from None
+        # some of these messages end in the word that leads on to the place
+        raise ValueError(f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos}") from None
     except RecursionError:
         raise ValueError("not JSON: nested too deeply") from None
 
