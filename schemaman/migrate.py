@@ -317,6 +317,6 @@ def _moved(plan: Plan, live: Live | None) -> str:
     if live is None:
         return f"{plan.table} is gone since the plan was made"
     if plan.base_schema is None:
-        return f"{plan.table} was made by someone else since the plan was made"
+        return f"{plan.table} exists since the plan was made"
     changes = "; ".join(words(change) for change in diff(plan.base_schema, live.schema))
     return f"{plan.table} moved since the plan was made: {changes or 'it is back where it began'}"

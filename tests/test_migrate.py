@@ -146,8 +146,17 @@ def test_rows_that_were_written_meanwhile_do_not_make_a_plan_stale() -> None:
 def test_a_table_that_appeared_meanwhile_is_not_taken_over() -> None:
     plan = draw("id INT", None)
     lake = made("id INT")
-    with pytest.raises(StalePlan, match="made by someone else"):
+    with pytest.raises(StalePlan, match="exists since the plan was made"):
         run(plan, lake, PaperJournal())
+
+
+def test_a_table_of_our_own_is_not_said_to_be_someone_elses() -> None:
+    lake, journal = PaperLake(TABLE), PaperJournal()
+    plan = draw("id INT", None)
+    run(plan, lake, journal)
+    run(draw("id INT, a INT", lake.live), lake, journal, run="r2")
+    with pytest.raises(StalePlan, match="exists since the plan was made"):
+        run(plan, lake, journal, run="r3")
 
 
 def test_a_table_that_was_set_back_after_the_plan_ran_is_left_alone() -> None:
