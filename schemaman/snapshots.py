@@ -6,6 +6,7 @@ changed line, so that a review shows what is being accepted.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -29,6 +30,9 @@ LAYOUT = 1
 """The layout that is written, under `schemaman_snapshot`; a reader refuses every other one."""
 
 SUFFIX = ".json"
+_LONGEST = 180
+"""Bytes of a file name before its suffix; file systems take 255, and a file in the making has some more."""
+
 _SAFE = re.compile(r"[A-Za-z0-9_-]")
 
 
@@ -62,13 +66,22 @@ def file_name(table: TableId) -> str:
     """The path of a table's snapshot inside the folder of snapshots, with `/`.
 
     Tables of another stream than `main` lie in a folder of its name. Characters that file systems
-    treat in ways of their own are percent-encoded.
+    treat in ways of their own are percent-encoded. A name too long for a file system ends in `~`
+    and a part of its SHA-256 instead.
     """
     name = ".".join(
         _plain(part) for part in (table.server, table.database, table.schema, table.table) if part
     )
-    folder = "" if table.stream == DEFAULT_STREAM else f"{_plain(table.stream)}/"
-    return f"{folder}{name}{SUFFIX}"
+    folder = "" if table.stream == DEFAULT_STREAM else f"{_short(_plain(table.stream))}/"
+    return f"{folder}{_short(name)}{SUFFIX}"
+
+
+def _short(name: str) -> str:
+    """The name, cut if it is too long; no other name becomes the same, as `~` is encoded elsewhere."""
+    if len(name) <= _LONGEST:
+        return name
+    digest = hashlib.sha256(name.encode("ascii")).hexdigest()[:16]
+    return f"{name[: _LONGEST - len(digest) - 1]}~{digest}"
 
 
 def _plain(part: str) -> str:

@@ -65,6 +65,16 @@ def test_a_file_is_called_as_its_table() -> None:
     assert file_name(TableId("shop", "app", "", "a/b.c", "dev")) == "dev/shop.app.a%2Fb%2Ec.json"
 
 
+@pytest.mark.parametrize("letter", ["a", "ü", "漢"])
+def test_a_long_name_is_cut_and_stays_its_own(letter: str) -> None:
+    long = [TableId("s", "d", "", letter * 299 + last, "s" * 300) for last in "xy"]
+    names = [file_name(table) for table in long]
+    assert len(set(names)) == 2
+    assert all(len(part) < 200 and part.isascii() for name in names for part in name.split("/"))
+    assert names == [file_name(table) for table in long]
+    assert "~" not in file_name(TableId("s", "d", "", "~"))
+
+
 GOOD = json.loads(to_text(Snapshot(ORDERS, told("id INT NOT NULL, PRIMARY KEY (id)").latest.schema)))
 
 
