@@ -41,7 +41,8 @@ class CheckResult:
     `findings` with the severity that each has for the declared readers, in order of tables and
     steps. `tables` were looked at, `steps` judged; `unaccepted` are tables without baseline, whose
     present structure is judged by itself. `unjudged` are changes that no rule speaks of: nobody knows
-    whom they hurt, which counts as danger.
+    whom they hurt, which counts as danger. `unmet` are those of `unaccepted` that were asked for by
+    name: the question was how they changed, and there is no answer, which counts as danger, too.
     """
 
     verdict: Literal["pass", "fail"]
@@ -50,6 +51,7 @@ class CheckResult:
     steps: int
     unaccepted: tuple[TableId, ...] = ()
     unjudged: tuple[Unjudged, ...] = ()
+    unmet: tuple[TableId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +70,15 @@ class Unjudged:
 class Policy:
     """Who reads and what counts: the declared readers, severities by rule name, what fails, the level.
 
-    `level` is one of Avro's compatibility levels; None leaves it to the readers.
+    `level` is one of Avro's compatibility levels; None leaves it to the readers. `named` tells that
+    somebody asked for these very tables.
     """
 
     readers: tuple[Reader, ...] = READERS
     overrides: Mapping[str, Severity] | None = None
     fail_on: Severity = "break"
     level: str | None = None
+    named: bool = False
 
     def compatibility(self) -> Level | None:
         """The level in question. Raises `UnknownName`."""
@@ -124,12 +128,13 @@ def check(
         findings += ((f, severity(f, readers, policy.overrides)) for f in found)
     grave = SEVERITIES.index(policy.fail_on)
     worst = max([SEVERITIES.index(s) for _, s in findings], default=0)
-    worst = max(worst, SEVERITIES.index("danger") if unjudged else 0)
-    failed = policy.fail_on != "off" and worst >= grave
     unaccepted = tuple(t for t in sorted(tables) if t not in baseline)
+    unmet = unaccepted if policy.named else ()
+    worst = max(worst, SEVERITIES.index("danger") if unjudged or unmet else 0)
+    failed = policy.fail_on != "off" and worst >= grave
     verdict: Literal["pass", "fail"] = "fail" if failed else "pass"
     looked_at = tuple(sorted(tables))
-    return CheckResult(verdict, tuple(findings), looked_at, steps_judged, unaccepted, tuple(unjudged))
+    return CheckResult(verdict, tuple(findings), looked_at, steps_judged, unaccepted, tuple(unjudged), unmet)
 
 
 def transitions(history: TableHistory, baseline: Snapshot | None) -> tuple[Transition, ...]:

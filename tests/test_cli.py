@@ -485,6 +485,17 @@ def test_the_gate_compares_with_the_snapshots_in_git(run: Run, repository: Path)
     assert run("check").code == 0
 
 
+def test_a_table_that_the_baseline_does_not_hold_is_said_aloud(run: Run, repository: Path) -> None:
+    assert run("snapshot", "stock").code == 0
+    commit("accept one table")
+    done = run("check", "orders")
+    assert done.code == 0
+    assert "danger: no baseline  shopdb.shop.shop.orders" in done.out
+    assert run("check", "orders", "--format", "json").json["unaccepted"] == ["shopdb.shop.shop.orders"]
+    assert [run("check", "orders", "--fail-on", each).code for each in ("danger", "note")] == [1, 1]
+    assert "no baseline" not in run("check").out
+
+
 def test_snapshot_leaves_what_differs_to_accept(run: Run, repository: Path) -> None:
     run("accept", "orders@1")
     file = repository / "schemas" / "shopdb.shop.shop.orders.json"

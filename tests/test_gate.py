@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.columns import format_columns
-from schemaman.compat import LEVELS, Finding, Reader, Rule
+from schemaman.compat import LEVELS, Finding, Reader, Rule, Severity
 from schemaman.diff import patch
 from schemaman.errors import NoHistory, UnknownName
 from schemaman.gate import CheckResult, Policy, against_all, check, steps, total, transitions
@@ -38,6 +38,19 @@ def test_nothing_changed_nothing_found() -> None:
     result = gate(told("id INT, n INT"))
     assert (result.verdict, result.findings, result.steps) == ("pass", (), 0)
     assert result.tables == (ORDERS,)
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "verdict"), [("break", "pass"), ("danger", "fail"), ("note", "fail"), ("off", "pass")]
+)
+def test_a_table_that_was_asked_for_and_has_no_baseline_is_a_danger(fail_on: Severity, verdict: str) -> None:
+    other = told("id INT", table=replace(ORDERS, table="other"))
+    baseline = {other.table: snapshot(other, other.latest)}
+    histories = (told(KEYED), other)
+    asked = check(histories, baseline, RULES, Policy(fail_on=fail_on, named=True))
+    assert (asked.verdict, asked.unaccepted, asked.unmet) == (verdict, (ORDERS,), (ORDERS,))
+    met = check(histories, baseline, RULES, Policy(fail_on=fail_on))
+    assert (met.verdict, met.unaccepted, met.unmet) == ("pass", (ORDERS,), ())
 
 
 def test_every_step_since_the_baseline_is_judged() -> None:

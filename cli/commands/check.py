@@ -42,7 +42,11 @@ def check(
     found = histories(door, open_registry(door), tables)
     baseline = _snapshots(door, found, bool(tables)) if against is None else _given(door, found, against)
     policy = gate.Policy(
-        settings.readers.value, overrides_of(settings), settings.fail_on.value, level and level.upper()
+        settings.readers.value,
+        overrides_of(settings),
+        settings.fail_on.value,
+        level and level.upper(),
+        named=bool(tables),
     )
     result = gate.check(found, baseline, RULES.all(), policy)
     judged = gravest_first(Judged(f, s) for f, s in result.findings)

@@ -8,6 +8,7 @@ from schemaman.compat import READERS, Rule, Severity
 from schemaman.documents import changes as documents
 from schemaman.gate import CheckResult, Unjudged
 from schemaman.report import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
+from schemaman.schema import TableId
 from schemaman.summary import words
 from schemaman.summary.stories import Judged
 
@@ -44,9 +45,10 @@ def check_report(judged: Sequence[Judged], result: CheckResult, fail_on: Severit
         unjudged=result.unjudged,
     )
     blocks: list[Block] = [*(finding_notice(j) for j in judged), *map(_unjudged_notice, result.unjudged)]
+    blocks += map(_unmet_notice, result.unmet)
     blocks.append(Paragraph(_sum(judged, result, fail_on)))
-    if result.unaccepted:
-        listed = ", ".join(str(t) for t in result.unaccepted)
+    if others := [t for t in result.unaccepted if t not in result.unmet]:
+        listed = ", ".join(str(t) for t in others)
         told = f"never accepted, so only what they are now was judged: {listed}"
         blocks.append(Paragraph((Text(told), Text("; schemaman accept TABLE accepts one", "muted"))))
     return Report("check", tuple(blocks), dict(data))
@@ -60,6 +62,13 @@ def _unjudged_notice(unjudged: Unjudged) -> Notice:
     told = "no rule speaks of this change: whom it hurts is not known"
     tone = words.SEVERITY_TONES["danger"]
     return Notice("not judged", tone, f"{place}  {step}", told, (("change", change),))
+
+
+def _unmet_notice(table: TableId) -> Notice:
+    """A table that was asked for and has nothing to be compared with."""
+    told = "the baseline holds other tables, not this one: only what it is now was judged, not what changed"
+    fix = (Text(f"schemaman accept {table}", code=True), Text(", and commit the file"))
+    return Notice("no baseline", words.SEVERITY_TONES["danger"], str(table), told, (("fix", fix),))
 
 
 def explain_report(judged: Judged, rule: Rule) -> Report:
@@ -106,6 +115,8 @@ def _sum(judged: Sequence[Judged], result: CheckResult, fail_on: Severity) -> In
     found = ", ".join(f"{number} {severity}" for severity, number in counts if number) or "no findings"
     if result.unjudged:
         found += f", {words.count(len(result.unjudged), 'change')} not judged"
+    if result.unmet:
+        found += f", {words.count(len(result.unmet), 'table')} without baseline"
     tables, steps = words.count(len(result.tables), "table"), words.count(result.steps, "step")
     verdict = Text("fail", "break") if result.verdict == "fail" else Text("pass", "good")
     return (verdict, Text(f" · {found} · {steps} of {tables} · --fail-on {fail_on}"))
