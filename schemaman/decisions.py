@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import TypeVar, assert_never
 
 from schemaman.errors import BadConfiguration
+from schemaman.evidence import Mark
 from schemaman.schema import TableSchema
 from schemaman.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
 
@@ -21,12 +22,16 @@ Decided = TypeVar("Decided", "Rename", "NotRename", "Confirmation", "Approval")
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """`new` is the former `old`, since the version whose id begins with `at`."""
+    """`new` is the former `old`, since the version whose id begins with `at`.
+
+    A shape may come back: `began`, the `place` where that version began, tells which one is meant.
+    """
 
     table: str
     old: str
     new: str
     at: str
+    began: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,7 @@ class NotRename:
     old: str
     new: str
     at: str
+    began: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,7 @@ class Confirmation:
     table: str
     fact: str
     at: str
+    began: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,8 @@ class Approval:
     expires: date
 
 
-Decision = Rename | NotRename | Confirmation | Approval
+Answer = Rename | NotRename | Confirmation
+Decision = Answer | Approval
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +105,7 @@ def parse(text: str, where: str = "schemaman.decisions.toml") -> Decisions:
             document,
             where,
             "confirm",
-            lambda t: Confirmation(_text(t, "table"), _text(t, "fact"), _text(t, "at")),
+            lambda t: Confirmation(_text(t, "table"), _text(t, "fact"), _text(t, "at"), _began(t)),
         ),
         _entries(
             document,
@@ -111,16 +119,49 @@ def parse(text: str, where: str = "schemaman.decisions.toml") -> Decisions:
 def to_text(decision: Decision) -> str:
     """A decision as a block of TOML, to be put behind what the file holds."""
     match decision:
-        case Rename(table, old, new, at):
-            return _block("rename", {"table": table, "from": old, "to": new, "at": at})
-        case NotRename(table, old, new, at):
-            return _block("not-rename", {"table": table, "from": old, "to": new, "at": at})
-        case Confirmation(table, fact, at):
-            return _block("confirm", {"table": table, "fact": fact, "at": at})
+        case Rename(table, old, new, at, began) | NotRename(table, old, new, at, began):
+            pair = {"table": table, "from": old, "to": new, "at": at, "began": began}
+            return _block("rename" if isinstance(decision, Rename) else "not-rename", pair)
+        case Confirmation(table, fact, at, began):
+            return _block("confirm", {"table": table, "fact": fact, "at": at, "began": began})
         case Approval(plan, by, expires):
             return _block("approve", {"plan": plan, "by": by, "expires": expires})
         case _:
             assert_never(decision)
+
+
+def place(mark: Mark) -> str:
+    """Where a record stands, as decisions say it: `topic[partition]@offset`."""
+    return f"{mark.topic}[{mark.partition}]@{mark.offset}"
+
+
+def meant(versions: Sequence[SchemaVersion], answer: Answer) -> int | None:
+    """The index of the version that an answer speaks of; None if it is not there, or not the only one.
+
+    The place decides where a shape came back. Late evidence may have moved the place: then the id
+    is enough if no other version has it.
+    """
+    alike = [i for i, v in enumerate(versions) if v.id.startswith(answer.at)]
+    there = [i for i in alike if place(versions[i].at) == answer.began] or alike
+    return there[0] if len(there) == 1 else None
+
+
+def contradicted(history: TableHistory, decisions: Decisions, answer: Answer) -> Answer | None:
+    """The earlier answer about the same version that cannot be true beside this one; None if all agree."""
+    table, at = str(history.table), meant(history.versions, answer)
+    earlier: tuple[Answer, ...] = (*decisions.renames, *decisions.not_renames)
+    about = (other for other in earlier if other.table == table and _against(other, answer))
+    return next((other for other in about if meant(history.versions, other) == at), None)
+
+
+def _against(one: Answer, other: Answer) -> bool:
+    match one, other:
+        case (Rename(_, a, b), NotRename(_, old, new)) | (NotRename(_, a, b), Rename(_, old, new)):
+            return (a, b) == (old, new)
+        case Rename(_, a, b), Rename(_, old, new):
+            return (a == old) != (b == new)
+        case _:
+            return False
 
 
 def decided(history: TableHistory, decisions: Decisions) -> TableHistory:
@@ -135,23 +176,37 @@ def decided(history: TableHistory, decisions: Decisions) -> TableHistory:
     for rename in decisions.renames:
         if rename.table == table:
             versions = _renamed(versions, rename)
-    pairs = {(d.at, d.old, d.new) for d in decisions.not_renames if d.table == table}
-    facts = {(d.at, d.fact) for d in decisions.confirmations if d.table == table}
-    return replace(history, versions=tuple(_answered(v, pairs, facts) for v in versions))
+    pairs = {(meant(versions, d), d.old, d.new) for d in decisions.not_renames if d.table == table}
+    facts = {(meant(versions, d), d.fact) for d in decisions.confirmations if d.table == table}
+    answered = (
+        _answered(version, {(a, b) for i, a, b in pairs if i == index}, {f for i, f in facts if i == index})
+        for index, version in enumerate(versions)
+    )
+    return replace(history, versions=tuple(answered))
 
 
 def _renamed(versions: list[SchemaVersion], decision: Rename) -> list[SchemaVersion]:
-    for index in range(1, len(versions)):
-        before, version = versions[index - 1], versions[index]
-        old, new = before.schema.column(decision.old), version.schema.column(decision.new)
-        fits = version.id.startswith(decision.at) and before.incarnation == version.incarnation
-        gone = version.schema.column(decision.old) is None and before.schema.column(decision.new) is None
-        if fits and gone and old is not None and new is not None and old.id is not None:
-            later = [v for v in versions[index:] if v.incarnation == version.incarnation]
-            same = [_with_id(v, new.id, old.id) for v in later]
-            same[0] = replace(same[0], candidates=_others(same[0], decision))
-            return [*versions[:index], *same, *versions[index + len(same) :]]
-    return versions
+    index = meant(versions, decision)
+    if not index or (decision.old, decision.new) not in exchanged(versions[index - 1], versions[index]):
+        return versions
+    before, version = versions[index - 1], versions[index]
+    old, new = before.schema.column(decision.old), version.schema.column(decision.new)
+    if old is None or new is None or old.id is None:
+        return versions
+    if old.id in {c.id for c in version.schema.columns} or new.id in {c.id for c in before.schema.columns}:
+        return versions  # one of the two is already another column's past or future
+    later = [v for v in versions[index:] if v.incarnation == version.incarnation]
+    same = [_with_id(v, new.id, old.id) for v in later]
+    same[0] = replace(same[0], candidates=_others(same[0], decision))
+    return [*versions[:index], *same, *versions[index + len(same) :]]
+
+
+def exchanged(before: SchemaVersion, version: SchemaVersion) -> frozenset[tuple[str, str]]:
+    """Each pair of a name that went in this step and one that came; none between two lives of a table."""
+    if before.incarnation != version.incarnation:
+        return frozenset()
+    was, now = before.schema.names, version.schema.names
+    return frozenset((a, b) for a in was if a not in now for b in now if b not in was)
 
 
 def _others(version: SchemaVersion, decision: Rename) -> tuple[RenameCandidate, ...]:
@@ -168,21 +223,19 @@ def _with_id(version: SchemaVersion, given: int | None, real: int) -> SchemaVers
 
 
 def _answered(
-    version: SchemaVersion, pairs: Iterable[tuple[str, str, str]], facts: Iterable[tuple[str, str]]
+    version: SchemaVersion, pairs: Collection[tuple[str, str]], facts: Collection[str]
 ) -> SchemaVersion:
-    other = {(old, new) for at, old, new in pairs if version.id.startswith(at)}
-    sure = {fact for at, fact in facts if version.id.startswith(at)}
-    candidates = tuple(c for c in version.candidates if (c.old, c.new) not in other)
-    unconfirmed = tuple(f for f in version.unconfirmed if f not in sure)
+    candidates = tuple(c for c in version.candidates if (c.old, c.new) not in pairs)
+    unconfirmed = tuple(f for f in version.unconfirmed if f not in facts)
     settled = version.status == "provisional" and not unconfirmed
     status = "confirmed" if settled else version.status
     return replace(version, candidates=candidates, unconfirmed=unconfirmed, status=status)
 
 
 _KEYS = {
-    "rename": {"table", "from", "to", "at"},
-    "not-rename": {"table", "from", "to", "at"},
-    "confirm": {"table", "fact", "at"},
+    "rename": {"table", "from", "to", "at", "began"},
+    "not-rename": {"table", "from", "to", "at", "began"},
+    "confirm": {"table", "fact", "at", "began"},
     "approve": {"plan", "by", "expires"},
 }
 """The sections of the file, and what each entry holds; a `reason` may stand beside."""
@@ -210,8 +263,13 @@ def _entries(
     return tuple(found)
 
 
-def _pair(entry: _Entry) -> tuple[str, str, str]:
-    return _text(entry, "from"), _text(entry, "to"), _text(entry, "at")
+def _pair(entry: _Entry) -> tuple[str, str, str, str]:
+    return _text(entry, "from"), _text(entry, "to"), _text(entry, "at"), _began(entry)
+
+
+def _began(entry: _Entry) -> str:
+    """The place, which answers of former times do not tell."""
+    return _text(entry, "began") if "began" in entry else ""
 
 
 def _text(entry: _Entry, key: str) -> str:
@@ -234,6 +292,7 @@ def _block(section: str, entry: Mapping[str, str | date]) -> str:
     lines = [
         f"{key} = {value.isoformat() if isinstance(value, date) else _quoted(value)}"
         for key, value in entry.items()
+        if value
     ]
     return "\n".join(["", f"[[{section}]]", *lines, ""])
 

@@ -546,6 +546,31 @@ def test_a_decision_that_fits_nothing_is_refused(run: Run, filled: Path) -> None
     assert not (filled / "schemaman.decisions.toml").exists()
 
 
+def test_an_answer_that_means_nothing_is_not_written(run: Run, filled: Path) -> None:
+    done = run("decide", "rename", "customers@5", "foo", "bar")
+    assert done.code == 2
+    assert "there went: phone; there came: phone_number" in done.err
+    assert run("decide", "not-rename", "customers@1", "phone", "phone_number").code == 2
+    done = run("decide", "confirm", "orders@latest", "nullable:nonsense")
+    assert done.code == 2
+    assert "provisional are: nullable:channel" in done.err
+    assert run("decide", "confirm", "orders@1", "nullable:channel").code == 2
+    assert not (filled / "schemaman.decisions.toml").exists()
+
+
+def test_the_contrary_of_an_answer_is_refused_with_its_line(run: Run, filled: Path) -> None:
+    answer = ("customers@5", "phone", "phone_number")
+    assert run("decide", "not-rename", *answer).code == 0
+    path = filled / "schemaman.decisions.toml"
+    text = path.read_text()
+    assert re.search(r'^began = "shopdb\.shop\.customers\[0\]@\d+"$', text, re.MULTILINE)
+    assert "says so already" in run("decide", "not-rename", *answer).err
+    done = run("decide", "rename", *answer)
+    assert done.code == 2
+    assert "line 2, entry 1 of [[not-rename]]" in done.err
+    assert path.read_text() == text
+
+
 def test_a_confirmed_fact_is_certain(run: Run, filled: Path) -> None:
     before = run("history", "orders", "--format", "json").json["versions"][-1]
     assert before["unconfirmed"] == ["nullable:channel"]

@@ -16,8 +16,10 @@ from schemaman.decisions import (
     Decisions,
     NotRename,
     Rename,
+    contradicted,
     decided,
     parse,
+    place,
     to_text,
 )
 from schemaman.errors import BadConfiguration
@@ -30,10 +32,11 @@ from tests.lines import ORDERS, told
 RULES: Shelf[Rule] = Shelf("schemaman.rules", "RULE")
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9)
 PAIRS = (WORDS, WORDS, WORDS, WORDS)
+PLACES = st.one_of(st.just(""), WORDS)
 DECISIONS: st.SearchStrategy[Decision] = st.one_of(
-    st.builds(Rename, *PAIRS),
-    st.builds(NotRename, *PAIRS),
-    st.builds(Confirmation, WORDS, WORDS, WORDS),
+    st.builds(Rename, *PAIRS, PLACES),
+    st.builds(NotRename, *PAIRS, PLACES),
+    st.builds(Confirmation, WORDS, WORDS, WORDS, PLACES),
     st.builds(Approval, WORDS, WORDS, st.dates()),
 )
 
@@ -105,6 +108,68 @@ def test_a_decided_rename_keeps_the_id_from_then_on() -> None:
     assert not after.versions[1].candidates
     found = check((after,), {ORDERS: snapshot(history, history.versions[0])}, RULES.all()).findings
     assert [f.rule for f, _ in found] == ["column-renamed"]
+
+
+def there_and_back() -> TableHistory:
+    """The same two shapes twice: versions 2 and 4 have one id."""
+    a, b = "id INT NOT NULL, name STRING, c INT", "id INT NOT NULL, full_name STRING, c INT"
+    history = told(a, b, a, b)
+    assert history.versions[1].id == history.versions[3].id
+    assert history.versions[1].candidates
+    assert history.versions[3].candidates
+    return history
+
+
+def test_an_answer_counts_where_its_version_began_and_not_where_the_shape_comes_back() -> None:
+    history = there_and_back()
+    pair = (str(ORDERS), "name", "full_name", history.versions[3].id)
+    at2, at4 = place(history.versions[1].at), place(history.versions[3].at)
+    assert at4 == "shop.public.orders[0]@3"
+    after = decided(history, Decisions(renames=(Rename(*pair, at4),)))
+    assert after.versions[:3] == history.versions[:3]
+    assert after.versions[3].schema.columns[1].id == history.versions[2].schema.columns[1].id
+    after = decided(history, Decisions(not_renames=(NotRename(*pair, at2),)))
+    assert not after.versions[1].candidates
+    assert after.versions[2:] == history.versions[2:]
+
+
+def test_a_confirmation_counts_for_its_version_alone() -> None:
+    history = told("n INT", "n INT NOT NULL", "n INT", "n INT NOT NULL", unconfirmed=("nullable:n",))
+    answer = Confirmation(str(ORDERS), "nullable:n", history.versions[1].id, place(history.versions[1].at))
+    after = decided(history, Decisions(confirmations=(answer,)))
+    assert [v.status for v in after.versions] == ["provisional", "confirmed", "provisional", "provisional"]
+
+
+def test_an_id_alone_is_enough_only_if_no_other_version_has_it() -> None:
+    twice, once = there_and_back(), renamed()
+    assert decided(twice, Decisions(renames=(answer_of(twice),))) == twice
+    for began in ("", "moved[0]@5"):
+        after = decided(once, Decisions(renames=(answer_of(once, began),)))
+        assert after.versions[1].schema.columns[1].id == 2
+
+
+def answer_of(history: TableHistory, began: str = "") -> Rename:
+    return Rename(str(ORDERS), "name", "full_name", history.versions[1].id, began)
+
+
+def test_one_column_does_not_become_two() -> None:
+    history = told("id INT, name STRING", "id INT, a STRING, b STRING")
+    at = history.versions[1].id
+    answers = tuple(Rename(str(ORDERS), "name", new, at) for new in ("a", "b"))
+    ids = [c.id for c in decided(history, Decisions(renames=answers)).versions[1].schema.columns]
+    assert len(set(ids)) == 3
+
+
+def test_an_answer_that_says_the_contrary_is_found() -> None:
+    history = there_and_back()
+    pair = (str(ORDERS), "name", "full_name", history.versions[1].id)
+    at2, at4 = place(history.versions[1].at), place(history.versions[3].at)
+    known = Decisions(not_renames=(NotRename(*pair, at2),))
+    assert contradicted(history, known, Rename(*pair, at2)) == known.not_renames[0]
+    assert contradicted(history, known, Rename(*pair, at4)) is None
+    assert contradicted(history, known, NotRename(*pair, at2)) is None
+    other = Rename(str(ORDERS), "name", "c2", pair[3], at2)
+    assert contradicted(history, Decisions(renames=(other,)), Rename(*pair, at2)) == other
 
 
 def test_a_pair_that_is_no_rename_is_a_drop() -> None:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from itertools import islice
+
 import click
 
-from schemaman.decisions import Confirmation, Decision, NotRename, Rename, to_text
+from schemaman.decisions import (
+    Answer,
+    Confirmation,
+    Decisions,
+    NotRename,
+    Rename,
+    contradicted,
+    exchanged,
+    parse,
+    place,
+    to_text,
+)
 from schemaman.errors import UsageError
-from schemaman.references import TableRef, parse
+from schemaman.references import TableRef
+from schemaman.references import parse as parse_reference
 from schemaman.resolution import select
 from schemaman.versions import SchemaVersion, TableHistory
 from schemaman_cli.group import verb
@@ -25,7 +40,7 @@ def decide(door: Door, answer: str, table: str, words: tuple[str, ...]) -> None:
     A FACT is key or nullable:COLUMN. TABLE may name a version, orders@5; default is where the question arose.
     The answer is added to schemaman.decisions.toml: commit it.
     """
-    reference = parse(table)
+    reference = parse_reference(table)
     if not isinstance(reference, TableRef):
         raise UsageError(f"{table} is no table of the history", hint="schemaman tables lists them")
     registry = open_registry(door)
@@ -34,46 +49,81 @@ def decide(door: Door, answer: str, table: str, words: tuple[str, ...]) -> None:
     decision = _decision(answer, history, version, words)
     path = door.path(door.settings.decisions)
     before = read_file(str(path)) if path.exists() else ""
+    known = parse(before, str(path))
+    if other := contradicted(history, known, decision):
+        raise _contradiction(str(path), before, known, other)
+    if decision in (*known.renames, *known.not_renames, *known.confirmations):
+        door.console.say(f"{path} says so already")
+        return
     write_file(path, before + to_text(decision))
     door.console.say(f"written to {path}")
 
 
 def _decision(
     answer: str, history: TableHistory, version: SchemaVersion | None, words: tuple[str, ...]
-) -> Decision:
+) -> Answer:
     table = str(history.table)
     if answer == "confirm":
         if len(words) != 1:
             raise UsageError("one fact is confirmed at a time", hint="schemaman decide confirm orders key")
-        chosen = version or _unsure(history, words[0])
-        return Confirmation(table, words[0], chosen.id)
+        chosen = _unsure(history, version, words[0])
+        return Confirmation(table, words[0], chosen.id, place(chosen.at))
     if len(words) != 2:
         raise UsageError(f"{answer} needs two columns", hint=f"schemaman decide {answer} orders note remark")
     old, new = words
-    at = (version or _replaced(history, old, new)).id
-    return Rename(table, old, new, at) if answer == "rename" else NotRename(table, old, new, at)
+    chosen = _replaced(history, version, old, new)
+    kind = Rename if answer == "rename" else NotRename
+    return kind(table, old, new, chosen.id, place(chosen.at))
 
 
-def _replaced(history: TableHistory, old: str, new: str) -> SchemaVersion:
-    """The newest version in which `old` is gone and `new` has come."""
-    for before, version in zip(history.versions[-2::-1], history.versions[:0:-1], strict=True):
-        was, now = before.schema, version.schema
-        if was.column(old) and not now.column(old) and now.column(new) and not was.column(new):
-            return version
+def _replaced(history: TableHistory, version: SchemaVersion | None, old: str, new: str) -> SchemaVersion:
+    """The version in which `old` is gone and `new` has come: the one that was named, or the newest."""
+    steps = zip(history.versions[-2::-1], history.versions[:0:-1], strict=True)
+    pairs = {after.number: (after, exchanged(before, after)) for before, after in steps}
+    if version is None:
+        found = next((v for v, known in pairs.values() if (old, new) in known), None)
+        if found is not None:
+            return found
+        raise UsageError(
+            f"in no step of {history.table} did {old} go and {new} come",
+            hint=f"schemaman history {history.table} shows the steps",
+        )
+    _, known = pairs.get(version.number, (version, frozenset()))
+    if (old, new) in known:
+        return version
+    ref = f"{history.table}@{version.number}"
+    went, came = (", ".join(sorted(set(names))) for names in zip(*known, strict=True)) if known else ("", "")
     raise UsageError(
-        f"in no step of {history.table} did {old} go and {new} come",
-        hint=f"schemaman history {history.table} shows the steps",
+        f"in the step to {ref} {old} did not go and {new} come",
+        hint=f"there went: {went}; there came: {came}" if known else "no column was exchanged in that step",
     )
 
 
-def _unsure(history: TableHistory, fact: str) -> SchemaVersion:
-    """The newest version of which the fact is provisional."""
-    found = next((v for v in reversed(history.versions) if fact in v.unconfirmed), None)
+def _unsure(history: TableHistory, version: SchemaVersion | None, fact: str) -> SchemaVersion:
+    """The version of which the fact is provisional: the one that was named, or the newest."""
+    asked = history.versions if version is None else (version,)
+    found = next((v for v in reversed(asked) if fact in v.unconfirmed), None)
     if found is None:
-        facts = dict.fromkeys(f for v in history.versions for f in v.unconfirmed)
+        facts = dict.fromkeys(f for v in asked for f in v.unconfirmed)
+        where = history.table if version is None else f"{history.table}@{version.number}"
         hint = f"provisional are: {', '.join(facts)}" if facts else "all its facts are confirmed"
-        raise UsageError(f"{fact} is no provisional fact of {history.table}", hint=hint)
+        raise UsageError(f"{fact} is no provisional fact of {where}", hint=hint)
     return found
+
+
+def _contradiction(path: str, text: str, known: Decisions, other: Answer) -> UsageError:
+    """What to say when the file holds the contrary already, with the line where it begins."""
+    renames = isinstance(other, Rename)
+    section, entries = ("rename", known.renames) if renames else ("not-rename", known.not_renames)
+    number = [e is other for e in entries].index(True)
+    headers = re.finditer(rf"^\s*\[\[\s*{section}\s*\]\]", text, re.MULTILINE)
+    header = next(islice(headers, number, None), None)
+    line = "" if header is None else f"line {text.count(chr(10), 0, header.end()) + 1}, "
+    pair = f"{other.old} → {other.new}" if not isinstance(other, Confirmation) else other.fact
+    return UsageError(
+        f"{path} says the contrary: [[{section}]] {pair}",
+        hint=f"to change your mind, remove that answer first: {line}entry {number + 1} of [[{section}]]",
+    )
 
 
 COMMAND = decide
