@@ -402,6 +402,38 @@ def test_diff_is_always_clean(run: Run, filled: Path) -> None:
     assert run("diff", "orders@1", "orders@1", "--format", "json").json["changes"] == []
 
 
+def test_a_table_that_never_changed_has_an_empty_diff(run: Run, filled: Path) -> None:
+    done = run("diff", "all_types")
+    assert (done.code, done.err) == (0, "")
+    assert "shopdb.shop.shop.all_types@1 is the only version" in done.out
+    found = run("diff", "all_types", "--format", "json").json
+    assert found["changes"] == []
+    Draft202012Validator(schemas.get("diff")).validate(found)
+
+
+def test_two_tables_are_compared_by_names(run: Run, filled: Path) -> None:
+    found = run("diff", "orders@1", "customers@1", "--format", "json").json
+    assert found["changes"]
+    assert {"rename-column"}.isdisjoint(c["change"] for c in found["changes"])
+    assert "stated" not in {c["grade"] for c in found["candidates"]}
+    assert not [c for c in found["changes"] if c["path"] == ["id"] and c["change"] == "change-attribute"]
+
+
+def test_two_streams_with_one_structure_do_not_differ(run: Run, filled: Path) -> None:
+    # the second stream begins later, so that its history numbers the columns otherwise
+    with gzip.open(POSTGRES / "records.ndjson.gz", "rt", encoding="utf-8") as file:
+        every = file.read().splitlines()
+    (filled / "late.ndjson").write_text("\n".join(every[len(every) // 2 :]))
+    assert run("ingest", "late.ndjson", "--stream", "late").code == 0
+    shown = [
+        run("show", ref, "--format", "json").json
+        for ref in ("main:customers@latest", "late:customers@latest")
+    ]
+    assert shown[0]["columns"] != shown[1]["columns"]
+    found = run("diff", "main:customers@latest", "late:customers@latest", "--format", "json").json
+    assert found["changes"] == found["candidates"] == []
+
+
 def test_names_of_a_recording_with_awkward_names(run: Run) -> None:
     run("ingest", AVRO)
     found = run("names", "--format", "json").json

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import click
 
+from schemaman.decisions import decided
 from schemaman.errors import UnknownName
 from schemaman.references import Back, TableRef, parse
 from schemaman.resolution import Resolved, select
-from schemaman.summary.listings import diff_report
+from schemaman.summary.listings import diff_report, only_version_report
 from schemaman.versions import RenameCandidate
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.wiring import in_stream, open_registry, resolve
+from schemaman_cli.wiring import decisions_of, in_stream, open_registry, resolve
 
 
 @verb("diff", "schemaman diff orders", "schemaman diff orders@1 orders@latest --format json")
@@ -21,22 +22,25 @@ from schemaman_cli.wiring import in_stream, open_registry, resolve
 @door
 def diff(door: Door, old: str, new: str | None, format: str) -> None:
     """Say what changed from OLD to NEW; with a single table, between its last two versions."""
-    before, after = _last_two(door, old) if new is None else _both(door, old, new)
-    door.console.show(diff_report(before, after, _candidates(before, after)), format)
+    found = _last_two(door, old) if new is None else (resolve(door, old), resolve(door, new))
+    match found:
+        case (before, after):
+            report = diff_report(before, after, _candidates(before, after))
+        case (only,):
+            report = only_version_report(only)
+    door.console.show(report, format)
 
 
-def _both(door: Door, old: str, new: str) -> tuple[Resolved, Resolved]:
-    return resolve(door, old), resolve(door, new)
-
-
-def _last_two(door: Door, table: str) -> tuple[Resolved, Resolved]:
+def _last_two(door: Door, table: str) -> tuple[Resolved, Resolved] | tuple[Resolved]:
+    """The last two versions of a table as people have answered it, or its only one."""
     reference = parse(table)
     if not isinstance(reference, TableRef) or reference.selector != Back(0):
         raise UnknownName(f"{table} is one structure; a diff needs two", hint=f"schemaman diff {table} OTHER")
     registry = open_registry(door)
     history = registry.history(registry.find(in_stream(door, reference.name)))
+    history = decided(history, decisions_of(door))
     if len(history.versions) < 2:
-        raise UnknownName(f"{history.table} has only one version", hint=f"schemaman show {table} shows it")
+        return (select(history, Back(0)),)
     return select(history, Back(1)), select(history, Back(0))
 
 

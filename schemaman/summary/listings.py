@@ -10,8 +10,10 @@ from schemaman.documents import changes as change_documents
 from schemaman.documents import intake as intake_documents
 from schemaman.documents import tables as table_documents
 from schemaman.evidence import Reject
+from schemaman.renames import candidates as suspected
 from schemaman.report import Block, Event, Grid, Heading, Inline, Notice, Paragraph, Report, Text, Timeline
 from schemaman.resolution import Resolved
+from schemaman.snapshots import without_ids
 from schemaman.summary import words
 from schemaman.summary.overview import short_names
 from schemaman.summary.stories import Story
@@ -90,9 +92,16 @@ def show_report(found: Resolved) -> Report:
 
 
 def diff_report(old: Resolved, new: Resolved, candidates: Iterable[RenameCandidate] = ()) -> Report:
-    """What `diff A B` says; `candidates` are renames that the history suspects between the two."""
-    known = tuple(candidates)
-    changes = diff(old.schema, new.schema)
+    """What `diff A B` says; `candidates` are renames that the history suspects between the two.
+
+    Column ids count only inside one life of one table. Any other two are matched by names, and
+    what may be a rename between them is suspected, never said.
+    """
+    if _one_life(old, new):
+        known, changes = tuple(candidates), diff(old.schema, new.schema)
+    else:
+        before, after = without_ids(old.schema), without_ids(new.schema)
+        known, changes = suspected(before, after, append_only=False), diff(before, after)
     lines: list[Inline] = [words.change(c) for c in told_changes(changes)]
     event = Event(f"{old.ref} → {new.ref}", "", "plain", tuple(lines) or ((Text("no difference", "muted"),),))
     blocks: list[Block] = [Timeline("", (event,))]
@@ -103,6 +112,18 @@ def diff_report(old: Resolved, new: Resolved, candidates: Iterable[RenameCandida
             blocks.append(Notice("perhaps a rename", "note", "", message))
     data = change_documents.diff(old.ref, new.ref, changes, known)
     return Report("diff", tuple(blocks), dict(data))
+
+
+def only_version_report(found: Resolved) -> Report:
+    """What `diff TABLE` says of a table that has never changed."""
+    told = f"{found.ref} is the only version of this table: there is nothing to compare it with"
+    return Report("diff", (Paragraph((Text(told),)),), dict(change_documents.diff(found.ref, found.ref, ())))
+
+
+def _one_life(old: Resolved, new: Resolved) -> bool:
+    if old.version is None or new.version is None:
+        return False
+    return old.table == new.table and old.version.incarnation == new.version.incarnation
 
 
 def rejects_report(rejects: Sequence[Reject]) -> Report:
