@@ -17,7 +17,9 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from traceback import walk_tb
 from types import FrameType
+from typing import TextIO
 
 import click
 
@@ -48,8 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     signal.signal(signal.SIGTERM, _terminate)
+    if not _has_stdout():
+        return _say("standard output is closed", "redirect it to /dev/null if nobody reads it", FAILED)
     try:
-        result = root.main(words, prog_name="schemaman", standalone_mode=False)
+        result = root.main(words or ["--help"], prog_name="schemaman", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as exit:
@@ -61,14 +65,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Terminated:
         return _say("terminated", "run the same command again: it goes on where it stopped", TERMINATED)
     except BrokenPipeError:
-        # The reader of our output has gone; Python would complain once more when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave_stdout()
         return 0
     except SchemamanError as error:
         if debug:
             raise
         return _say(error.message, error.hint, exit_code(error))
     except Exception as error:
+        if isinstance(error, OSError) and _of_stdout(error):
+            _leave_stdout()
+            what = f"standard output cannot be written: {error.strerror or error}"
+            return _say(what, "make room, or write somewhere else", FAILED)
         if debug:
             raise
         what = f"schemaman has a fault of its own: {type(error).__name__}: {error}"
@@ -78,6 +85,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def exit_code(error: SchemamanError) -> int:
     """The exit code of a fault."""
     return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), FAILED)
+
+
+def _has_stdout() -> bool:
+    """Whether there is a stream at all: Python has none if the descriptor was closed at the start."""
+    stream: TextIO | None = sys.stdout
+    return stream is not None
+
+
+def _of_stdout(error: OSError) -> bool:
+    """Whether standard output refused what was written: all of it goes through `click.echo`.
+
+    Asking the stream again tells nothing where it has no buffer: it then holds nothing back.
+    """
+    frames = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
+    return frames[-1] in (click.echo.__code__, main.__code__)
+
+
+def _leave_stdout() -> None:
+    """Nobody takes our output; Python would complain once more when it closes the stream."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -208,6 +208,30 @@ def test_signals_have_their_exit_codes(place: Path, number: signal.Signals, code
     assert err.strip().startswith(b"error: ")
 
 
+@pytest.mark.parametrize("words", ["tables", "--help", "tables --format json"])
+def test_a_full_disk_behind_stdout_is_said_in_one_line(filled: Path, words: str) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{PROGRAM} {words} > /dev/full"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[0] == "error: standard output cannot be written: No space left on device"
+    assert len(done.stderr.splitlines()) == 2
+
+
+def test_a_closed_stdout_is_said_in_one_line(filled: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{PROGRAM} tables >&-"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[0] == "error: standard output is closed"
+
+
+def test_no_command_at_all_is_a_call_for_help(run: Run) -> None:
+    done = run()
+    assert (done.code, done.err) == (0, "")
+    assert done.out == run("--help").out
+
+
 def test_a_reader_who_goes_is_no_error(filled: Path) -> None:
     command = f"{PROGRAM} history orders | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
