@@ -169,7 +169,7 @@ def _from_kcat(line: object) -> Record:
     if not isinstance(line, dict) or not isinstance(line.get("topic"), str) or "payload" not in line:
         raise ValueError("JSON, but no record as kcat -J writes it: topic, partition, offset, key, payload")
     partition, offset, time = line.get("partition"), line.get("offset"), line.get("ts")
-    _check_place(partition, offset)
+    partition, offset = _place(partition, offset)
     headers = line.get("headers") or []
     if not isinstance(headers, list) or len(headers) % 2:
         raise ValueError("headers must be a list of names and values in turn")
@@ -184,7 +184,7 @@ def _from_kcat(line: object) -> Record:
     )
 
 
-def _check_place(partition: object, offset: object) -> None:
+def _place(partition: object, offset: object) -> tuple[int, int]:
     """Source: Kafka protocol, partitions are int32 and offsets int64; negative ones are no places."""
     if type(partition) is not int or type(offset) is not int:
         raise ValueError("partition and offset must be whole numbers")
@@ -192,6 +192,7 @@ def _check_place(partition: object, offset: object) -> None:
         raise ValueError("the partition is none of Kafka: it must lie between 0 and 2^31-1")
     if not 0 <= offset <= _LAST_OFFSET:
         raise ValueError("the offset is none of Kafka: it must lie between 0 and 2^63-1")
+    return partition, offset
 
 
 def _bytes(text: object, what: str) -> bytes | None:
@@ -345,7 +346,7 @@ def _checked(path: str, number: int, row: Record) -> Record | Unread:
     try:
         if not isinstance(row.topic, str):
             raise ValueError("topic must be a text")
-        _check_place(row.partition, row.offset)
+        _place(row.partition, row.offset)
     except ValueError as error:
         return Unread(path, number, str(error), _hash(row.value or b""))
     return row
