@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 
 from sqlalchemy import (
     BigInteger,
@@ -116,13 +117,17 @@ def filed(entry: Entry) -> dict[str, str | None]:
     return {"kind": codec.kind_of(type(entry)), "table_key": table, "previous_key": previous}
 
 
-def cover(connection: Connection, covered: Covered) -> None:
-    """Join a range to those that are covered. Raises `Conflict` if they overlap."""
+def cover(connection: Connection, covered: Iterable[Covered]) -> None:
+    """Join ranges to those that are covered. Raises `Conflict` if they overlap."""
     c = COVERED.c
-    place = (c.stream == covered.stream) & (c.topic == covered.topic) & (c.partition == covered.partition)
-    merged = merge([*ranges(connection, place), covered])
-    connection.execute(delete(COVERED).where(place))
-    connection.execute(insert(COVERED), [covered_row(one) for one in merged])
+    places: dict[tuple[str, str, int], list[Covered]] = {}
+    for one in covered:
+        places.setdefault((one.stream, one.topic, one.partition), []).append(one)
+    for (stream, topic, partition), new in places.items():
+        place = (c.stream == stream) & (c.topic == topic) & (c.partition == partition)
+        merged = merge([*ranges(connection, place), *new])
+        connection.execute(delete(COVERED).where(place))
+        connection.execute(insert(COVERED), [covered_row(one) for one in merged])
 
 
 def covered_row(covered: Covered) -> dict[str, object]:

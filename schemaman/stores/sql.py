@@ -278,8 +278,7 @@ class SqlStore:
     def _add(self, connection: Connection, new: Sequence[Stamped], end: int) -> int:
         end = self._write(connection, new, end)
         entries = [stamped.entry for stamped in new]
-        for covered in (e for e in entries if isinstance(e, Covered)):
-            cover(connection, covered)
+        cover(connection, (e for e in entries if isinstance(e, Covered)))
         for table in touched(entries):
             self._refold(connection, table)
         return end
