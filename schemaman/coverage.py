@@ -5,13 +5,14 @@ Law: what has entered is a function of the set of records, whoever read them and
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from schemaman.errors import Conflict, UsageError
-from schemaman.evidence import Aside, Observation, Outcome, Reject
+from schemaman.evidence import Aside, Observation, Outcome, Reject, awaits_schema
 from schemaman.log import Covered, Entry, Observed, Rejected
 
 Place = tuple[str, int]
@@ -22,7 +23,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 ByPlace = Mapping[tuple[str, str, int], Sequence[Covered]]
 Extent = tuple[str, str, int, int, int]
-RejectKey = tuple[str, str, int, int, str]
+RejectKey = tuple[str, str, int, int, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,24 @@ def strays(outcomes: Iterable[Outcome], read: Iterable[Covered]) -> tuple[Reject
     return tuple(r for r in rejects if not _pieces(_extent(r), places))
 
 
+def standing(rejects: Iterable[Reject], known: Iterable[Covered]) -> tuple[Reject, ...]:
+    """The rejects that still hold, given what is `known` to have been read: each once, in their order.
+
+    A record that waited for its schema has been read if it lies in a range now; of several reasons to
+    wait the last one holds.
+    """
+    places, last = _by_place(known), dict[Extent, Reject]()
+    once = {_reject_key(reject): reject for reject in rejects}
+    for reject in once.values():
+        if awaits_schema(reject.reason):
+            last[_extent(reject)] = reject
+    return tuple(
+        r
+        for r in once.values()
+        if not awaits_schema(r.reason) or (last[_extent(r)] is r and not _pieces(_extent(r), places))
+    )
+
+
 def admit(
     outcomes: Iterable[Outcome],
     read: Iterable[Covered],
@@ -102,8 +121,8 @@ def admit(
     """What of a reading is new, given what is `known` to have been read (of every stream concerned).
 
     A range that is known with all its records is skipped with what it taught, and a reject without
-    a range (`strays`) if the same is among those `rejected` before. The order of the entries
-    follows topic, partition and offset, whoever read them.
+    a range (`strays`) if the same is among those `rejected` before, or if its record has been read since.
+    The order of the entries follows topic, partition and offset, whoever read them.
 
     Raises:
         Conflict: a range is known in part; what is missing has to be read again by itself.
@@ -114,9 +133,9 @@ def admit(
     seen: list[Covered] = []
     before = _by_place(known)
     for one in _disjoint(read):
-        mine = before.get(_place(one), ())
+        mine = _pieces((*_place(one), one.first, one.last), before)
         _check_edges(one, mine)
-        lacking = missing(one.first, one.last, tuple(sorted((c.first, c.last) for c in mine)))
+        lacking = missing(one.first, one.last, tuple((c.first, c.last) for c in mine))
         if not lacking:
             seen.append(one)
         elif lacking == ((one.first, one.last),):
@@ -129,7 +148,7 @@ def admit(
     told = [o for o in outcomes if not isinstance(o, Aside)]
     fresh, old = _by_place(new), _by_place(seen)
     before_rejects = {_reject_key(r) for r in rejected}
-    entering = [o for o in told if _enters(o, fresh, old, before_rejects)]
+    entering = [o for o in told if _enters(o, fresh, old, before, before_rejects)]
     entries = [_entry(o) for o in sorted(entering, key=_extent)]
     return Admitted((*entries, *new), len(told) - len(entering))
 
@@ -159,29 +178,32 @@ def _edges(covered: Covered) -> tuple[tuple[int, str], tuple[int, str]]:
 
 
 def _enters(
-    outcome: Observation | Reject, new: ByPlace, seen: ByPlace, rejected: Container[RejectKey]
+    outcome: Observation | Reject, new: ByPlace, seen: ByPlace, known: ByPlace, rejected: Container[RejectKey]
 ) -> bool:
     extent = _extent(outcome)
-    fresh, known = _pieces(extent, new), _pieces(extent, seen)
-    if fresh and known:
+    fresh, old = _pieces(extent, new), _pieces(extent, seen)
+    if fresh and old:
         raise Conflict(
             f"{extent[1]}[{extent[2]}]@{extent[3]}..{extent[4]}: a part of this run has been read meanwhile",
             hint="read again: only what is missing will be taken",
         )
-    if not fresh and not known:
+    if not fresh and not old:
         if isinstance(outcome, Reject):
-            return _reject_key(outcome) not in rejected
+            return _reject_key(outcome) not in rejected and not _pieces(extent, known)
         raise ValueError(f"{extent[1]}[{extent[2]}]@{extent[3]} lies in no range that was read")
     return bool(fresh)
 
 
 def _pieces(extent: Extent, places: ByPlace) -> list[Covered]:
     stream, topic, partition, first, last = extent
-    return [c for c in places.get((stream, topic, partition), ()) if c.first <= last and c.last >= first]
+    ranges = places.get((stream, topic, partition), ())
+    start = bisect_left(ranges, first, key=lambda c: c.last)
+    end = bisect_right(ranges, last, lo=start, key=lambda c: c.first)
+    return list(ranges[start:end])
 
 
 def _reject_key(reject: Reject) -> RejectKey:
-    return (reject.stream, reject.topic, reject.partition, reject.offset, reject.sha256)
+    return (reject.stream, reject.topic, reject.partition, reject.offset, reject.sha256, reject.reason)
 
 
 def _extent(outcome: Observation | Reject) -> Extent:
@@ -205,8 +227,9 @@ def _joined(first: Covered, second: Covered) -> Covered:
 
 
 def _by_place(covered: Iterable[Covered]) -> ByPlace:
+    """The ranges of each partition in order, none of which overlap."""
     found: dict[tuple[str, str, int], list[Covered]] = {}
-    for one in covered:
+    for one in sorted(covered, key=_order):
         found.setdefault(_place(one), []).append(one)
     return found
 

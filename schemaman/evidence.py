@@ -15,6 +15,16 @@ Action = Literal["image", "drop", "rename", "truncate"]
 Rank = tuple[int | str, ...]
 
 
+UNKNOWN_SCHEMA = "registry does not know schema id"
+"""How the reason begins where a record cannot be read before the registry knows a schema; of its key, `key: `
+stands before."""
+
+
+def awaits_schema(reason: str | None) -> bool:
+    """Whether the reason of a fault is a schema that the registry may know later."""
+    return reason is not None and reason.removeprefix("key: ").startswith(UNKNOWN_SCHEMA)
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """A Kafka record as it lay in its topic; `timestamp_ms` is the broker's."""
@@ -203,4 +213,3 @@ class Dialect(Protocol):
 
     def position(self, source: Mapping[str, object]) -> Position:
         """The source position that a `source` block tells."""
-

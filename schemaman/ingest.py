@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from schemaman.coverage import Place
+from schemaman.coverage import Place, strays
 from schemaman.decode.body import SchemaLookup
 from schemaman.decode.decode import decode
 from schemaman.evidence import Aside, Observation, Outcome, Record, Reject, Run
-from schemaman.log import Covered
+from schemaman.log import Covered, Entry, Rejected
 from schemaman.reading import CHUNK, Known, Stretch, Take, Unread, chunks, out_of_order, wires
 from schemaman.registry import Registry
 from schemaman.schema import TableId
@@ -28,9 +28,10 @@ NO_PARTITION = -1
 class Summary:
     """What an ingest did.
 
-    Of the `read` records, `known` had been read before; `new` = read - known. `asides` are new records that
-    are no testimony, by kind; `rejects` counts new records that were not understood, and lines that are
-    none whenever they are met; the first few are `shown`. `tables` are those that were spoken of, in order.
+    Of the `read` records, `new` = read - known have entered: whoever reads them at the same time, each is new
+    once. `asides` are new records that are no testimony, by kind; `rejects` counts new records that were not
+    understood, and whenever they are met lines that are none and records whose schema is not known yet; the
+    first few are `shown`. `tables` are those that were spoken of, in order.
     """
 
     read: int = 0
@@ -114,14 +115,16 @@ class Intake:
             told = [outcome for run in stretch.runs for outcome in self._decoded(run)]
             covered.append(self._covered(stretch, told))
             outcomes += told
+        outcomes += [outcome for run in taken.waiting for outcome in self._decoded(run)]
         recorded = self._registry.record(outcomes, covered)
+        entered = [entry for entry in recorded.entries if isinstance(entry, Covered)]
         asides: Counter[str] = Counter()
-        for one in covered:
+        for one in entered:
             asides.update(dict(one.asides))
-        rejects = tuple(o for o in outcomes if isinstance(o, Reject))
+        rejects = strays(outcomes, set(covered).difference(entered))
         self.summary += Summary(
             taken.read,
-            taken.known,
+            taken.read - _records(recorded.entries),
             recorded.observations,
             sum(r.count for r in rejects),
             tuple(sorted(asides.items())),
@@ -161,3 +164,12 @@ class Intake:
 
     def _torn(self, unread: Unread) -> Reject:
         return Reject(self._stream, unread.source, NO_PARTITION, unread.line, 1, unread.reason, unread.sha256)
+
+
+def _records(entries: Iterable[Entry]) -> int:
+    """How many records entered: those of the ranges, and those that wait outside of them for their schema."""
+    told = tuple(entries)
+    covered = [entry for entry in told if isinstance(entry, Covered)]
+    outside = strays((entry.reject for entry in told if isinstance(entry, Rejected)), covered)
+    waiting = sum(reject.partition != NO_PARTITION for reject in outside)
+    return waiting + sum(one.last - one.first + 1 for one in covered)

@@ -17,7 +17,7 @@ from schemaman.decode.body import SchemaLookup
 from schemaman.decode.origin import DIALECTS
 from schemaman.decode.wire import Reading
 from schemaman.errors import SchemamanError, UnknownName, UnreadableInput, UsageError
-from schemaman.evidence import NOWHERE, Dialect, Position, Record, Run
+from schemaman.evidence import NOWHERE, Dialect, Position, Record, Run, awaits_schema
 from schemaman.languages.avro import decode_body, reader_schema
 from schemaman.scan import Scanner, merge
 
@@ -45,16 +45,17 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """New records of a partition, between two ranges that were known; `gap` counts the ranges before it."""
+    """New records of a partition, one at each offset from `first` to `last`: what is missing was not read.
+
+    A hole may be filled later, by another dump; then no run may have passed over it.
+    """
 
     topic: str
     partition: int
-    gap: int
     first: int
     last: int
     first_hash: str
     last_hash: str
-    count: int
     runs: tuple[Run, ...]
 
 
@@ -62,15 +63,16 @@ class Stretch:
 class Take:
     """What one part of a source told.
 
-    `extents` are the first and last offset of each partition, known records included. `refusal` is
-    what forbids to take it; then the rest says nothing.
+    `waiting` are records, a run each, that cannot be read before the registry knows their schema: they lie
+    in no stretch, so that reading again finds them. `extents` are the first and last offset of each
+    partition, known records included. `refusal` is what forbids to take it; then the rest says nothing.
     """
 
     stretches: tuple[Stretch, ...] = ()
+    waiting: tuple[Run, ...] = ()
     extents: tuple[tuple[str, int, int, int], ...] = ()
     unread: tuple[Unread, ...] = ()
     read: int = 0
-    known: int = 0
     refusal: SchemamanError | None = None
 
 
@@ -143,14 +145,14 @@ class _Taker:
     def take(self, items: Iterable[Record | Unread]) -> Take:
         self._places = {}
         unread: list[Unread] = []
-        read = known = 0
+        read = 0
         try:
             for item in items:
                 if isinstance(item, Unread):
                     unread.append(item)
                     continue
                 read += 1
-                known += not self._enters(item)
+                self._add(item)
         except SchemamanError as refusal:
             self._scanner.runs()
             return Take(refusal=refusal)
@@ -159,14 +161,13 @@ class _Taker:
         told = sorted(self._places.items())
         return Take(
             stretches=tuple(stretch for _, here in told for stretch in here.stretches),
+            waiting=tuple(run for _, here in told for run in here.waiting),
             extents=tuple((*place, here.lowest, here.highest) for place, here in told),
             unread=tuple(unread),
             read=read,
-            known=known,
         )
 
-    def _enters(self, record: Record) -> bool:
-        """Whether the record is new; then it has been scanned."""
+    def _add(self, record: Record) -> None:
         offset = record.offset
         here = self._places.get((record.topic, record.partition))
         if here is None:
@@ -178,16 +179,15 @@ class _Taker:
             gap = bisect_right(here.firsts, offset)
             if gap and here.lasts[gap - 1] >= offset:
                 self._check(here, record)
-                return False
-            if gap != here.gap:
-                self._end(here)
-                here.gap = gap
+                return
+        if here.last is not None and here.last.offset + 1 != offset:
+            self._end(here)
+        if awaits_schema(self._scanner.add(record)):
+            self._end(here, record)
+            return
         if here.first is None:
             here.first = record
         here.last = record
-        here.count += 1
-        self._scanner.add(record)
-        return True
 
     def _new_place(self, record: Record) -> _Here:
         place = (record.topic, record.partition)
@@ -204,15 +204,21 @@ class _Taker:
                 hint="a topic that was created again, or another cluster, is another stream: --stream NAME",
             )
 
-    def _end(self, here: _Here) -> None:
+    def _end(self, here: _Here, waiting: Record | None = None) -> None:
+        """End the stretch; a record that waits for its schema comes behind it and is the last run."""
         first, last = here.first, here.last
-        if first is None or last is None:
+        some = first or waiting
+        if some is None:
             return
-        runs = self._scanner.cut(first.topic, first.partition)
-        edges = (first.offset, last.offset, record_hash(first), record_hash(last))
-        here.stretches.append(Stretch(first.topic, first.partition, here.gap, *edges, here.count, runs))
+        runs = self._scanner.cut(some.topic, some.partition)
+        if waiting is not None:
+            *before, alone = runs
+            runs = tuple(before)
+            here.waiting.append(alone)
+        if first is not None and last is not None:
+            edges = (first.offset, last.offset, record_hash(first), record_hash(last))
+            here.stretches.append(Stretch(first.topic, first.partition, *edges, runs))
         here.first = here.last = None
-        here.count = 0
 
 
 @dataclass(slots=True)
@@ -223,11 +229,10 @@ class _Here:
     highest: int
     firsts: list[int]
     lasts: list[int]
-    gap: int = 0
     first: Record | None = None
     last: Record | None = None
-    count: int = 0
     stretches: list[Stretch] = field(default_factory=list)
+    waiting: list[Run] = field(default_factory=list)
 
 
 def _two(one: Take, other: Take) -> Take:
@@ -241,23 +246,27 @@ def _two(one: Take, other: Take) -> Take:
         extents[topic, partition] = (before[0] if before else low, high)
     return Take(
         stretches=_adjoined((*one.stretches, *other.stretches)),
+        waiting=tuple(sorted((*one.waiting, *other.waiting), key=_place)),
         extents=tuple((*place, *edges) for place, edges in sorted(extents.items())),
         unread=(*one.unread, *other.unread),
         read=one.read + other.read,
-        known=one.known + other.known,
     )
 
 
 def _adjoined(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
-    joined: dict[tuple[str, int, int], Stretch] = {}
-    for new in stretches:
-        key = (new.topic, new.partition, new.gap)
-        old = joined.get(key)
-        if old is not None:
-            count, runs = old.count + new.count, merge((*old.runs, *new.runs))
-            new = replace(old, last=new.last, last_hash=new.last_hash, count=count, runs=runs)
-        joined[key] = new
-    return tuple(stretch for _, stretch in sorted(joined.items()))
+    joined: list[Stretch] = []
+    for new in sorted(stretches, key=lambda stretch: (stretch.topic, stretch.partition, stretch.first)):
+        old = joined[-1] if joined else None
+        if old and (old.topic, old.partition, old.last + 1) == (new.topic, new.partition, new.first):
+            runs = merge((*old.runs, *new.runs))
+            joined[-1] = replace(old, last=new.last, last_hash=new.last_hash, runs=runs)
+        else:
+            joined.append(new)
+    return tuple(joined)
+
+
+def _place(run: Run) -> tuple[str, int, int]:
+    return (run.first.topic, run.first.partition, run.first.offset)
 
 
 @lru_cache(maxsize=256)

@@ -79,7 +79,7 @@ class TableRecorded:
 class Recorded:
     """What one recording added: the log's `end`, counts, and each table that was spoken of, in order.
 
-    `skipped` counts outcomes that were known before.
+    `skipped` counts outcomes that were known before; `entries` are what entered the log.
     """
 
     end: int
@@ -87,6 +87,7 @@ class Recorded:
     observations: int = 0
     rejects: int = 0
     skipped: int = 0
+    entries: tuple[Entry, ...] = ()
 
 
 class Registry:
@@ -108,8 +109,9 @@ class Registry:
         strays = coverage.strays(told, read)
         for _ in range(_ATTEMPTS):
             end = self._store.end()
-            known = [c for s in sorted({c.stream for c in read}) for c in self._store.covered(s)]
-            admitted = coverage.admit(told, read, known, self.rejects() if strays else ())
+            streams = sorted({c.stream for c in read} | {r.stream for r in strays})
+            known = [c for s in streams for c in self._store.covered(s)]
+            admitted = coverage.admit(told, read, known, self._rejected() if strays else ())
             if not admitted.entries:
                 return Recorded(end, skipped=admitted.skipped)
             tables = sorted({t for entry in admitted.entries for t in tables_of(entry)})
@@ -177,9 +179,13 @@ class Registry:
         return coverage.edges(self._store.covered(stream))
 
     def rejects(self, stream: str | None = None) -> tuple[Reject, ...]:
-        """Records that were not understood, in the order of the log; of one stream, or of all."""
-        found = [s.entry.reject for s in self._store.read(kinds=[Rejected]) if isinstance(s.entry, Rejected)]
-        return tuple(r for r in found if stream in (None, r.stream))
+        """Records that are not understood, in the order of the log; of one stream, or of all.
+
+        A record that was understood later, when the registry knew its schema, is no longer one of them.
+        """
+        found = [r for r in self._rejected() if stream in (None, r.stream)]
+        known = (c for s in sorted({r.stream for r in found}) for c in self._store.covered(s))
+        return coverage.standing(found, known)
 
     def journal(
         self, *, run: str | None = None, plan: str | None = None, target: str | None = None
@@ -228,7 +234,13 @@ class Registry:
             _count(admitted.entries, Observed),
             _count(admitted.entries, Rejected),
             admitted.skipped,
+            admitted.entries,
         )
+
+    def _rejected(self) -> tuple[Reject, ...]:
+        """Every reject of the log."""
+        entries = (stamped.entry for stamped in self._store.read(kinds=[Rejected]))
+        return tuple(entry.reject for entry in entries if isinstance(entry, Rejected))
 
     def _aliased(self, wanted: TableName) -> list[TableId]:
         name = ".".join(wanted.parts)

@@ -79,8 +79,8 @@ class Scanner:
         self._quick = quick
         self._partitions: dict[Place, _Partition] = {}
 
-    def add(self, record: Record) -> None:
-        """Take the next record."""
+    def add(self, record: Record) -> str | None:
+        """Take the next record; why it cannot be read, if so."""
         partition = self._partitions.get((record.topic, record.partition))
         if partition is None:
             partition = self._partitions[record.topic, record.partition] = _Partition()
@@ -92,8 +92,8 @@ class Scanner:
             if run is not None and run.shape == shape and _forward(run, outline.layout, texts):
                 run.count += 1
                 run.last, run.look, run.texts = record, None, texts
-                return
-        self._take(partition, record)
+                return None
+        return self._take(partition, record)
 
     def cut(self, topic: str, partition: int) -> tuple[Run, ...]:
         """The runs of a partition, in order; its next record begins anew."""
@@ -108,19 +108,20 @@ class Scanner:
         """All runs, in order; what comes next begins anew."""
         return tuple(run for place in sorted(self._partitions) for run in self.cut(*place))
 
-    def _take(self, partition: _Partition, record: Record) -> None:
+    def _take(self, partition: _Partition, record: Record) -> str | None:
         look = self._looker.look(record)
         if not look.table:
             partition.alone.append(_run(record, look, record, look, 1))
-            return
+            return look.fault
         table = partition.tables.setdefault(look.table, _Table())
         run = table.open
         if run is None or run.shape != look.shape or not self._goes_on(run, look):
             self._close(table)
             table.open = _Open(look.shape, record, look, record, look, look.layout, look.texts)
-            return
+            return None
         run.count += 1
         run.last, run.look, run.layout, run.texts = record, look, look.layout, look.texts
+        return None
 
     def _goes_on(self, run: _Open, look: Look) -> bool:
         last = run.look or self._looker.look(run.last)

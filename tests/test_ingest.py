@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from schemaman.adapters import files, schema_registry
 from schemaman.errors import UnreadableInput, UsageError
 from schemaman.evidence import Record
-from schemaman.ingest import NO_PARTITION, Summary, ingest
+from schemaman.ingest import NO_PARTITION, Intake, Summary, ingest
 from schemaman.log import Entry, Observed
-from schemaman.reading import Unread
+from schemaman.reading import Unread, chunks, wires
 from schemaman.registry import Registry
 from schemaman.stores.memory import MemoryStore
 from schemaman.versions import TableHistory
@@ -232,3 +232,81 @@ def test_summaries_add_up():
     parts = [first.ingest(recorded(run)[:40], run), second.ingest(recorded(run)[40:], run)]
     total = parts[0] + parts[1]
     assert (total.read, total.asides, total.tables) == (summary.read, summary.asides, summary.tables)
+
+
+SHOP_JSON, SHOP_AVRO = "postgres/shop-json", "postgres/shop-avro"
+
+
+@pytest.mark.parametrize("run", [SHOP_JSON, SHOP_AVRO])
+def test_offsets_that_a_dump_left_out_are_read_later(run):
+    records = recorded(run)
+    edges = {r.topic: r for r in reversed(records)} | {(r.topic, 1): r for r in records}
+    desk = Desk()
+    desk.ingest([r for r in records if r in edges.values()], run)
+    rest = desk.ingest(records, run)
+    assert rest.new == len(records) - len(set(edges.values()))
+    assert desk.histories == whole(run).histories
+
+
+@given(st.sampled_from(RUNS), st.integers(2, 5), st.integers(5, 700))
+def test_sieves_lose_nothing_together(run, by, size):
+    desk = Desk()
+    summaries = [
+        desk.ingest([r for r in recorded(run) if r.offset % by == rest], run, size=size) for rest in range(by)
+    ]
+    assert sum(s.new for s in summaries) == len(recorded(run))
+    assert desk.histories == whole(run).histories
+    assert desk.registry.covered("main") == whole(run).registry.covered("main")
+
+
+def schemas_without(run: str, *places: int) -> schema_registry.Export:
+    """A registry that does not know the schemas of the records at some places."""
+    lost = {int.from_bytes((recorded(run)[p].value or b"")[1:5], "big") for p in places}
+    return schema_registry.Export({i: t for i, t in schemas(run).schemas.items() if i not in lost})
+
+
+@given(st.integers(5, 700), st.integers(0, 570))
+def test_records_come_in_when_the_registry_knows_their_schema(size, place):
+    less = schemas_without(
+        SHOP_AVRO, place if (recorded(SHOP_AVRO)[place].value or b"")[:1] == b"\0" else 200
+    )
+    desk = Desk()
+    first = ingest(recorded(SHOP_AVRO), desk.registry, "main", less, size=size)
+    log, rejects = desk.log, desk.registry.rejects()
+    assert len(rejects) == first.rejects > 0
+    assert first.new == len(recorded(SHOP_AVRO))
+    again = ingest(recorded(SHOP_AVRO), desk.registry, "main", less)
+    assert (again.new, again.rejects, desk.log) == (0, first.rejects, log)
+    later = desk.ingest(recorded(SHOP_AVRO), SHOP_AVRO)
+    assert desk.log[: len(log)] == log
+    assert (later.new, later.rejects) == (first.rejects, 0)
+    assert desk.histories == whole(SHOP_AVRO).histories
+    assert desk.registry.rejects() == ()
+    assert desk.ingest(recorded(SHOP_AVRO), SHOP_AVRO).new == 0
+
+
+def test_a_key_may_wait_for_its_schema_too():
+    framed = b"\0" + (9_999).to_bytes(4, "big")
+    record = Record("t", 0, 4, None, framed, b'{"a":1}')
+    desk = Desk()
+    assert desk.ingest([record], "none").rejects == 1
+    assert [r.reason for r in desk.registry.rejects()] == ["key: registry does not know schema id 9999"]
+    assert desk.registry.covered("main") == {}
+    known = schema_registry.Export({9_999: '"int"'})
+    ingest([record], desk.registry, "main", known)
+    assert [r.reason[:4] for r in desk.registry.rejects()] == ["JSON"]
+    assert desk.registry.covered("main") == {("t", 0): ((4, 4),)}
+
+
+def test_two_that_read_the_same_at_once_count_each_record_once():
+    run = SHOP_JSON
+    desk = Desk()
+    torn = broken(recorded(run), 300, b"not json")
+    one, other = (Intake(desk.registry, "main", schemas(run)) for _ in range(2))
+    for intake in (one, other):
+        for _, taken in chunks(torn, intake.known, wires(schemas(run))):
+            intake.enter(taken)
+    assert (one.summary.new, one.summary.rejects) == (len(torn), 1)
+    assert one.summary.asides
+    assert (other.summary.new, other.summary.known) == (0, len(torn))
+    assert (other.summary.rejects, other.summary.asides) == (0, ())

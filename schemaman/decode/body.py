@@ -9,6 +9,7 @@ from typing import Any
 
 from schemaman.decode.wire import parse, schema_id
 from schemaman.errors import UnreadableInput
+from schemaman.evidence import UNKNOWN_SCHEMA
 from schemaman.languages.avro import decode_body, reader_schema, to_connect
 
 SchemaLookup = Callable[[int], str | None]
@@ -86,5 +87,5 @@ def _framed(data: bytes, schemas: SchemaLookup) -> Body:
         raise UnreadableInput(f"framed as Avro, but only {len(data)} bytes long")
     text = schemas(id)
     if text is None:
-        raise UnreadableInput(f"registry does not know schema id {id}")
+        raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}")
     return Body(decode_body(reader_schema(text), data, HEADER), to_connect(text))

@@ -25,7 +25,7 @@ from schemaman.decode.wire import (
     tail_after,
 )
 from schemaman.errors import UnreadableInput
-from schemaman.evidence import NOWHERE, Position, Rank, Record
+from schemaman.evidence import NOWHERE, UNKNOWN_SCHEMA, Position, Rank, Record
 
 _FORMS = 64
 _OUTLINES = 16
@@ -180,7 +180,7 @@ class Looker:
         if id is None:
             raise ValueError(f"framed as Avro, but only {len(data)} bytes long")
         if self._reading.schemas(id) is None:
-            raise ValueError(f"registry does not know schema id {id}")
+            raise ValueError(f"{UNKNOWN_SCHEMA} {id}")
         return id
 
     def _key(self, forms: _Forms, key: bytes | None) -> bytes:
