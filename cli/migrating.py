@@ -53,5 +53,7 @@ def migrate(door: Door, plan: Plan, run: str, *, partial: bool, format: str) -> 
 
 
 def exit_code(done: Migration, plan: Plan, partial: bool) -> int:
-    """1 for what was refused, also where the rest was done; 0 otherwise."""
+    """5 if the table is not what the plan promised, 1 for what was refused, also where the rest was done."""
+    if done.differences:
+        return 5
     return 1 if done.state == "refused" or (partial and plan.refusals) else 0

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,16 @@ import click
 import pytest
 from jsonschema import Draft202012Validator
 
+from schemaman.columns import parse_columns
+from schemaman.diff import diff
 from schemaman.documents import schemas
+from schemaman.migrate import Migration
+from schemaman.plan import Policy, Source, Target
+from schemaman.planner import make_plan
 from schemaman.shelf import Shelf
 from schemaman_cli.group import SECTIONS, LazyGroup, Verb
 from schemaman_cli.main import main
+from schemaman_cli.migrating import exit_code
 from tests.house import CAPTURES
 
 POSTGRES = CAPTURES / "postgres" / "shop-json"
@@ -736,3 +742,14 @@ def examples() -> Iterator[str]:
 def test_no_example_stands_twice() -> None:
     told = list(examples())
     assert len(told) == len(set(told))
+
+
+def test_a_table_that_is_not_as_promised_is_partly_applied() -> None:
+    source = Source("shop.app.public.orders", 1, "a" * 12, 0, parse_columns("id INT, n INT"))
+    delta = Shelf[Target]("schemaman.targets", "TARGET").get("delta")
+    plan = make_plan(source, None, delta, "/lake/orders", Policy())
+    done = Migration("r", "h", "/lake/orders", "applied")
+    assert exit_code(done, plan, partial=False) == 0
+    missing = diff(plan.wanted, parse_columns("id INT"))
+    assert exit_code(replace(done, differences=missing), plan, partial=False) == 5
+    assert exit_code(replace(done, state="refused"), plan, partial=False) == 1
