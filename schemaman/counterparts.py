@@ -109,6 +109,16 @@ def blocked(source: Source, live: Live) -> tuple[Refusal, ...]:
                 f"give each source a table of its own, or unset the table property {SOURCE_PROPERTY}",
             )
         )
+    if _of_an_ended_life(source, live):
+        refusals.append(
+            Refusal(
+                f"bring {live.name} to {source.table}",
+                "the source table was dropped or renamed away, and another one has its name: the rows of the "
+                "target are those of the old one",
+                "move the target table away and plan again, which makes a new one; to go on in the old one, "
+                f"unset its property {VERSION_PROPERTY}",
+            )
+        )
     refusals += (
         Refusal(
             f"plan over {quote_name(name)}",
@@ -119,6 +129,16 @@ def blocked(source: Source, live: Live) -> tuple[Refusal, ...]:
         if name.startswith(TEMPORARY)
     )
     return tuple(refusals)
+
+
+def _of_an_ended_life(source: Source, live: Live) -> bool:
+    """Whether the stamp of the table means a version of an earlier incarnation."""
+    id, began = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
+    if any(p.id == id and began_text(p.began) == began for p in source.past):
+        return False
+    return any(p.id == id and began_text(p.began) == began for p in source.ended) or (
+        any(p.id == id for p in source.ended) and all(p.id != id for p in source.past)
+    )
 
 
 def _unanswered(source: Source, live: Live, talk: Talk) -> dict[str, str]:
@@ -248,6 +268,7 @@ def source_of(history: TableHistory, answers: Mapping[Pair, bool] | None = None)
         former_names={name: tuple(thens) for name, thens in formers.items()},
         unanswered=_open_questions(versions, told, now),
         past=past,
+        ended=tuple(Past(v.id, _began(v)) for v in history.versions if v.incarnation != newest.incarnation),
     )
 
 

@@ -82,7 +82,8 @@ class Source:
     `former_names` maps a column to the names that the history says it had before (newest first):
     what may be renamed on a live table that still has the old name. `past` lists the versions of this
     incarnation up to the current one, oldest first: a stamped table is renamed exactly by them, and
-    columns that left are told from those that nobody knows.
+    columns that left are told from those that nobody knows. `ended` lists the versions of earlier
+    incarnations: a table that bears the stamp of one holds the rows of another table.
     """
 
     table: str
@@ -94,6 +95,7 @@ class Source:
     former_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unanswered: tuple[tuple[str, str], ...] = ()
     past: tuple[Past, ...] = ()
+    ended: tuple[Past, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,8 +145,13 @@ def _source_document(source: Source) -> _Json:
         "began": dict(source.began),
         "former_names": {name: list(formers) for name, formers in source.former_names.items()},
         "unanswered": [list(pair) for pair in source.unanswered],
-        "past": [{"id": p.id, "began": dict(p.began), "names": dict(p.names)} for p in source.past],
+        "past": [_past_document(past) for past in source.past],
+        "ended": [_past_document(past) for past in source.ended],
     }
+
+
+def _past_document(past: Past) -> _Json:
+    return {"id": past.id, "began": dict(past.began), "names": dict(past.names)}
 
 
 def _source(told: _Json) -> Source:
@@ -160,6 +165,7 @@ def _source(told: _Json) -> Source:
         former_names={name: tuple(formers) for name, formers in told["former_names"].items()},
         unanswered=tuple((old, new) for old, new in told["unanswered"]),
         past=tuple(Past(p["id"], p["began"], p["names"]) for p in told["past"]),
+        ended=tuple(Past(p["id"], p["began"], p["names"]) for p in told["ended"]),
     )
 
 

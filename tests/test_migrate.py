@@ -9,16 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.columns import parse_columns
+from schemaman.counterparts import source_of
 from schemaman.diff import AddColumn
 from schemaman.errors import Conflict, Locked, PartlyApplied, StalePlan, StatementConflict, StatementFailed
 from schemaman.log import Migrated
 from schemaman.migrate import LEASE_MS, Migration, StoreJournal, apply, drift, expected_structure, target_id
 from schemaman.plan import Live, Plan, Policy, Source
-from schemaman.planfile import plan_hash
+from schemaman.planfile import from_text, plan_hash, to_text
 from schemaman.planner import make_plan
 from schemaman.schema import TableSchema
 from schemaman.stores.memory import MemoryStore
 from schemaman.targets import delta, iceberg
+from tests.lines import told
 from tests.lives import lives
 from tests.paper_lake import Crash, PaperJournal, PaperLake
 
@@ -355,3 +357,19 @@ def test_drift_is_what_someone_else_changed() -> None:
     _add_column(lake)
     changes = drift(lake.live, expected)  # type: ignore[arg-type]
     assert [type(c) for c in changes] == [AddColumn]
+
+
+def test_a_table_that_was_dropped_and_made_anew_at_the_source_is_another_one() -> None:
+    lake = PaperLake(TABLE)
+    life = "id INT NOT NULL, a INT, PRIMARY KEY (id)"
+    first = make_plan(source_of(told(life)), None, delta.TARGET, TABLE, Policy())
+    run(first, lake, PaperJournal())
+    again = source_of(told(life, None, life, "id INT NOT NULL, a INT, b INT, PRIMARY KEY (id)"))
+    plan = make_plan(again, lake.live, delta.TARGET, TABLE, Policy())
+    assert plan.steps == ()
+    assert [r.reason.partition(",")[0] for r in plan.refusals] == [
+        "the source table was dropped or renamed away"
+    ]
+    assert from_text(to_text(plan)) == plan
+    goes_on = source_of(told(life, "id INT NOT NULL, a INT, b INT, PRIMARY KEY (id)"))
+    assert make_plan(goes_on, lake.live, delta.TARGET, TABLE, Policy()).refusals == ()
