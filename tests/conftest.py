@@ -14,7 +14,7 @@ from tests.proof import Figures
 
 settings.register_profile("quick", max_examples=60, derandomize=True, deadline=None)
 settings.register_profile(
-    "proof", max_examples=2000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "proof", max_examples=1000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("proof" if PROOF else "quick")
 
