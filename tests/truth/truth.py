@@ -6,9 +6,10 @@ transaction and log position; Db2 and MariaDB lines carry the offsets that the t
 
 from __future__ import annotations
 
+import gzip
 import json
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,14 +63,14 @@ class PostgresTruth:
     start: int = 0
 
     @classmethod
-    def read(cls, path: Path) -> PostgresTruth:
+    def read(cls, lines: Iterable[str]) -> PostgresTruth:
         """The truth of a PostgreSQL run."""
         steps: list[Step] = []
         ends: list[int] = []
         transactions: dict[int, list[int]] = {}
         tables: dict[int, TrueTable] = {}
         start = 0
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in lines:
             told = json.loads(line)
             for table in (*told.get("affected", ()), *told.get("tables", ())):
                 tables[table["oid"]] = _postgres_table(table)
@@ -104,12 +105,12 @@ class OffsetTruth:
     offsets: dict[str, list[int]]
 
     @classmethod
-    def read(cls, path: Path) -> OffsetTruth:
+    def read(cls, lines: Iterable[str]) -> OffsetTruth:
         """The truth of a Db2 or MariaDB run."""
         steps: list[Step] = []
         offsets: dict[str, list[int]] = {}
         tables: dict[tuple[str, str], TrueTable] = {}
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in lines:
             told = json.loads(line)
             for table in told["changed_tables"]:
                 made = _plain_table(table)
@@ -139,13 +140,15 @@ Truth = PostgresTruth | OffsetTruth
 
 def read_truth(folder: Path) -> Truth:
     """The truth of a run, in whichever form it lies there."""
+    lines = truth_lines(folder)
+    return (OffsetTruth if '"next_offsets"' in lines[0] else PostgresTruth).read(lines)
+
+
+def truth_lines(folder: Path) -> list[str]:
+    """The lines of a run's truth, packed or not."""
     path = folder / "truth.jsonl"
-    form = (
-        OffsetTruth
-        if '"next_offsets"' in path.read_text(encoding="utf-8").split("\n", 1)[0]
-        else PostgresTruth
-    )
-    return form.read(path)
+    data = path.read_bytes() if path.exists() else gzip.decompress((folder / "truth.jsonl.gz").read_bytes())
+    return data.decode().splitlines()
 
 
 def place_of(mark: Any) -> Place:
