@@ -43,7 +43,9 @@ class Position:
     """A place in the source's own log: `value` as the connector prints it.
 
     `lsn` (PostgreSQL): the lsn, with `commit` = `sequence[0]`, None when unknown.
-    `commit_lsn` (Db2): the change lsn, with `commit` = the commit lsn; a snapshot has no change lsn.
+    `commit_lsn` (Db2, SQL Server, Informix): the change lsn, with `commit` = the commit lsn; a snapshot has
+    no change lsn. SQL Server adds the event's number: `change lsn:number`.
+    `scn` (Oracle): the system change number, with `commit` = that of the commit, None when unknown.
     `binlog` (MySQL, MariaDB): `file:pos:row`. Kinds never compare.
     """
 
@@ -56,17 +58,23 @@ class Position:
         """What orders positions of one kind (commit order first); empty for kind `none`.
 
         Source: Debezium, PostgresSourceInfo `sequence` = [last commit lsn, lsn];
-        Db2 TxLogPosition compares commit lsn, then change lsn; MySqlOffset file, position, row.
+        Db2 TxLogPosition compares commit lsn, then change lsn; SqlServerHistoryRecordComparator, then the
+        event's number; Oracle Scn compares numbers; MySqlOffset file by its number, position, row.
         """
         match self.kind:
-            case "lsn":
-                lsn = int(self.value)
-                return (lsn if self.commit is None else int(self.commit), lsn)
+            case "lsn" | "scn":
+                number = int(self.value)
+                return (number if self.commit is None else int(self.commit), number)
             case "commit_lsn":
-                return (self.commit or "", self.value)
+                change, _, serial = self.value.rpartition(":")
+                if change.count(":") < 2:
+                    return (self.commit or "", self.value)
+                return (self.commit or "", change, int(serial))
             case "binlog":
                 file, pos, row = self.value.rsplit(":", 2)
-                return (file, int(pos), int(row))
+                base, _, index = file.rpartition(".")
+                place = (int(pos), int(row))
+                return (base, int(index), *place) if index.isdecimal() else (file, -1, *place)
             case "none":
                 return ()
             case _:

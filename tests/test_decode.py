@@ -216,7 +216,7 @@ def test_what_is_set_aside(value, topic, kind):
     (event(ROW)["payload"], "tells no types"),
     (event(node("string", "io.debezium.data.Json")), "no row"),
     (event(ROW, connector="mongodb"), "MongoDB"),
-    (event(ROW, connector="sqlserver"), "known are db2, mariadb, mysql, postgresql"),
+    (event(ROW, connector="cassandra"), "known are db2, informix, mariadb, mysql, oracle, postgresql"),
     (event(ROW, table=None), "names no table"),
     (event(ROW, name=None), "no connector or no server"),
 ])  # fmt: skip

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemaman.ddl import format_type, parse_type
 from schemaman.decode.origin import DIALECTS
@@ -85,9 +87,62 @@ def test_every_declared_type_of_the_recordings_is_known(run):
     ("mariadb", {"file": "binlog.000001", "pos": 4739, "row": 0}, Position("binlog", "binlog.000001:4739:0")),
     ("mariadb", {"file": "", "pos": 0, "row": 0}, NOWHERE),
     ("mysql", {"file": None, "pos": None}, NOWHERE),
+    ("sqlserver", {"change_lsn": "00000027:00000758:0003", "commit_lsn": "00000027:00000758:0005",
+                   "event_serial_no": 2},
+     Position("commit_lsn", "00000027:00000758:0003:2", "00000027:00000758:0005")),
+    ("sqlserver", {"change_lsn": "00000027:00000758:0003", "commit_lsn": "00000027:00000758:0005"},
+     Position("commit_lsn", "00000027:00000758:0003", "00000027:00000758:0005")),
+    ("sqlserver", {"change_lsn": None, "commit_lsn": "00000027:00000758:0005", "event_serial_no": None},
+     Position("commit_lsn", "", "00000027:00000758:0005")),
+    ("sqlserver", {"change_lsn": None, "commit_lsn": None, "event_serial_no": None}, NOWHERE),
+    ("oracle", {"scn": "2122184", "commit_scn": "2122185"}, Position("scn", "2122184", "2122185")),
+    ("oracle", {"scn": 2122184}, Position("scn", "2122184")),
+    ("oracle", {"scn": "2122184", "commit_scn": None}, Position("scn", "2122184")),
+    ("oracle", {"scn": "null", "commit_scn": "1"}, NOWHERE),
+    ("oracle", {"scn": None, "commit_scn": None}, NOWHERE),
+    ("informix", {"commit_lsn": "90194313640", "change_lsn": "90194313216"},
+     Position("commit_lsn", "0000000090194313216", "0000000090194313640")),
+    ("informix", {"commit_lsn": "90194313640", "change_lsn": "-1"},
+     Position("commit_lsn", "", "0000000090194313640")),
+    ("informix", {"commit_lsn": "-1", "change_lsn": None}, NOWHERE),
+    ("vitess", {"vgtid": '[{"keyspace":"shop","shard":"-80","gtid":"MySQL56/a-b:1-9"}]'}, NOWHERE),
 ])  # fmt: skip
 def test_positions(dialect, source, position):
     assert DIALECTS.get(dialect).position(source) == position
+
+
+@pytest.mark.parametrize(("dialect", "sources"), [
+    ("oracle", [{"scn": "9"}, {"scn": "10"}, {"scn": "7", "commit_scn": "11"}, {"scn": "90"},
+                {"scn": "100", "commit_scn": "100"}, {"scn": 1000}]),
+    ("informix", [{"commit_lsn": "9", "change_lsn": "-1"}, {"commit_lsn": "9", "change_lsn": "8"},
+                  {"commit_lsn": "10", "change_lsn": "9"}, {"commit_lsn": "10", "change_lsn": "10"}]),
+    ("sqlserver", [{"commit_lsn": "0000002c:000005d8:0012"},
+                   *({"commit_lsn": "0000002c:000005d8:0012", "change_lsn": "0000002c:000005d8:0010",
+                      "event_serial_no": n} for n in (1, 2, 10)),
+                   {"commit_lsn": "0000002c:000005d8:0013"}]),
+    ("mysql", [{"file": f"binlog.{n}", "pos": p, "row": r}
+               for n, p, r in (("000009", 4, 0), ("000010", 4, 0), ("000010", 4, 10), ("999999", 5, 1),
+                               ("1000000", 4, 0))]),
+])  # fmt: skip
+def test_positions_are_ordered_as_numbers_not_as_texts(dialect, sources):
+    ranks = [DIALECTS.get(dialect).position(source).rank for source in sources]
+    assert ranks == sorted(ranks)
+    assert len(set(ranks)) == len(ranks)
+
+
+@given(st.integers(0, 10**12), st.one_of(st.none(), st.integers(0, 10**12)),
+       st.integers(0, 10**12), st.one_of(st.none(), st.integers(0, 10**12)))  # fmt: skip
+def test_what_orders_texts_of_equal_length_orders_positions(scn, commit, other, other_commit):
+    """`Dialect.order` is the promise that the fast reading builds on."""
+    dialect = DIALECTS.get("oracle")
+    sources = [{"scn": str(a), "commit_scn": None if b is None else str(b)}
+               for a, b in ((scn, commit), (other, other_commit))]  # fmt: skip
+    texts = [[source[name] for name in dialect.order] for source in sources]
+    alike = [[None if t is None else len(t) for t in told] for told in texts]
+    if alike[0] == alike[1]:
+        plain = [[t or "" for t in told] for told in texts]
+        ranks = [dialect.position(source).rank for source in sources]
+        assert (plain[0] <= plain[1]) == (ranks[0] <= ranks[1])
 
 
 @pytest.mark.parametrize(
@@ -112,6 +167,10 @@ def test_who_appends_and_whose_facts_are_late():
         "db2": (True, False),
         "mysql": (False, False),
         "mariadb": (False, False),
+        "sqlserver": (True, False),
+        "oracle": (False, False),
+        "informix": (False, False),
+        "vitess": (False, False),
     }
 
 

@@ -71,7 +71,8 @@ def origin_of(payload: Mapping[str, Any]) -> Origin:
         dialect=_dialect(connector),
         version=_text(source, "version"),
         server=server,
-        database=_text(source, "db"),
+        # Vitess leaves `db` empty and tells the keyspace beside it
+        database=_text(source, "db") or _text(source, "keyspace"),
         schema=_text(source, "schema"),
         table=_text(source, "table"),
         snapshot=source.get("snapshot") not in (None, False, "false") or payload.get("op") == "r",

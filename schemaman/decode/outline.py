@@ -21,7 +21,8 @@ _POSITIVE = rb"[1-9][0-9]*+"
 _STRING = rb'"' + _PLAIN + rb'*+(?:\\["\\/bfnrt]' + _PLAIN + rb'*+)*+"'
 _SIMPLE = rb'"' + _PLAIN + rb'*+"'
 _LITERAL = frozenset(
-    {b"version", b"connector", b"name", b"db", b"schema", b"table", b"collection", b"snapshot", b"op"}
+    {b"version", b"connector", b"name", b"db", b"schema", b"table", b"collection", b"keyspace"}
+    | {b"snapshot", b"op"}
 )
 """What tells the table and the proof of a run (`wire.facts`): compared as it stands."""
 

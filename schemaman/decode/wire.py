@@ -147,7 +147,8 @@ def facts(payload: object, schema_name: str) -> Facts:
     table: tuple[str, ...] = (schema_name,)
     if isinstance(op, str) and op != "m":
         name = source.get("table") if "table" in source else source.get("collection")
-        table = (*(_text(source.get(k)) for k in ("name", "db", "schema")), _text(name))
+        database = _text(source.get("db")) or _text(source.get("keyspace"))
+        table = (_text(source.get("name")), database, _text(source.get("schema")), _text(name))
     elif op is None and ("ddl" in payload or "tableChanges" in payload):
         table = ()
     proof = (version, connector, "read" if read else "streamed", _kind(op))
