@@ -1,0 +1,94 @@
+"""One Kafka broker of one node, controller and broker at once (KRaft), on loopback."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from tests.live.jars import classpath
+from tests.live.process import NotReady, Server, await_true, free_port, java, running
+
+_CLUSTER = "c2NoZW1hbWFuLWxpdmUtMQ"
+_READY = 60.0
+_LOG4J = """\
+status: error
+Configuration:
+  Appenders: {Console: {name: out, PatternLayout: {pattern: "%d{ISO8601} %p %c{1} %m%n"}}}
+  Loggers: {Root: {level: warn, AppenderRef: {ref: out}}}
+"""
+
+
+@contextmanager
+def broker_in(folder: Path) -> Iterator[str]:
+    """A broker whose data and log lie in `folder`; gives its `host:port`.
+
+    Topics are made when somebody writes to them, with one partition.
+
+    Raises:
+        JarsUnreachable: Kafka's jars could not be fetched.
+        NotReady: it did not come up.
+    """
+    address = f"127.0.0.1:{free_port()}"
+    settings = folder / "broker.properties"
+    settings.write_text(_settings(folder / "data", address, f"127.0.0.1:{free_port()}"), encoding="utf-8")
+    path = classpath("kafka")
+    logging = log4j_option(folder)
+    _run(java("128m", path, logging, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", settings))
+    server = Server("Kafka", java("384m", path, logging, "kafka.Kafka", settings), folder / "broker.log")
+    with running(server, signal.SIGTERM):
+        admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
+        await_true("an answer", lambda: _answers(admin), server, _READY)
+        yield address
+
+
+def log4j_option(folder: Path) -> str:
+    """A JVM option: warnings and worse to the standard output, which is the server's log file."""
+    place = folder / "log4j2.yaml"
+    place.write_text(_LOG4J, encoding="utf-8")
+    return f"-Dlog4j2.configurationFile={place}"
+
+
+def _answers(admin: AdminClient) -> bool:
+    try:
+        return bool(admin.list_topics(timeout=1).brokers)
+    except KafkaException:
+        return False
+
+
+def _run(command: list[str | Path]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise NotReady(f"Kafka could not format its folder: {done.stdout}{done.stderr}")
+
+
+def _settings(data: Path, address: str, controller: str) -> str:
+    """Source: Kafka documentation, "Broker Configs" and "KRaft"."""
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": 1,
+        "controller.quorum.voters": f"1@{controller}",
+        "listeners": f"PLAINTEXT://{address},CONTROLLER://{controller}",
+        "advertised.listeners": f"PLAINTEXT://{address}",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": data,
+        "num.partitions": 1,
+        "auto.create.topics.enable": "true",
+        "offsets.topic.replication.factor": 1,
+        "offsets.topic.num.partitions": 1,
+        "transaction.state.log.replication.factor": 1,
+        "transaction.state.log.min.isr": 1,
+        "transaction.state.log.num.partitions": 1,
+        "group.initial.rebalance.delay.ms": 0,
+        "num.network.threads": 1,
+        "num.io.threads": 2,
+        "log.cleaner.enable": "false",
+        "controlled.shutdown.enable": "false",
+    }
+    return "".join(f"{name}={value}\n" for name, value in settings.items())

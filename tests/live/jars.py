@@ -1,0 +1,153 @@
+"""Jars of the live lane, fetched once into a cache folder; each has the checksum that `jars.toml` names.
+
+`python -m tests.live.jars` resolves the coordinates in `jars.toml` anew and writes the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pyspark
+
+LOCK = Path(__file__).with_name("jars.toml")
+_ATTEMPTS = 3
+_SECONDS = 60
+
+
+class JarsUnreachable(Exception):
+    """A jar could not be fetched, or is not the one that was meant; the message is one line."""
+
+
+def repository() -> str:
+    """Where Maven artifacts come from: Spark's own variable for a mirror, else Maven Central.
+
+    Source: Spark `MavenUtils.createRepoResolvers`, which reads the same variable.
+    """
+    return os.environ.get("DEFAULT_ARTIFACT_REPOSITORY", "https://repo1.maven.org/maven2").rstrip("/")
+
+
+def jars(name: str) -> tuple[Path, ...]:
+    """The jars of one set of `jars.toml`, in its order, fetched if they are not there yet.
+
+    Raises:
+        JarsUnreachable: the repository does not answer or gives other bytes.
+    """
+    wanted: Mapping[str, str] = tomllib.loads(LOCK.read_text(encoding="utf-8"))[name]["jars"]
+    with ThreadPoolExecutor(8) as pool:
+        return tuple(pool.map(_jar, wanted, wanted.values()))
+
+
+def classpath(*names: str) -> str:
+    """The jars of these sets as Java wants them. Raises as `jars`."""
+    return os.pathsep.join(str(path) for name in names for path in jars(name))
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "schemaman" / "jars"
+
+
+def _jar(path: str, checksum: str) -> Path:
+    place = _cache() / path
+    if not (place.exists() and _checksum(place) == checksum):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent) as folder:
+            fetched = Path(folder) / place.name
+            _fetch(f"{repository()}/{path}", fetched)
+            if (found := _checksum(fetched)) != checksum:
+                raise JarsUnreachable(f"{repository()}/{path} has the checksum {found}, expected {checksum}")
+            fetched.replace(place)
+    return place
+
+
+def _fetch(url: str, place: Path) -> None:
+    for attempt in range(_ATTEMPTS):
+        try:
+            with urlopen(url, timeout=_SECONDS) as answer, place.open("wb") as file:
+                shutil.copyfileobj(answer, file)
+            return
+        except (URLError, TimeoutError, ConnectionError) as error:
+            if attempt == _ATTEMPTS - 1:
+                raise JarsUnreachable(
+                    f"the live tests need {url} once ({error}): check the network, or let "
+                    "DEFAULT_ARTIFACT_REPOSITORY name a mirror of Maven Central"
+                ) from error
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _lock() -> None:
+    sets = tomllib.loads(LOCK.read_text(encoding="utf-8"))
+    head = "".join(line for line in LOCK.read_text(encoding="utf-8").splitlines(True) if line.startswith("#"))
+    written = [_section(name, each["wanted"], _resolved(each["wanted"])) for name, each in sets.items()]
+    LOCK.write_text(head + "".join(written), encoding="utf-8")
+
+
+def _section(name: str, wanted: Iterable[str], found: Mapping[str, str]) -> str:
+    lines = [f"\n[{name}]", "wanted = ["]
+    lines += [f'    "{coordinate}",' for coordinate in wanted]
+    lines += ["]", "", f"[{name}.jars]"]
+    lines += [f'"{path}" = "{checksum}"' for path, checksum in found.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _resolved(wanted: Iterable[str]) -> dict[str, str]:
+    """Path in a Maven repository → checksum, of the coordinates and all they need to run."""
+    ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
+    with tempfile.TemporaryDirectory() as folder:
+        module = Path(folder) / "ivy.xml"
+        module.write_text(_module(wanted))
+        pattern = (
+            f"{folder}/jars/[organisation]/[module]/[revision]/[artifact]-[revision](-[classifier]).[ext]"
+        )
+        subprocess.run(
+            [
+                "java",
+                "-jar",
+                ivy,
+                "-ivy",
+                module,
+                "-confs",
+                "default",
+                "-types",
+                "jar",
+                "bundle",
+                "-retrieve",
+                pattern,
+            ],
+            check=True,
+            stdout=sys.stderr,
+        )
+        root = Path(folder) / "jars"
+        found = {p.relative_to(root): _checksum(p) for p in sorted(root.glob("*/*/*/*.jar"))}
+    return {f"{p.parts[0].replace('.', '/')}/{Path(*p.parts[1:])}": checksum for p, checksum in found.items()}
+
+
+def _module(wanted: Iterable[str]) -> str:
+    parts = [coordinate.split(":") for coordinate in wanted]
+    needs = "".join(
+        f'<dependency org="{group}" name="{name}" rev="{version}" conf="default->default"/>'
+        for group, name, version in parts
+    )
+    return (
+        '<ivy-module version="2.0"><info organisation="schemaman" module="live"/>'
+        '<configurations><conf name="default"/></configurations>'
+        f"<dependencies>{needs}</dependencies></ivy-module>"
+    )
+
+
+if __name__ == "__main__":
+    _lock()
