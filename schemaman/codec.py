@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar, assert_never
 
@@ -258,7 +258,10 @@ def _covered_to_json(covered: Covered) -> Json:
         "last": covered.last,
         "first_hash": covered.first_hash,
         "last_hash": covered.last_hash,
-        **given(asides=[list(pair) for pair in covered.asides] or None),
+        **given(
+            asides=[list(pair) for pair in covered.asides] or None,
+            gaps=_steps(covered) or None,
+        ),
     }
 
 
@@ -272,7 +275,25 @@ def _covered(value: Parsed) -> Covered:
         value["first_hash"],
         value["last_hash"],
         tuple((kind, count) for kind, count in value.get("asides", ())),
+        _gaps(value["first"], value.get("gaps", ())),
     )
+
+
+def _steps(covered: Covered) -> list[int]:
+    """The gaps as numbers of offsets, read and not read in turns: a compacted topic has thousands of them."""
+    steps, at = list[int](), covered.first
+    for start, end in covered.gaps:
+        steps += [start - at, end - start + 1]
+        at = end + 1
+    return steps
+
+
+def _gaps(at: int, steps: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    gaps = []
+    for read, lacking in zip(steps[::2], steps[1::2], strict=True):
+        gaps.append((at + read, at + read + lacking - 1))
+        at += read + lacking
+    return tuple(gaps)
 
 
 def _migrated_to_json(migrated: Migrated) -> Json:

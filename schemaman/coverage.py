@@ -21,7 +21,7 @@ Place = tuple[str, int]
 Ranges = tuple[tuple[int, int], ...]
 """Offsets as (first, last) pairs, both inclusive, in order, with gaps between them."""
 
-ByPlace = Mapping[tuple[str, str, int], Sequence[Covered]]
+ByPlace = Mapping[tuple[str, str, int], Ranges]
 Extent = tuple[str, str, int, int, int]
 RejectKey = tuple[str, str, int, int, str, str]
 
@@ -35,34 +35,36 @@ class Admitted:
 
 
 def merge(covered: Iterable[Covered]) -> tuple[Covered, ...]:
-    """The same coverage in as few ranges as possible, in order of stream, topic, partition, offset.
+    """The same coverage in as few entries as possible, in order of stream, topic, partition, offset.
 
-    A merged range keeps the hashes of its outer edges and the sum of its asides.
+    What touches or lies in the gaps of another one joins it; the whole keeps the hashes of its outer edges
+    and the sum of the asides.
 
     Raises:
         Conflict: two of them cover the same offset.
     """
-    merged: list[Covered] = []
+    groups: list[list[Covered]] = []
+    end = 0
     for following in sorted(covered, key=_order):
-        last = merged[-1] if merged else None
-        if last is None or _place(last) != _place(following) or following.first > last.last + 1:
-            merged.append(following)
-        elif following.first <= last.last:
-            raise Conflict(
-                f"{_span(following)} overlaps {_span(last)}, which has been read",
-                hint="read again: only what is missing will be taken",
-            )
+        if groups and _place(groups[-1][0]) == _place(following) and following.first <= end + 1:
+            groups[-1].append(following)
+            end = max(end, following.last)
         else:
-            merged[-1] = _joined(last, following)
-    return tuple(merged)
+            groups.append([following])
+            end = following.last
+    return tuple(group[0] if len(group) == 1 else _joined(group) for group in groups)
+
+
+def spans(covered: Covered) -> Ranges:
+    """The offsets that an entry covers: what its gaps leave."""
+    starts = (covered.first, *(end + 1 for _, end in covered.gaps))
+    ends = (*(start - 1 for start, _ in covered.gaps), covered.last)
+    return tuple(zip(starts, ends, strict=True))
 
 
 def ranges(covered: Iterable[Covered]) -> Mapping[Place, Ranges]:
     """The offsets that have been read, by topic and partition."""
-    found: dict[Place, list[tuple[int, int]]] = {}
-    for one in covered:
-        found.setdefault((one.topic, one.partition), []).append((one.first, one.last))
-    return {place: tuple(sorted(pairs)) for place, pairs in found.items()}
+    return {(topic, partition): found for (_, topic, partition), found in _by_place(covered).items()}
 
 
 def edges(covered: Iterable[Covered]) -> Mapping[Place, Mapping[int, str]]:
@@ -91,7 +93,7 @@ def strays(outcomes: Iterable[Outcome], read: Iterable[Covered]) -> tuple[Reject
     """The rejects that lie in no range that was read: a torn line of a file has no offset."""
     places = _by_place(read)
     rejects = (o for o in outcomes if isinstance(o, Reject))
-    return tuple(r for r in rejects if not _pieces(_extent(r), places))
+    return tuple(r for r in rejects if not _inside(_extent(r), places))
 
 
 def standing(rejects: Iterable[Reject], known: Iterable[Covered]) -> tuple[Reject, ...]:
@@ -108,7 +110,7 @@ def standing(rejects: Iterable[Reject], known: Iterable[Covered]) -> tuple[Rejec
     return tuple(
         r
         for r in once.values()
-        if not awaits_schema(r.reason) or (last[_extent(r)] is r and not _pieces(_extent(r), places))
+        if not awaits_schema(r.reason) or (last[_extent(r)] is r and not _inside(_extent(r), places))
     )
 
 
@@ -131,22 +133,23 @@ def admit(
     """
     new: list[Covered] = []
     seen: list[Covered] = []
-    before = _by_place(known)
+    known = tuple(known)
+    before, hashes = _by_place(known), _hashes(known)
     for one in _disjoint(read):
-        mine = _pieces((*_place(one), one.first, one.last), before)
-        _check_edges(one, mine)
-        lacking = missing(one.first, one.last, tuple((c.first, c.last) for c in mine))
-        if not lacking:
-            seen.append(one)
-        elif lacking == ((one.first, one.last),):
+        _check_edges(one, hashes)
+        there = _inside((*_place(one), one.first, one.last), before)
+        lacking = tuple(piece for span in spans(one) for piece in missing(*span, there)) if there else ()
+        if not there:
             new.append(one)
+        elif not lacking:
+            seen.append(one)
         else:
             raise Conflict(
                 f"{_span(one)}: a part of it has been read meanwhile; still missing: {_spelled(lacking)}",
                 hint="read again: only what is missing will be taken",
             )
     told = [o for o in outcomes if not isinstance(o, Aside)]
-    fresh, old = _by_place(new), _by_place(seen)
+    fresh, old = _extents(new), _extents(seen)
     before_rejects = {_reject_key(r) for r in rejected}
     entering = [o for o in told if _enters(o, fresh, old, before, before_rejects)]
     entries = [_entry(o) for o in sorted(entering, key=_extent)]
@@ -161,10 +164,13 @@ def _disjoint(read: Iterable[Covered]) -> list[Covered]:
     return ordered
 
 
-def _check_edges(one: Covered, known: Iterable[Covered]) -> None:
-    hashes = {offset: hash for c in known for offset, hash in _edges(c)}
+def _hashes(known: Iterable[Covered]) -> Mapping[tuple[tuple[str, str, int], int], str]:
+    return {(_place(c), offset): hash for c in known for offset, hash in _edges(c) if hash}
+
+
+def _check_edges(one: Covered, hashes: Mapping[tuple[tuple[str, str, int], int], str]) -> None:
     for offset, found in _edges(one):
-        expected = hashes.get(offset, "")
+        expected = hashes.get((_place(one), offset))
         if found and expected and found != expected:
             raise UsageError(
                 f"{one.topic}[{one.partition}]@{offset}: other bytes than those read before in stream "
@@ -181,7 +187,7 @@ def _enters(
     outcome: Observation | Reject, new: ByPlace, seen: ByPlace, known: ByPlace, rejected: Container[RejectKey]
 ) -> bool:
     extent = _extent(outcome)
-    fresh, old = _pieces(extent, new), _pieces(extent, seen)
+    fresh, old = _inside(extent, new), _inside(extent, seen)
     if fresh and old:
         raise Conflict(
             f"{extent[1]}[{extent[2]}]@{extent[3]}..{extent[4]}: a part of this run has been read meanwhile",
@@ -189,17 +195,18 @@ def _enters(
         )
     if not fresh and not old:
         if isinstance(outcome, Reject):
-            return _reject_key(outcome) not in rejected and not _pieces(extent, known)
+            return _reject_key(outcome) not in rejected and not _inside(extent, known)
         raise ValueError(f"{extent[1]}[{extent[2]}]@{extent[3]} lies in no range that was read")
     return bool(fresh)
 
 
-def _pieces(extent: Extent, places: ByPlace) -> list[Covered]:
+def _inside(extent: Extent, places: ByPlace) -> Ranges:
+    """The ranges of a partition that an extent meets."""
     stream, topic, partition, first, last = extent
     ranges = places.get((stream, topic, partition), ())
-    start = bisect_left(ranges, first, key=lambda c: c.last)
-    end = bisect_right(ranges, last, lo=start, key=lambda c: c.first)
-    return list(ranges[start:end])
+    start = bisect_left(ranges, first, key=lambda span: span[1])
+    end = bisect_right(ranges, last, lo=start, key=lambda span: span[0])
+    return tuple(ranges[start:end])
 
 
 def _reject_key(reject: Reject) -> RejectKey:
@@ -219,19 +226,55 @@ def _entry(outcome: Observation | Reject) -> Entry:
     return Observed(outcome) if isinstance(outcome, Observation) else Rejected(outcome)
 
 
-def _joined(first: Covered, second: Covered) -> Covered:
+def _joined(group: Sequence[Covered]) -> Covered:
+    """Entries that touch or lie in each other's gaps, as one."""
     asides: Counter[str] = Counter()
-    for kind, count in (*first.asides, *second.asides):
-        asides[kind] += count
-    return replace(first, last=second.last, last_hash=second.last_hash, asides=tuple(sorted(asides.items())))
+    for one in group:
+        for kind, count in one.asides:
+            asides[kind] += count
+    pieces = sorted(span for one in group for span in spans(one))
+    gaps: list[tuple[int, int]] = []
+    for (_, end), (start, _) in pairwise(pieces):
+        if start <= end:
+            one, other = (next(c for c in group if c.first <= o <= c.last) for o in (end, start))
+            raise Conflict(
+                f"{_span(other)} overlaps {_span(one)}, which has been read",
+                hint="read again: only what is missing will be taken",
+            )
+        if start > end + 1:
+            gaps.append((end + 1, start - 1))
+    last = max(group, key=lambda one: one.last)
+    return replace(
+        group[0],
+        last=last.last,
+        last_hash=last.last_hash,
+        asides=tuple(sorted(asides.items())),
+        gaps=tuple(gaps),
+    )
 
 
 def _by_place(covered: Iterable[Covered]) -> ByPlace:
-    """The ranges of each partition in order, none of which overlap."""
-    found: dict[tuple[str, str, int], list[Covered]] = {}
+    """The offsets of each partition, in order, in as few ranges as possible."""
+    found: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
+    for one in covered:
+        found.setdefault(_place(one), []).extend(spans(one))
+    for place, pieces in found.items():
+        whole: list[tuple[int, int]] = []
+        for start, end in sorted(pieces):
+            if whole and start == whole[-1][1] + 1:
+                whole[-1] = (whole[-1][0], end)
+            else:
+                whole.append((start, end))
+        found[place] = whole
+    return {place: tuple(pieces) for place, pieces in found.items()}
+
+
+def _extents(covered: Iterable[Covered]) -> ByPlace:
+    """First and last offset of each entry, in order; the runs in it pass over its gaps."""
+    found: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
     for one in sorted(covered, key=_order):
-        found.setdefault(_place(one), []).append(one)
-    return found
+        found.setdefault(_place(one), []).append((one.first, one.last))
+    return {place: tuple(pieces) for place, pieces in found.items()}
 
 
 def _place(covered: Covered) -> tuple[str, str, int]:

@@ -160,6 +160,7 @@ class Intake:
             stretch.first_hash,
             stretch.last_hash,
             tuple(sorted(asides.items())),
+            stretch.gaps,
         )
 
     def _torn(self, unread: Unread) -> Reject:
@@ -172,4 +173,4 @@ def _records(entries: Iterable[Entry]) -> int:
     covered = [entry for entry in told if isinstance(entry, Covered)]
     outside = strays((entry.reject for entry in told if isinstance(entry, Rejected)), covered)
     waiting = sum(reject.partition != NO_PARTITION for reject in outside)
-    return waiting + sum(one.last - one.first + 1 for one in covered)
+    return waiting + sum(one.records for one in covered)

@@ -29,10 +29,12 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """The records from `first` to `last` of a topic-partition have been read.
+    """The records from `first` to `last` of a topic-partition have been read, but for the `gaps`.
 
     `first_hash` and `last_hash` are SHA-256 prefixes of the edge records (key and value):
     other bytes at a known offset are another stream. `asides` counts what was no testimony.
+    `gaps` are offsets in between, as inclusive pairs in order, at which nothing was read: compaction
+    and the markers of transactions leave such holes, and so does a dump that is not whole.
     """
 
     stream: str
@@ -43,6 +45,12 @@ class Covered:
     first_hash: str
     last_hash: str
     asides: tuple[tuple[str, int], ...] = ()
+    gaps: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def records(self) -> int:
+        """How many records were read."""
+        return self.last - self.first + 1 - sum(end - start + 1 for start, end in self.gaps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
@@ -45,9 +45,11 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """New records of a partition, one at each offset from `first` to `last`: what is missing was not read.
+    """New records of a partition, from `first` to `last`: one at each offset that is not in the `gaps`.
 
-    A hole may be filled later, by another dump; then no run may have passed over it.
+    Runs pass over gaps, since a compacted topic is full of them. What is read into a gap later makes
+    stretches of its own, with edges of its own: intervals in which versions began may then be wider than
+    those of one reading of the whole. `behind` counts the ranges known before it; no run passes over them.
     """
 
     topic: str
@@ -57,6 +59,8 @@ class Stretch:
     first_hash: str
     last_hash: str
     runs: tuple[Run, ...]
+    gaps: Ranges = ()
+    behind: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,18 +179,20 @@ class _Taker:
         elif offset <= here.highest:
             raise out_of_order(record.topic, record.partition, here.highest, offset)
         here.highest = offset
-        if here.firsts:
-            gap = bisect_right(here.firsts, offset)
-            if gap and here.lasts[gap - 1] >= offset:
-                self._check(here, record)
-                return
-        if here.last is not None and here.last.offset + 1 != offset:
+        behind = bisect_right(here.firsts, offset) if here.firsts else 0
+        if behind and here.lasts[behind - 1] >= offset:
+            self._check(here, record)
+            return
+        if behind != here.behind:
             self._end(here)
+            here.behind = behind
         if awaits_schema(self._scanner.add(record)):
             self._end(here, record)
             return
-        if here.first is None:
+        if here.last is None:
             here.first = record
+        elif here.last.offset + 1 != offset:
+            here.gaps.append((here.last.offset + 1, offset - 1))
         here.last = record
 
     def _new_place(self, record: Record) -> _Here:
@@ -217,8 +223,10 @@ class _Taker:
             here.waiting.append(alone)
         if first is not None and last is not None:
             edges = (first.offset, last.offset, record_hash(first), record_hash(last))
-            here.stretches.append(Stretch(first.topic, first.partition, *edges, runs))
+            stretch = Stretch(first.topic, first.partition, *edges, runs, tuple(here.gaps), here.behind)
+            here.stretches.append(stretch)
         here.first = here.last = None
+        here.gaps.clear()
 
 
 @dataclass(slots=True)
@@ -229,8 +237,10 @@ class _Here:
     highest: int
     firsts: list[int]
     lasts: list[int]
+    behind: int = 0
     first: Record | None = None
     last: Record | None = None
+    gaps: list[tuple[int, int]] = field(default_factory=list)
     stretches: list[Stretch] = field(default_factory=list)
     waiting: list[Run] = field(default_factory=list)
 
@@ -244,25 +254,36 @@ def _two(one: Take, other: Take) -> Take:
         if before is not None and low <= before[1]:
             return Take(refusal=out_of_order(topic, partition, before[1], low))
         extents[topic, partition] = (before[0] if before else low, high)
+    waiting = tuple(sorted((*one.waiting, *other.waiting), key=_place))
     return Take(
-        stretches=_adjoined((*one.stretches, *other.stretches)),
-        waiting=tuple(sorted((*one.waiting, *other.waiting), key=_place)),
+        stretches=_adjoined((*one.stretches, *other.stretches), waiting),
+        waiting=waiting,
         extents=tuple((*place, *edges) for place, edges in sorted(extents.items())),
         unread=(*one.unread, *other.unread),
         read=one.read + other.read,
     )
 
 
-def _adjoined(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
+def _adjoined(stretches: Iterable[Stretch], waiting: Sequence[Run]) -> tuple[Stretch, ...]:
+    """The stretches of the parts in as few as one reader would have made."""
     joined: list[Stretch] = []
     for new in sorted(stretches, key=lambda stretch: (stretch.topic, stretch.partition, stretch.first)):
         old = joined[-1] if joined else None
-        if old and (old.topic, old.partition, old.last + 1) == (new.topic, new.partition, new.first):
+        if old is not None and _goes_on(old, new, waiting):
+            gap = ((old.last + 1, new.first - 1),) if old.last + 1 < new.first else ()
             runs = merge((*old.runs, *new.runs))
-            joined[-1] = replace(old, last=new.last, last_hash=new.last_hash, runs=runs)
+            gaps = (*old.gaps, *gap, *new.gaps)
+            joined[-1] = replace(old, last=new.last, last_hash=new.last_hash, runs=runs, gaps=gaps)
         else:
             joined.append(new)
     return tuple(joined)
+
+
+def _goes_on(old: Stretch, new: Stretch, waiting: Sequence[Run]) -> bool:
+    if (old.topic, old.partition, old.behind) != (new.topic, new.partition, new.behind):
+        return False
+    following = bisect_right(waiting, (old.topic, old.partition, old.last), key=_place)
+    return following == len(waiting) or _place(waiting[following]) > (new.topic, new.partition, new.first)
 
 
 def _place(run: Run) -> tuple[str, int, int]:
