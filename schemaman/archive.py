@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from schemaman import codec
+from schemaman import codec, structure_codec
 from schemaman.errors import StoreUnavailable, UnreadableInput
 from schemaman.log import Stamped
 
@@ -27,7 +27,7 @@ def write(log: Iterable[Stamped], store: str = "") -> Iterator[str]:
     for line in _lines(log, store):
         told.update(line.encode() + b"\n")
         yield line
-    yield codec.canonical({"sha256": told.hexdigest()}).decode()
+    yield structure_codec.canonical({"sha256": told.hexdigest()}).decode()
 
 
 def read(lines: Iterable[str], where: str = "archive") -> Iterator[Stamped]:
@@ -59,10 +59,10 @@ def read(lines: Iterable[str], where: str = "archive") -> Iterator[Stamped]:
 
 
 def _lines(log: Iterable[Stamped], store: str) -> Iterator[str]:
-    yield codec.canonical({"schemaman_log": LAYOUT, "store": store}).decode()
+    yield structure_codec.canonical({"schemaman_log": LAYOUT, "store": store}).decode()
     for stamped in log:
         line = {"at_ms": stamped.at_ms, "entry": codec.to_json(stamped.entry), "sequence": stamped.sequence}
-        yield codec.canonical(line).decode()
+        yield structure_codec.canonical(line).decode()
 
 
 def _object(line: str, where: str) -> dict[str, Any]:

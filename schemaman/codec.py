@@ -6,34 +6,30 @@ What equals its default is left out; types are written in the words of `ddl`.
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, TypeVar, assert_never
+from collections.abc import Callable, Sequence
+from typing import assert_never
 
-from schemaman.ddl import format_type, parse_type
-from schemaman.errors import SchemamanError, StoreUnavailable
-from schemaman.evidence import NOWHERE, Mark, Observation, Position, Reject
-from schemaman.log import Covered, Entry, Migrated, Observed, Rejected
-from schemaman.schema import Column, Scalar, TableId, TableSchema
-
-VERSION = 1
-"""The layout that is written; a reader refuses every other one."""
-
-Json = dict[str, object]
-Parsed = Mapping[str, Any]
-V = TypeVar("V")
-_UPGRADE = "this store was written by another schemaman: upgrade schemaman, or use the one that wrote it"
-_DAMAGED = "the store is damaged: run `schemaman store check`, and restore a copy or read the records again"
-
-
-def canonical(value: object) -> bytes:
-    """A JSON value as bytes that are the same for equal values: sorted keys, no spaces, ASCII.
-
-    ASCII, because names out of broken JSON may hold lone surrogates, which UTF-8 cannot carry.
-    """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+from schemaman.errors import StoreUnavailable
+from schemaman.evidence import Note, Observation, Reject
+from schemaman.log import Covered, Entry, Migrated, Noted, Observed, Rejected
+from schemaman.structure_codec import (
+    UPGRADE,
+    VERSION,
+    Json,
+    Parsed,
+    canonical,
+    given,
+    loads,
+    mark_from_json,
+    mark_to_json,
+    maybe,
+    reading,
+    schema_from_json,
+    schema_to_json,
+    table_from_json,
+    table_to_json,
+    versioned,
+)
 
 
 def to_bytes(entry: Entry) -> bytes:
@@ -57,6 +53,8 @@ def to_json(entry: Entry) -> Json:
             return {"v": VERSION, "kind": "observed", **observation_to_json(observation)}
         case Rejected(reject):
             return {"v": VERSION, "kind": "rejected", **reject_to_json(reject)}
+        case Noted(note):
+            return {"v": VERSION, "kind": "noted", **note_to_json(note)}
         case Covered():
             return {"v": VERSION, "kind": "covered", **_covered_to_json(entry)}
         case Migrated():
@@ -75,105 +73,13 @@ def from_json(value: object, where: str = "log entry") -> Entry:
     kind = body.get("kind")
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
-        raise StoreUnavailable(f"{where}: unknown kind of entry {kind!r}", hint=_UPGRADE)
+        raise StoreUnavailable(f"{where}: unknown kind of entry {kind!r}", hint=UPGRADE)
     return reading(read, body, f"{where} ({kind})")
 
 
 def kind_of(kind: type[Entry]) -> str:
     """The word that stands for a class of entries in `kind`."""
     return kind.__name__.lower()
-
-
-def position_to_json(position: Position) -> Json:
-    """A source position: `kind`, `value` as the connector prints it, `commit` where there is one."""
-    return {"kind": position.kind, "value": position.value, **given(commit=position.commit)}
-
-
-def position_from_json(value: Parsed) -> Position:
-    """The position that `position_to_json` wrote."""
-    return Position(value["kind"], value["value"], value.get("commit"))
-
-
-def mark_to_json(mark: Mark) -> Json:
-    """Where and when a record stands; times in epoch milliseconds."""
-    position = None if mark.position == NOWHERE else position_to_json(mark.position)
-    return {
-        "topic": mark.topic,
-        "partition": mark.partition,
-        "offset": mark.offset,
-        **given(position=position, ts_ms=mark.ts_ms, read_ms=mark.read_ms, timestamp_ms=mark.timestamp_ms),
-    }
-
-
-def mark_from_json(value: Parsed) -> Mark:
-    """The mark that `mark_to_json` wrote."""
-    return Mark(
-        value["topic"],
-        value["partition"],
-        value["offset"],
-        maybe(position_from_json, value.get("position")) or NOWHERE,
-        value.get("ts_ms"),
-        value.get("read_ms"),
-        value.get("timestamp_ms"),
-    )
-
-
-def table_to_json(table: TableId) -> Json:
-    """The identity of a table, part by part; `schema` is empty where the database has none."""
-    return {
-        "stream": table.stream,
-        "server": table.server,
-        "database": table.database,
-        "schema": table.schema,
-        "table": table.table,
-    }
-
-
-def table_from_json(value: Parsed) -> TableId:
-    """The identity that `table_to_json` wrote."""
-    return TableId(value["server"], value["database"], value["schema"], value["table"], value["stream"])
-
-
-def column_to_json(column: Column) -> Json:
-    """A column; its type in the words of `ddl.format_type`."""
-    return {
-        "name": column.name,
-        "type": _type_text(column.type),
-        "nullable": column.nullable,
-        **given(
-            default=_scalar_to_json(column.default),
-            comment=column.comment,
-            source_type=column.source_type,
-            emitted_name=column.emitted_name,
-            id=column.id,
-        ),
-    }
-
-
-def column_from_json(value: Parsed) -> Column:
-    """The column that `column_to_json` wrote. Raises `BadReference` for a type that is none."""
-    return _column(
-        value["name"],
-        value["type"],
-        value["nullable"],
-        _scalar(value.get("default")),
-        value.get("comment"),
-        value.get("source_type"),
-        value.get("emitted_name"),
-        value.get("id"),
-    )
-
-
-def schema_to_json(schema: TableSchema) -> Json:
-    """The structure of a table: `columns` in order, `key` in key order, `comment`."""
-    columns = [column_to_json(c) for c in schema.columns]
-    return {"columns": columns, **given(key=list(schema.key) or None, comment=schema.comment)}
-
-
-def schema_from_json(value: Parsed) -> TableSchema:
-    """The structure that `schema_to_json` wrote."""
-    columns = tuple(column_from_json(c) for c in value["columns"])
-    return TableSchema(columns, tuple(value.get("key", ())), value.get("comment"))
 
 
 def observation_to_json(observation: Observation) -> Json:
@@ -246,6 +152,34 @@ def reject_from_json(value: Parsed) -> Reject:
         value["reason"],
         value["sha256"],
         maybe(bytes.fromhex, value.get("payload")),
+    )
+
+
+def note_to_json(note: Note) -> Json:
+    """A note, with the table that it is about."""
+    return {
+        "stream": note.stream,
+        "topic": note.topic,
+        "partition": note.partition,
+        "offset": note.offset,
+        "note": note.kind,
+        "message": note.message,
+        "count": note.count,
+        **given(table=maybe(table_to_json, note.table)),
+    }
+
+
+def note_from_json(value: Parsed) -> Note:
+    """The note that `note_to_json` wrote."""
+    return Note(
+        value["stream"],
+        value["topic"],
+        value["partition"],
+        value["offset"],
+        value["note"],
+        value["message"],
+        maybe(table_from_json, value.get("table")),
+        value["count"],
     )
 
 
@@ -327,64 +261,7 @@ def _migrated(value: Parsed) -> Migrated:
 _READERS: dict[str, Callable[[Parsed], Entry]] = {
     "observed": lambda value: Observed(observation_from_json(value)),
     "rejected": lambda value: Rejected(reject_from_json(value)),
+    "noted": lambda value: Noted(note_from_json(value)),
     "covered": _covered,
     "migrated": _migrated,
 }
-
-
-def given(**members: object) -> Json:
-    """The members that are not None."""
-    return {name: value for name, value in members.items() if value is not None}
-
-
-def maybe(convert: Callable[[Any], V], value: Any) -> V | None:
-    """The value converted, or None for None."""
-    return None if value is None else convert(value)
-
-
-@lru_cache(maxsize=1 << 16, typed=True)
-def _column(name: str, type: str, nullable: bool, default: Scalar, *rest: Any) -> Column:
-    # Versions of a table share nearly all of their columns: reading a type once is ten times as fast.
-    # `typed`, because the defaults 1, 1.0 and true are equal and not the same.
-    return Column(name, _type(type), nullable, default, *rest)
-
-
-_type = lru_cache(maxsize=1 << 14)(parse_type)
-_type_text = lru_cache(maxsize=1 << 14)(format_type)
-
-
-def _scalar_to_json(value: Scalar) -> object:
-    # JSON has no infinity and no NaN, and Python's spelling of them is read by nobody else.
-    return {"float": repr(value)} if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _scalar(value: Any) -> Scalar:
-    found: Scalar = float(value["float"]) if isinstance(value, dict) else value
-    return found
-
-
-def loads(body: bytes | str, where: str) -> object:
-    """The JSON value of stored bytes. Raises `StoreUnavailable` if they are none."""
-    try:
-        return json.loads(body)
-    except ValueError as error:
-        raise StoreUnavailable(f"{where}: not JSON: {error}", hint=_DAMAGED) from error
-
-
-def versioned(value: object, where: str) -> Parsed:
-    """The JSON object, if it is of the layout that this code knows. Raises `StoreUnavailable`."""
-    if not isinstance(value, dict):
-        raise StoreUnavailable(f"{where}: not a JSON object", hint=_DAMAGED)
-    if value.get("v") != VERSION:
-        raise StoreUnavailable(f"{where}: layout version {value.get('v')!r}, not {VERSION}", hint=_UPGRADE)
-    return value
-
-
-def reading(read: Callable[[Parsed], V], value: Parsed, where: str) -> V:
-    """What `read` makes of a JSON object. Raises `StoreUnavailable` where a member is missing or wrong."""
-    try:
-        return read(value)
-    except KeyError as error:
-        raise StoreUnavailable(f"{where}: no member {error}", hint=_DAMAGED) from error
-    except (TypeError, ValueError, AttributeError, SchemamanError) as error:
-        raise StoreUnavailable(f"{where}: {error}", hint=_DAMAGED) from error

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from schemaman.errors import Conflict, UsageError
-from schemaman.evidence import Aside, Observation, Outcome, Reject, awaits_schema
-from schemaman.log import Covered, Entry, Observed, Rejected
+from schemaman.evidence import Aside, Note, Observation, Outcome, Reject, awaits_schema
+from schemaman.log import Covered, Entry, Noted, Observed, Rejected
 
 Place = tuple[str, int]
 """A topic and a partition."""
@@ -23,6 +23,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 ByPlace = Mapping[tuple[str, str, int], Ranges]
 Extent = tuple[str, str, int, int, int]
+Told = Observation | Reject | Note
 RejectKey = tuple[str, str, int, int, str, str]
 
 
@@ -184,7 +185,7 @@ def _edges(covered: Covered) -> tuple[tuple[int, str], tuple[int, str]]:
 
 
 def _enters(
-    outcome: Observation | Reject, new: ByPlace, seen: ByPlace, known: ByPlace, rejected: Container[RejectKey]
+    outcome: Told, new: ByPlace, seen: ByPlace, known: ByPlace, rejected: Container[RejectKey]
 ) -> bool:
     extent = _extent(outcome)
     fresh, old = _inside(extent, new), _inside(extent, seen)
@@ -213,17 +214,23 @@ def _reject_key(reject: Reject) -> RejectKey:
     return (reject.stream, reject.topic, reject.partition, reject.offset, reject.sha256, reject.reason)
 
 
-def _extent(outcome: Observation | Reject) -> Extent:
+def _extent(outcome: Told) -> Extent:
     match outcome:
         case Observation(table=table, first=first, last=last):
             return (table.stream, first.topic, first.partition, first.offset, last.offset)
-        case Reject():
+        case Reject() | Note():
             o = outcome
             return (o.stream, o.topic, o.partition, o.offset, o.offset)
 
 
-def _entry(outcome: Observation | Reject) -> Entry:
-    return Observed(outcome) if isinstance(outcome, Observation) else Rejected(outcome)
+def _entry(outcome: Told) -> Entry:
+    match outcome:
+        case Observation():
+            return Observed(outcome)
+        case Reject():
+            return Rejected(outcome)
+        case Note():
+            return Noted(outcome)
 
 
 def _joined(group: Sequence[Covered]) -> Covered:

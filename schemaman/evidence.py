@@ -178,7 +178,25 @@ class Aside:
     count: int
 
 
-Outcome = Observation | Reject | Aside
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that a person should know about records which were understood, and that is no structure.
+
+    `kind` is a word for programs, such as `ddl-not-parsed`; `message` says what, and what it means.
+    `table` is the one that it is about, if any.
+    """
+
+    stream: str
+    topic: str
+    partition: int
+    offset: int
+    kind: str
+    message: str
+    table: TableId | None = None
+    count: int = 1
+
+
+Outcome = Observation | Reject | Aside | Note
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Law: `from_json(to_json(h)) == h` for every history.
 
 from __future__ import annotations
 
-from schemaman.codec import (
+from schemaman.structure_codec import (
     VERSION,
     Json,
     Parsed,

@@ -31,7 +31,8 @@ class Summary:
     Of the `read` records, `new` = read - known have entered: whoever reads them at the same time, each is new
     once. `asides` are new records that are no testimony, by kind; `rejects` counts new records that were not
     understood, and whenever they are met lines that are none and records whose schema is not known yet; the
-    first few are `shown`. `tables` are those that were spoken of, in order.
+    first few are `shown`. `waiting` are those of the known ones that still wait for their schema. `notes`
+    counts what is new to know of them besides. `tables` are those that were spoken of, in order.
     """
 
     read: int = 0
@@ -41,6 +42,8 @@ class Summary:
     asides: tuple[tuple[str, int], ...] = ()
     shown: tuple[Reject, ...] = ()
     tables: tuple[TableId, ...] = ()
+    waiting: int = 0
+    notes: int = 0
 
     @property
     def new(self) -> int:
@@ -59,6 +62,8 @@ class Summary:
             tuple(sorted(asides.items())),
             (*self.shown, *other.shown)[:SHOWN],
             tuple(sorted({*self.tables, *other.tables})),
+            self.waiting + other.waiting,
+            self.notes + other.notes,
         )
 
 
@@ -122,14 +127,18 @@ class Intake:
         for one in entered:
             asides.update(dict(one.asides))
         rejects = strays(outcomes, set(covered).difference(entered))
+        waited = _waiting(recorded.entries)
+        new = waited + sum(one.records for one in entered)
         self.summary += Summary(
             taken.read,
-            taken.read - _records(recorded.entries),
+            taken.read - new,
             recorded.observations,
             sum(r.count for r in rejects),
             tuple(sorted(asides.items())),
             rejects[:SHOWN],
             tuple(sorted({o.table for o in outcomes if isinstance(o, Observation)})),
+            len(taken.waiting) - waited,
+            recorded.notes,
         )
 
     def _follow(self, taken: Take) -> None:
@@ -167,10 +176,9 @@ class Intake:
         return Reject(self._stream, unread.source, NO_PARTITION, unread.line, 1, unread.reason, unread.sha256)
 
 
-def _records(entries: Iterable[Entry]) -> int:
-    """How many records entered: those of the ranges, and those that wait outside of them for their schema."""
+def _waiting(entries: Iterable[Entry]) -> int:
+    """How many records entered as rejects alone: they lie in no range, and are read again."""
     told = tuple(entries)
     covered = [entry for entry in told if isinstance(entry, Covered)]
     outside = strays((entry.reject for entry in told if isinstance(entry, Rejected)), covered)
-    waiting = sum(reject.partition != NO_PARTITION for reject in outside)
-    return waiting + sum(one.records for one in covered)
+    return sum(reject.partition != NO_PARTITION for reject in outside)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from schemaman.evidence import Observation, Reject
+from schemaman.evidence import Note, Observation, Reject
 from schemaman.schema import TableId
 from schemaman.versions import TableHistory
 
@@ -25,6 +25,13 @@ class Rejected:
     """A record was set aside."""
 
     reject: Reject
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A record told something that a person should know."""
+
+    note: Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,7 @@ class Migrated:
     error: str = ""
 
 
-Entry = Observed | Rejected | Covered | Migrated
+Entry = Observed | Rejected | Noted | Covered | Migrated
 
 
 @dataclass(frozen=True, slots=True)

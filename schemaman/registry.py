@@ -13,12 +13,13 @@ from typing import Protocol
 from schemaman import coverage, references
 from schemaman.coverage import Place, Ranges
 from schemaman.errors import AmbiguousName, Conflict, NoHistory
-from schemaman.evidence import Outcome, Reject
+from schemaman.evidence import Note, Outcome, Reject
 from schemaman.log import (
     Covered,
     Entry,
     Leases,
     Migrated,
+    Noted,
     Observed,
     Projections,
     Rejected,
@@ -88,6 +89,7 @@ class Recorded:
     rejects: int = 0
     skipped: int = 0
     entries: tuple[Entry, ...] = ()
+    notes: int = 0
 
 
 class Registry:
@@ -187,6 +189,12 @@ class Registry:
         known = (c for s in sorted({r.stream for r in found}) for c in self._store.covered(s))
         return coverage.standing(found, known)
 
+    def notes(self, stream: str | None = None, table: TableId | None = None) -> tuple[Note, ...]:
+        """What records told that is no structure, in the order of the log; of a stream or a table, or all."""
+        entries = (stamped.entry for stamped in self._store.read(kinds=[Noted]))
+        notes = (entry.note for entry in entries if isinstance(entry, Noted))
+        return tuple(n for n in notes if stream in (None, n.stream) and table in (None, n.table))
+
     def journal(
         self, *, run: str | None = None, plan: str | None = None, target: str | None = None
     ) -> tuple[Migrated, ...]:
@@ -235,6 +243,7 @@ class Registry:
             _count(admitted.entries, Rejected),
             admitted.skipped,
             admitted.entries,
+            _count(admitted.entries, Noted),
         )
 
     def _rejected(self) -> tuple[Reject, ...]:

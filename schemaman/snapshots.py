@@ -13,7 +13,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schemaman.codec import (
+from schemaman.errors import BadConfiguration, SchemamanError
+from schemaman.evidence import Mark
+from schemaman.schema import DEFAULT_STREAM, Column, TableId, TableSchema
+from schemaman.structure_codec import (
     column_from_json,
     column_to_json,
     mark_from_json,
@@ -21,9 +24,6 @@ from schemaman.codec import (
     table_from_json,
     table_to_json,
 )
-from schemaman.errors import BadConfiguration, SchemamanError
-from schemaman.evidence import Mark
-from schemaman.schema import DEFAULT_STREAM, Column, TableId, TableSchema
 from schemaman.versions import SchemaVersion, TableHistory
 
 LAYOUT = 1

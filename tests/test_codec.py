@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman import codec, history_codec
+from schemaman import codec, history_codec, structure_codec
 from schemaman.errors import StoreUnavailable
-from schemaman.evidence import Mark, Observation, Position, Reject
-from schemaman.log import Covered, Entry, Migrated, Observed, Rejected
+from schemaman.evidence import Mark, Note, Observation, Position, Reject
+from schemaman.log import Covered, Entry, Migrated, Noted, Observed, Rejected
 from schemaman.schema import Column, TableId, TableSchema
 from schemaman.types import Integer
 from schemaman.versions import (
@@ -88,9 +88,21 @@ REJECTS = every(
     sha256=TEXTS,
     payload=st.none() | st.binary(max_size=9),
 )
+NOTES = every(
+    Note,
+    stream=NAMES,
+    topic=NAMES,
+    partition=st.integers(0, 9),
+    offset=COUNTS,
+    kind=NAMES,
+    message=TEXTS,
+    table=st.none() | TABLES,
+    count=COUNTS,
+)
 ENTRIES: st.SearchStrategy[Entry] = st.one_of(
     st.builds(Observed, OBSERVATIONS),
     st.builds(Rejected, REJECTS),
+    st.builds(Noted, NOTES),
     every(
         Covered,
         stream=NAMES,
@@ -202,26 +214,27 @@ def test_the_bytes_are_canonical(entry: Entry):
     body = codec.to_bytes(entry)
     assert body == codec.to_bytes(codec.from_bytes(body))
     assert body.isascii()
-    assert codec.canonical(json.loads(body)) == body
+    assert structure_codec.canonical(json.loads(body)) == body
 
 
 @given(HISTORIES)
 def test_a_history_comes_back_as_it_was(history: TableHistory):
     assert history_codec.from_json(history_codec.to_json(history)) == history
-    assert history_codec.from_bytes(codec.canonical(history_codec.to_json(history))) == history
+    assert history_codec.from_bytes(structure_codec.canonical(history_codec.to_json(history))) == history
 
 
 @given(DEFAULTS)
 def test_a_default_keeps_its_kind(default: object):
     column = Column("a", Integer(32), default=default)  # type: ignore[arg-type]
-    back = codec.column_from_json(json.loads(json.dumps(codec.column_to_json(column))))
+    back = structure_codec.column_from_json(json.loads(json.dumps(structure_codec.column_to_json(column))))
     assert (type(back.default), back.default) == (type(default), default)
 
 
 @pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
 def test_a_default_that_json_does_not_know_is_kept(value: str):
     column = Column("a", Integer(32), default=float(value))
-    back = codec.column_from_json(json.loads(codec.canonical(codec.column_to_json(column))))
+    told = structure_codec.canonical(structure_codec.column_to_json(column))
+    back = structure_codec.column_from_json(json.loads(told))
     assert repr(back.default) == value
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.decode.decode import decode
-from schemaman.evidence import Aside, Mark, Observation, Outcome, Record, Reject, Run
+from schemaman.evidence import Aside, Mark, Note, Observation, Outcome, Record, Reject, Run
 from schemaman.names import adjust_field
 from schemaman.schema import Column, TableId, TableSchema
 from schemaman.types import Integer, String
@@ -65,7 +65,7 @@ def test_every_record_of_a_recording_is_understood(run, expected):
         f"{o.witness} {o.action}"
         if isinstance(o, Observation)
         else o.kind
-        if isinstance(o, Aside)
+        if isinstance(o, Aside | Note)
         else o.reason
         for _, o in outcomes(CAPTURES / run)
     )

@@ -14,7 +14,7 @@ from schemaman.compat import READERS, Rule
 from schemaman.diff import diff
 from schemaman.documents import changes, intake, lake, schemas, tables
 from schemaman.errors import UnknownName
-from schemaman.evidence import Reject
+from schemaman.evidence import Note, Reject
 from schemaman.log import Migrated
 from schemaman.migrate import Migration, Outcome
 from schemaman.schema import Column, TableSchema
@@ -54,6 +54,12 @@ JOURNAL = (
 )
 
 
+NOTES = (
+    Note("main", "t", 0, 7, "ddl-not-parsed", "nobody reads this", ORDERS),
+    Note("main", "t", 0, 8, "order-lost", "more than one partition", None, 2),
+)
+
+
 def documents() -> Iterator[tuple[str, Any]]:
     found = history()
     yield "tables", tables.tables([found])
@@ -66,7 +72,7 @@ def documents() -> Iterator[tuple[str, Any]]:
     yield "check", changes.check((), "pass")
     yield "explain", changes.explain(judged()[0].finding, "break", RULE)
     yield "rules", changes.rules([RULE])
-    yield "rejects", intake.rejects(REJECTS)
+    yield "rejects", intake.rejects(REJECTS, NOTES)
     yield (
         "ingest",
         intake.ingest(
@@ -78,6 +84,7 @@ def documents() -> Iterator[tuple[str, Any]]:
             known=1,
             asides={"tombstone": 1},
             rejects=0,
+            notes=1,
             tables={"a.b": 2},
         ),
     )
@@ -170,7 +177,7 @@ def test_verdicts_stand_in_the_order_of_the_readers() -> None:
 
 
 def test_bytes_of_a_reject_are_base64_and_only_there_if_kept() -> None:
-    document: Any = intake.rejects(REJECTS)
+    document: Any = intake.rejects(REJECTS, NOTES)
     assert [r["payload"] for r in document["rejects"]] == [None, "AP8="]
 
 

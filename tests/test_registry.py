@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from schemaman.coverage import missing
 from schemaman.errors import AmbiguousName, BadReference, Conflict, Locked, NoHistory, UsageError
-from schemaman.evidence import Aside, Observation, Outcome, Reject
+from schemaman.evidence import Aside, Note, Observation, Outcome, Reject
 from schemaman.log import Covered, Migrated, Observed
 from schemaman.registry import Recorded, Registry
 from schemaman.schema import TableId, TableSchema
@@ -140,6 +140,16 @@ def test_a_torn_line_enters_once(registry: Registry):
     assert (again.rejects, again.skipped) == (0, 2)
     assert registry.record([replace(torn, sha256="f" * 64)], []).rejects == 1
     assert len(registry.rejects()) == 2
+
+
+def test_what_is_to_know_is_kept_once_and_found_by_its_table(registry: Registry):
+    note = Note("main", TOPIC, 0, 1, "ddl-not-parsed", "why", ORDERS)
+    other = replace(note, offset=2, table=None)
+    for _ in range(2):
+        registry.record([said(A, 0), note, other], [covered(0, 3)])
+    assert registry.notes() == registry.notes("main") == (note, other)
+    assert registry.notes(table=ORDERS) == (note,)
+    assert registry.notes("dev") == ()
 
 
 def test_a_rename_is_told_of_both_tables(registry: Registry):

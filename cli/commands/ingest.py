@@ -112,7 +112,7 @@ def _judged(door: Door, done: Summary, max_rejects: int | None, sources: tuple[s
         return 0
     # a tombstone has no bytes that could be misunderstood
     asides = [kind for kind, _ in done.asides if kind != "tombstone"]
-    if not (done.observations or done.known or asides):
+    if not (done.observations or done.known > done.waiting or asides):
         raise UnreadableInput(
             f"nothing in {', '.join(sources)} could be understood", hint="schemaman rejects"
         )

@@ -12,10 +12,14 @@ from schemaman_cli.wiring import open_registry
 @format_option("text", "json", "markdown", "html")
 @door
 def rejects(door: Door, format: str) -> None:
-    """List where records could not be understood, and why; their bytes are kept only if asked for."""
+    """List where records could not be understood, and why; their bytes are kept only if asked for.
+
+    Then what is to know of records that were understood: a DDL text that cannot be parsed, and the like.
+    """
     stream = door.settings.stream
     chosen = None if stream.origin == "default" else stream.value
-    door.console.show(rejects_report(open_registry(door).rejects(chosen)), format)
+    registry = open_registry(door)
+    door.console.show(rejects_report(registry.rejects(chosen), registry.notes(chosen)), format)
 
 
 COMMAND = rejects

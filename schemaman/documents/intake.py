@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterable, Mapping, Sequence
 
 from schemaman.documents.tables import SCHEMA_VERSION, Document
-from schemaman.evidence import Reject
+from schemaman.evidence import Note, Reject
 
 
 def ingest(
@@ -19,12 +19,14 @@ def ingest(
     known: int,
     asides: Mapping[str, int],
     rejects: int,
+    notes: int,
     tables: Mapping[str, int],
 ) -> Document:
     """The summary at the end of `ingest`.
 
     Of `read` records `new` were read for the first time and `known` had been read before. `asides` counts
-    what is no testimony, by kind; `tables` maps each table that was spoken of to its number of versions now.
+    what is no testimony, by kind; `notes` what is to know besides; `tables` maps each table that was spoken
+    of to its number of versions now.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -33,13 +35,31 @@ def ingest(
         "sources": list(sources),
         "records": {"read": read, "new": new, "known": known, "rejected": rejects},
         "asides": dict(sorted(asides.items())),
+        "notes": notes,
         "tables": [{"table": name, "versions": count} for name, count in sorted(tables.items())],
     }
 
 
-def rejects(found: Iterable[Reject]) -> Document:
+def rejects(found: Iterable[Reject], notes: Iterable[Note]) -> Document:
     """The document of `rejects`; bytes in base64, where they were kept."""
-    return {"schema_version": SCHEMA_VERSION, "rejects": [_reject(r) for r in found]}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "rejects": [_reject(r) for r in found],
+        "notes": [_note(n) for n in notes],
+    }
+
+
+def _note(found: Note) -> Document:
+    return {
+        "stream": found.stream,
+        "topic": found.topic,
+        "partition": found.partition,
+        "offset": found.offset,
+        "count": found.count,
+        "kind": found.kind,
+        "message": found.message,
+        "table": None if found.table is None else str(found.table),
+    }
 
 
 def _reject(found: Reject) -> Document:

@@ -22,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
-from schemaman import codec
+from schemaman import codec, structure_codec
 from schemaman.coverage import merge
 from schemaman.errors import StoreUnavailable
 from schemaman.log import Covered, Entry, tables_of
@@ -101,7 +101,7 @@ def link(previous: str, sequence: int, at_ms: int, body: str) -> str:
 def table_key(table: TableId) -> str:
     """The identity of a table as one text."""
     parts = [table.stream, table.server, table.database, table.schema, table.table]
-    return codec.canonical(parts).decode()
+    return structure_codec.canonical(parts).decode()
 
 
 def table_of(key: str) -> TableId:

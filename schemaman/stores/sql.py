@@ -16,7 +16,7 @@ from typing import Self
 from sqlalchemy import Connection, Engine, delete, insert, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from schemaman import codec, history_codec
+from schemaman import codec, history_codec, structure_codec
 from schemaman.coverage import merge
 from schemaman.errors import Conflict, StoreUnavailable
 from schemaman.evidence import Observation
@@ -300,8 +300,7 @@ class SqlStore:
         folded = self._fold(self._load(connection, table), table)
         connection.execute(delete(HISTORY).where(HISTORY.c.table_key == table_key(table)))
         if folded is not None:
-            body = codec.canonical(history_codec.to_json(folded)).decode()
-            connection.execute(insert(HISTORY).values(table_key=table_key(table), body=body))
+            connection.execute(insert(HISTORY).values(table_key=table_key(table), body=_body(folded)))
 
     def _load(self, connection: Connection, table: TableId) -> list[Observation]:
         key = table_key(table)
@@ -348,8 +347,7 @@ class SqlStore:
         held = {row.table_key: row.body for row in connection.execute(select(HISTORY))}
         for table in sorted(tables):
             folded = self._fold(self._load(connection, table), table)
-            body = None if folded is None else codec.canonical(history_codec.to_json(folded)).decode()
-            if held.pop(table_key(table), None) != body:
+            if held.pop(table_key(table), None) != _body(folded):
                 yield f"the history of {table} is not the fold of the log"
         for key in held:
             yield f"the log says nothing of {table_of(key)}, which has a history"
@@ -373,3 +371,7 @@ class SqlStore:
             yield
         except SQLAlchemyError as error:
             raise _sqlite.explain(error, self.where) from error
+
+
+def _body(folded: TableHistory | None) -> str | None:
+    return None if folded is None else structure_codec.canonical(history_codec.to_json(folded)).decode()

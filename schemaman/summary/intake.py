@@ -28,6 +28,9 @@ def ingest_report(
         rows.append(("aside", (Text(f"{asides}: no testimony about a table"),)))
     if done.rejects:
         rows.append(("rejects", (Text(f"{words.count(done.rejects, 'record')} not understood", "danger"),)))
+    if done.notes:
+        noted = f"{words.count(done.notes, 'thing')} to know: schemaman rejects"
+        rows.append(("notes", (Text(noted, "note"),)))
     blocks: list[Block] = [Facts(tuple(rows))]
     blocks += [Notice("reject", "danger", _place(r), r.reason) for r in done.shown]
     if tables:
@@ -45,6 +48,7 @@ def ingest_report(
         known=done.known,
         asides=dict(done.asides),
         rejects=done.rejects,
+        notes=done.notes,
         tables=tables,
     )
     return Report("Ingest", tuple(blocks), dict(data))

@@ -9,7 +9,7 @@ from schemaman.diff import diff
 from schemaman.documents import changes as change_documents
 from schemaman.documents import intake as intake_documents
 from schemaman.documents import tables as table_documents
-from schemaman.evidence import Reject
+from schemaman.evidence import Note, Reject
 from schemaman.renames import candidates as suspected
 from schemaman.report import Block, Event, Grid, Heading, Inline, Notice, Paragraph, Report, Text, Timeline
 from schemaman.resolution import Resolved
@@ -126,8 +126,8 @@ def _one_life(old: Resolved, new: Resolved) -> bool:
     return old.table == new.table and old.version.incarnation == new.version.incarnation
 
 
-def rejects_report(rejects: Sequence[Reject]) -> Report:
-    """What `rejects` says: where and why."""
+def rejects_report(rejects: Sequence[Reject], notes: Sequence[Note] = ()) -> Report:
+    """What `rejects` says: where and why; then what is to know of records that were understood."""
     rows = tuple(
         (
             (Text(r.topic or r.stream, code=True),),
@@ -142,7 +142,22 @@ def rejects_report(rejects: Sequence[Reject]) -> Report:
     caption = f"{total} could not be understood"
     grid = Grid(caption, ("topic", "partition", "offset", "records", "why"), rows)
     blocks: tuple[Block, ...] = (grid,) if rows else (Paragraph((Text("no rejects", "good"),)),)
-    return Report("Rejects", blocks, dict(intake_documents.rejects(rejects)))
+    if notes:
+        blocks += (_notes_grid(notes),)
+    return Report("Rejects", blocks, dict(intake_documents.rejects(rejects, notes)))
+
+
+def _notes_grid(notes: Sequence[Note]) -> Grid:
+    rows = tuple(
+        (
+            (Text(f"{n.topic}[{n.partition}]@{n.offset}", code=True),),
+            (Text("" if n.table is None else str(n.table), code=True),),
+            (Text(n.kind, code=True),),
+            (Text(n.message),),
+        )
+        for n in notes
+    )
+    return Grid(f"{words.count(len(rows), 'thing')} to know", ("record", "table", "what", "why"), rows)
 
 
 def _nothing_yet() -> Paragraph:
