@@ -3,19 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from tests.live.broker import broker_in
+from tests.live.connect import Worker, connect_in
+from tests.live.database import database_server
 from tests.live.jars import JarsUnreachable
 from tests.live.process import NotReady
 
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """`host:port` of an empty Kafka broker on loopback."""
+    """`host:port` of a Kafka broker on loopback; topics are made by writing to them."""
+    with _said_in_one_line(), broker_in(tmp_path_factory.mktemp("broker")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def database() -> Iterator[str]:
+    """`postgresql://` URL, without a database, of a PostgreSQL server with logical decoding."""
+    with _said_in_one_line(), database_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def worker(tmp_path_factory: pytest.TempPathFactory, broker: str) -> Iterator[Worker]:
+    """A Kafka Connect worker that knows Debezium's PostgreSQL connector."""
+    with _said_in_one_line(), connect_in(tmp_path_factory.mktemp("connect"), broker) as worker:
+        yield worker
+
+
+@contextmanager
+def _said_in_one_line() -> Iterator[None]:
     try:
-        with broker_in(tmp_path_factory.mktemp("broker")) as address:
-            yield address
+        yield
     except (JarsUnreachable, NotReady) as error:
-        pytest.fail(str(error), pytrace=False)
+        raise pytest.fail.Exception(str(error), pytrace=False) from None

@@ -78,10 +78,11 @@ def _fetch(url: str, place: Path) -> None:
             return
         except (URLError, TimeoutError, ConnectionError) as error:
             if attempt == _ATTEMPTS - 1:
+                why = error.reason if isinstance(error, URLError) else error
                 raise JarsUnreachable(
-                    f"the live tests need {url} once ({error}): check the network, or let "
+                    f"the live tests need {url} once ({why}): check the network, or let "
                     "DEFAULT_ARTIFACT_REPOSITORY name a mirror of Maven Central"
-                ) from error
+                ) from None
 
 
 def _checksum(path: Path) -> str:

@@ -1,0 +1,122 @@
+"""Kafka Connect with one worker and the Debezium connector as its plugin; connectors come and go by REST."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+from tests.live.broker import log4j_option
+from tests.live.jars import classpath, jars
+from tests.live.process import NotReady, Server, await_true, free_port, java, running
+
+_READY = 60.0
+_STEP = 30.0
+
+
+class Worker:
+    """A Connect worker in standalone mode. Source: Kafka Connect, "REST API"."""
+
+    def __init__(self, url: str, server: Server) -> None:
+        self._url = url
+        self.server = server
+
+    def create(self, name: str, settings: Mapping[str, str]) -> None:
+        """A connector, awaited until its task runs."""
+        self._call("PUT", f"/connectors/{name}/config", dict(settings))
+        self._until(name, "RUNNING")
+
+    def stop(self, name: str) -> None:
+        """The connector has no task any more; its offsets stay. Its last records may still come."""
+        self._call("PUT", f"/connectors/{name}/stop")
+        self._until(name, "STOPPED")
+
+    def resume(self, name: str) -> None:
+        self._call("PUT", f"/connectors/{name}/resume")
+        self._until(name, "RUNNING")
+
+    def check(self, name: str) -> None:
+        """Raises `NotReady` with the connector's own words when its task has failed."""
+        for task in self._status(name)["tasks"]:
+            if task["state"] == "FAILED":
+                raise NotReady(f"connector {name} has failed: {task['trace']}")
+
+    def _until(self, name: str, state: str) -> None:
+        def reached() -> bool:
+            self.check(name)
+            status = self._status(name)
+            tasks = [task["state"] for task in status["tasks"]]
+            return status["connector"]["state"] == state and (
+                tasks == [] if state == "STOPPED" else tasks == [state]
+            )
+
+        await_true(f"connector {name} {state}", reached, self.server, _STEP)
+
+    def _status(self, name: str) -> dict[str, Any]:
+        return self._call("GET", f"/connectors/{name}/status")
+
+    def _call(self, method: str, path: str, body: object = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(self._url + path, data, {"Content-Type": "application/json"}, method=method)
+        with urlopen(request, timeout=_STEP) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
+
+    def answers(self) -> bool:
+        """Whether the REST interface is up."""
+        try:
+            self._call("GET", "/connectors")
+        except (URLError, ConnectionError):
+            return False
+        return True
+
+
+@contextmanager
+def connect_in(folder: Path, broker: str) -> Iterator[Worker]:
+    """A worker whose offsets, plugins and log lie in `folder`.
+
+    Raises:
+        JarsUnreachable: the jars of Kafka or Debezium could not be fetched.
+        NotReady: it did not come up.
+    """
+    plugin = folder / "plugins" / "debezium"
+    plugin.mkdir(parents=True)
+    for jar in jars("debezium"):
+        (plugin / jar.name).symlink_to(jar)
+    url = f"http://127.0.0.1:{free_port()}"
+    settings = folder / "worker.properties"
+    settings.write_text(_settings(folder, broker, url), encoding="utf-8")
+    command = java(
+        "384m",
+        classpath("kafka"),
+        log4j_option(folder),
+        "org.apache.kafka.connect.cli.ConnectStandalone",
+        settings,
+    )
+    server = Server("Kafka Connect", command, folder / "connect.log")
+    with running(server, signal.SIGTERM):
+        worker = Worker(url, server)
+        await_true("an answer", worker.answers, server, _READY)
+        yield worker
+
+
+def _settings(folder: Path, broker: str, url: str) -> str:
+    """Source: Kafka documentation, "Kafka Connect Configs"."""
+    settings = {
+        "bootstrap.servers": broker,
+        "listeners": url,
+        "plugin.path": folder / "plugins",
+        "plugin.discovery": "service_load",
+        "offset.storage.file.filename": folder / "offsets",
+        "offset.flush.interval.ms": 500,
+        "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "key.converter.schemas.enable": "true",
+        "value.converter.schemas.enable": "true",
+    }
+    return "".join(f"{name}={value}\n" for name, value in settings.items())

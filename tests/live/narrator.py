@@ -1,0 +1,50 @@
+"""Statements run one after the other, while what the catalogue says after each is written down.
+
+A streamed record carries the number of its transaction: the truth of its moment is the step of that number.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psycopg import Connection
+
+from tests.live.catalogue import tables_of
+from tests.truth.truth import PostgresTruth, Step
+
+SCHEMA = "shop"
+_TRANSACTION = 2**32
+"""`source.txId` has the low 32 bits of what `txid_current()` gives."""
+
+
+class Narrator:
+    """One connection to the source database. Each statement is a transaction of its own."""
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        self._connection = connection
+        self.truth = PostgresTruth((), ())
+
+    def tell(self, sql: str) -> int:
+        """Run a statement and write the truth down; gives its transaction."""
+        with self._connection.transaction():
+            self._connection.execute(sql.encode())
+            transaction = int(self._ask("SELECT txid_current()")) % _TRANSACTION
+            tables = tables_of(self._connection, SCHEMA)
+        self._add(sql, tables, transaction)
+        return transaction
+
+    def snapshot(self) -> None:
+        """From here on the connector reads: its snapshot shows the tables as they are now."""
+        self.truth.start = len(self.truth.steps)
+        self._add("connector start", tables_of(self._connection, SCHEMA), None)
+
+    def _add(self, text: str, tables, transaction: int | None) -> None:
+        end = int(self._ask("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"))
+        if transaction is not None:
+            self.truth.transactions[transaction] = [len(self.truth.steps)]
+        self.truth.steps += (Step(len(self.truth.steps), text, tables),)
+        self.truth.ends += (end,)
+
+    def _ask(self, sql: str) -> Any:
+        row = self._connection.execute(sql.encode()).fetchone()
+        return row[0] if row else None

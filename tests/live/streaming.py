@@ -1,0 +1,100 @@
+"""One database with its connector: statements go in, records come out, and a test waits until they came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from tests.live.connect import Worker
+from tests.live.narrator import SCHEMA, Narrator
+from tests.live.process import await_true
+from tests.live.topics import Topics
+
+_ARRIVAL = 30.0
+
+
+class Streaming:
+    """The connector `name` of the database `name`; its topics begin with `name`, too."""
+
+    def __init__(
+        self, name: str, narrator: Narrator, worker: Worker, topics: Topics, settings: Mapping[str, str]
+    ) -> None:
+        self.name = name
+        self.narrator = narrator
+        self.topics = topics
+        self._worker = worker
+        self._settings = settings
+
+    def tell(self, *statements: str) -> list[int]:
+        """Run statements, each in its own transaction; gives the transactions."""
+        return [self.narrator.tell(sql) for sql in statements]
+
+    def start(self, records: int) -> None:
+        """Start the connector and wait until its snapshot, of so many records, has arrived."""
+        self.narrator.snapshot()
+        self._worker.create(self.name, self._settings)
+        self._until("the snapshot", lambda: len(self.topics.facts()) >= records)
+
+    def row(self, *statements: str) -> None:
+        """Run statements and wait after each until its record has arrived: the connector does not lag."""
+        for sql in statements:
+            self.arrived(self.tell(sql))
+
+    def arrived(self, transactions: list[int]) -> None:
+        """Wait until the records of these transactions lie in their topics."""
+        wanted = set(transactions)
+        self._until(f"transactions {transactions}", lambda: wanted <= self.topics.transactions())
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """The connector is away in this block, and reads afterwards what it missed."""
+        self._worker.stop(self.name)
+        yield
+        self._worker.resume(self.name)
+
+    def _until(self, what: str, happened) -> None:
+        def read() -> bool:
+            self.topics.read()
+            self._worker.check(self.name)
+            return happened()
+
+        await_true(what, read, self._worker.server, _ARRIVAL)
+
+
+@contextmanager
+def streaming(name: str, database: str, worker: Worker, broker: str) -> Iterator[Streaming]:
+    """A new database on the server `database` and its connector, not started yet."""
+    with psycopg.connect(f"{database}/postgres", autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}".encode())
+    topics = Topics(broker, name)
+    with psycopg.connect(f"{database}/{name}", autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {SCHEMA}".encode())
+        try:
+            yield Streaming(name, Narrator(connection), worker, topics, _settings(name, database))
+        finally:
+            topics.close()
+
+
+def _settings(name: str, database: str) -> dict[str, str]:
+    """Source: Debezium documentation, PostgreSQL "Connector properties"."""
+    place = conninfo_to_dict(database)
+    return {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "tasks.max": "1",
+        "database.hostname": str(place["host"]),
+        "database.port": str(place["port"]),
+        "database.user": str(place["user"]),
+        "database.password": "none",
+        "database.dbname": name,
+        "plugin.name": "pgoutput",
+        "slot.name": name,
+        "publication.name": name,
+        "topic.prefix": name,
+        "schema.include.list": SCHEMA,
+        "skipped.operations": "none",
+        "poll.interval.ms": "20",
+        "status.update.interval.ms": "300",
+    }

@@ -1,0 +1,94 @@
+"""A real PostgreSQL, Debezium and Kafka: the history is what the catalogue said at every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import groupby
+
+import pytest
+
+from schemaman.ddl import format_type
+from schemaman.types import without_labels
+from schemaman.versions import SchemaVersion, TableHistory
+from tests.live import shop
+from tests.live.connect import Worker
+from tests.live.remembered import histories_of
+from tests.live.streaming import streaming
+from tests.truth.compare import differences
+from tests.truth.recording import Fact, Place
+from tests.truth.truth import PostgresTruth, TrueTable, place_of
+from tests.truth.wire import on_the_wire
+
+_ROWS = ("INSERT", "UPDATE", "DELETE")
+Shape = tuple[tuple[tuple[str, str, bool], ...], tuple[str, ...]]
+"""Columns in order (name, type in words, nullable), and the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the catalogue and what schemaman said about one run."""
+
+    truth: PostgresTruth
+    facts: dict[Place, Fact]
+    histories: dict[str, TableHistory]
+
+
+@pytest.fixture(scope="module")
+def told(database: str, worker: Worker, broker: str, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """The shop, its tables changed while the connector streams."""
+    with streaming("live_shop", database, worker, broker) as stream:
+        stream.tell(*shop.TABLES, *shop.FIRST_ROWS)
+        stream.start(len(shop.FIRST_ROWS))
+        for sql in shop.CHANGES:
+            (stream.row if sql.startswith(_ROWS) else stream.tell)(sql)
+        histories = histories_of(stream.topics, tmp_path_factory.mktemp("store"))
+        return Told(stream.narrator.truth, stream.topics.facts(), histories)
+
+
+def test_every_version_is_what_the_catalogue_said(told: Told, figure: Callable[[str, object], None]) -> None:
+    found = differences(told.histories.values(), told.truth, told.facts, on_the_wire)
+    assert [str(d) for d in found] == []
+    figure("versions of a live database, each what its catalogue said", sum(_versions(told)))
+
+
+def test_every_structure_that_the_catalogue_said_is_a_version(told: Told) -> None:
+    """Table by table, in order: the shape, the record that began it, and how many records it has."""
+    for table, history in told.histories.items():
+        rows = [(_true_shape(told, f), f.place) for f in told.facts.values() if f.source["table"] == table]
+        groups = [(shape, list(group)) for shape, group in groupby(rows, key=lambda row: row[0])]
+        wanted = [(shape, group[0][1], len(group)) for shape, group in groups]
+        assert [(_shape(v), place_of(v.at), v.records) for v in history.versions] == wanted, table
+    assert told.histories.keys() == {f.source["table"] for f in told.facts.values()}
+
+
+def test_a_fact_is_provisional_until_a_later_row_shows_it_again(told: Told) -> None:
+    """Key and nullability come from the moment of reading: one row alone does not settle what is new."""
+    open_facts = {
+        f"{table}@{v.number}": v.unconfirmed
+        for table, history in told.histories.items()
+        for v in history.versions
+        if v.unconfirmed
+    }
+    assert open_facts == shop.UNCONFIRMED
+    for history in told.histories.values():
+        for version in history.versions:
+            assert version.status == ("provisional" if version.unconfirmed else "confirmed")
+
+
+def _versions(told: Told) -> list[int]:
+    return [len(history.versions) for history in told.histories.values()]
+
+
+def _true_shape(told: Told, fact: Fact) -> Shape:
+    step = told.truth.at(fact)
+    assert step is not None, fact
+    table: TrueTable = step.tables[fact.source["schema"], fact.source["table"]]
+    return tuple((c.name, on_the_wire(c), c.nullable) for c in table.columns), table.key
+
+
+def _shape(version: SchemaVersion) -> Shape:
+    columns = version.schema.columns
+    return tuple(
+        (c.name, format_type(without_labels(c.type)), c.nullable) for c in columns
+    ), version.schema.key

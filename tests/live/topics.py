@@ -1,0 +1,77 @@
+"""Every record of the topics of one connector, read from the broker as it arrives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from confluent_kafka import Consumer, Message, TopicPartition
+
+from schemaman.evidence import Record
+from tests.truth.recording import Fact, Place
+
+_QUIET = 0.02
+
+
+class Topics:
+    """The topics whose names begin with `prefix` and a dot; found anew at each reading."""
+
+    def __init__(self, broker: str, prefix: str) -> None:
+        self.records: list[Record] = []
+        self._prefix = f"{prefix}."
+        self._assigned: set[tuple[str, int]] = set()
+        self._consumer = Consumer(
+            {"bootstrap.servers": broker, "group.id": f"reader of {prefix}", "enable.auto.commit": False}
+        )
+
+    def read(self) -> None:
+        """Take what has arrived since."""
+        for place in self._places():
+            if place not in self._assigned:
+                self._assigned.add(place)
+                self._consumer.incremental_assign([TopicPartition(*place, 0)])
+        while found := self._consumer.consume(500, _QUIET if self._assigned else 0):
+            self.records += [_record(message) for message in found]
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def facts(self) -> dict[Place, Fact]:
+        """Every record with a source block, by its place, in the order of arrival."""
+        found = {}
+        for record in self.records:
+            source = _source(record.value)
+            if source is not None:
+                place = (record.topic, record.partition, record.offset)
+                found[place] = Fact(place, source, source.get("snapshot") not in (None, "false"))
+        return found
+
+    def transactions(self) -> set[int]:
+        """The transactions whose streamed records have arrived."""
+        return {int(f.source["txId"]) for f in self.facts().values() if not f.snapshot}
+
+    def _places(self) -> Iterator[tuple[str, int]]:
+        for name, topic in self._consumer.list_topics(timeout=10).topics.items():
+            if name.startswith(self._prefix):
+                yield from ((name, partition) for partition in topic.partitions)
+
+
+def _record(message: Message) -> Record:
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert message.error() is None, message.error()
+    assert topic is not None
+    assert partition is not None
+    assert offset is not None
+    return Record(
+        topic, partition, offset, message.timestamp()[1], _bytes(message.key()), _bytes(message.value())
+    )
+
+
+def _bytes(data: str | bytes | None) -> bytes | None:
+    return data.encode() if isinstance(data, str) else data
+
+
+def _source(value: bytes | None) -> dict[str, Any] | None:
+    payload = json.loads(value)["payload"] if value else None
+    return payload.get("source") if payload else None
