@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
+import zipfile
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -30,11 +33,22 @@ class JarsUnreachable(Exception):
 
 
 def repository() -> str:
-    """Where Maven artifacts come from: Spark's own variable for a mirror, else Maven Central.
+    """Where Maven artifacts come from: Spark's variable for a mirror, else what its Ivy asks.
 
-    Source: Spark `MavenUtils.createRepoResolvers`, which reads the same variable.
+    Source: Spark `MavenUtils.createRepoResolvers`, which reads that variable; Ivy
+    `IBiblioResolver.DEFAULT_M2_ROOT`, which it falls back to.
     """
-    return os.environ.get("DEFAULT_ARTIFACT_REPOSITORY", "https://repo1.maven.org/maven2").rstrip("/")
+    mirror = os.environ.get("DEFAULT_ARTIFACT_REPOSITORY") or _repository_of_ivy()
+    return mirror.rstrip("/")
+
+
+@cache
+def _repository_of_ivy() -> str:
+    (ivy,) = Path(pyspark.__file__).parent.glob("jars/ivy-*.jar")
+    with zipfile.ZipFile(ivy) as jar:
+        resolver = jar.read("org/apache/ivy/plugins/resolver/IBiblioResolver.class")
+    (root,) = re.findall(rb"https?://[\x21-\x7e]+/maven2/", resolver)
+    return str(root.decode())
 
 
 def jars(name: str) -> tuple[Path, ...]:
