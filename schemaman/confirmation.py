@@ -1,45 +1,83 @@
-"""Which facts of a version may be from the future.
+"""Which facts of a version may be from the future, and from where on they are certain.
 
 A PostgreSQL record has the columns and types of its own place in the log. Its key and its
 nullability are those of the moment when it was read. Such a fact is confirmed for a version
 when one of its records was committed after the fact had first been read, or when the fact was
-read in a snapshot: then fact and structure are of one moment.
+read in a snapshot: then fact and structure are of one moment. So a version may begin, by its
+columns, before its key is certain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
-from schemaman.evidence import Dialect
+from schemaman.evidence import Dialect, Mark
+from schemaman.points import Point
 from schemaman.schema import TableSchema
-from schemaman.timeline import Point
 
 Fact = tuple[str, object]
 Told = tuple[TableSchema, int, Sequence[Point]]
 """A version as told: structure, incarnation, points."""
 
 
-def unconfirmed_facts(
-    versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
-) -> tuple[tuple[str, ...], ...]:
-    """For each version the names of its unconfirmed facts: `key`, `nullable:<column>`."""
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What is certain of a version: `unconfirmed` names facts that are not, as `key`, `nullable:<column>`.
+
+    `proven` is the first mark from which on key and nullability are certain; None while one of them is not.
+    """
+
+    unconfirmed: tuple[str, ...]
+    proven: Mark | None
+
+
+def confirmations(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]) -> tuple[Confirmation, ...]:
+    """What is certain of each version, in order."""
+    clock = _Clock(dialect_of, _clock_ahead(point for _, _, points in versions for point in points))
     first_read: dict[Fact, int] = {}
     incarnation = 0
-    result: list[tuple[str, ...]] = []
+    result: list[Confirmation] = []
     for schema, number, points in versions:
         facts = _facts(schema)
         if number != incarnation:
             first_read, incarnation = {}, number
         first_read = {f: t for f, t in first_read.items() if f in facts}
-        late = [p for p in points if dialect_of(p.observation.connector).late_facts]
-        read = [p.mark.read_ms for p in late if p.mark.read_ms is not None]
+        read = [p.mark.read_ms for p in points if clock.late(p) and p.mark.read_ms is not None]
         for fact in facts:
             first_read.setdefault(fact, min(read, default=0))
-        sure = len(late) < len(points) or any(p.observation.snapshot for p in points)
-        committed = max((p.mark.ts_ms or 0 for p in late), default=0)
-        open_facts = () if sure else tuple(f[0] for f in facts if first_read[f] >= committed)
-        result.append(open_facts)
+        told = max((clock.certain_of(p) for p in points), default=0)
+        open_facts = tuple(f[0] for f in facts if first_read[f] >= told)
+        newest = max(first_read[fact] for fact in facts)
+        proven = next((p.mark for p in points if clock.certain_of(p) > newest), None)
+        result.append(Confirmation(open_facts, proven))
     return tuple(result)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clock:
+    """When the facts of a record were true; the database's clock may go `ahead` milliseconds."""
+
+    dialect_of: Callable[[str], Dialect]
+    ahead: int
+
+    def late(self, point: Point) -> bool:
+        """Whether its key and nullability are of the moment of reading."""
+        return self.dialect_of(point.observation.connector).late_facts
+
+    def certain_of(self, point: Point) -> float:
+        """The moment up to which facts that were read before hold for the record."""
+        if point.observation.snapshot or not self.late(point):
+            return math.inf
+        return (point.mark.ts_ms or 0) - self.ahead
+
+
+def _clock_ahead(points: Iterable[Point]) -> int:
+    """How far the database's clock is ahead at least: nothing is read before it was committed."""
+    marks = (p.mark for p in points if not p.observation.snapshot)
+    told = (m.ts_ms - m.read_ms for m in marks if m.ts_ms is not None and m.read_ms is not None)
+    return max(0, max(told, default=0))
 
 
 def _facts(schema: TableSchema) -> list[Fact]:

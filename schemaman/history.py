@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from schemaman.confirmation import unconfirmed_facts
+from schemaman.confirmation import Confirmation, confirmations
 from schemaman.evidence import Dialect, Mark, Observation
 from schemaman.faces import Match, match
 from schemaman.identity import identify
+from schemaman.points import Point
 from schemaman.renames import candidates
 from schemaman.schema import TableId, TableSchema, fingerprint
-from schemaman.timeline import Point, timeline
+from schemaman.timeline import timeline
 from schemaman.versions import (
     Alias,
     Disagreement,
@@ -30,6 +31,7 @@ from schemaman.versions import (
     TableEvent,
     TableHistory,
 )
+from schemaman.windows import KIND, changed_while_read
 
 DialectOf = Callable[[str], Dialect]
 
@@ -46,6 +48,7 @@ def fold(observations: Iterable[Observation], table: TableId, dialect_of: Dialec
         building.take(point)
     for observation in line.repeated:
         building.repeat(observation)
+    building.flag_windows()
     if not building.versions:
         return None
     connector = max(mine, key=lambda o: (_last_time(o), o.connector)).connector
@@ -235,6 +238,11 @@ class _Building:
             return fingerprint(schema) == version.id or match(version.schema, schema).exact
         return fingerprint(schema) == version.id
 
+    def flag_windows(self) -> None:
+        """Keep which versions began while rows were being read."""
+        for index, message, point in changed_while_read([(v.incarnation, v.points) for v in self.versions]):
+            self.contradict(KIND, self.versions[index], message, point)
+
     def contradict(self, kind: str, version: Open, message: str, point: Point) -> None:
         """Keep a disagreement; the same one at many records is told once, with its marks."""
         place = (kind, self.versions.index(version), message)
@@ -256,13 +264,13 @@ class _Building:
     def finished(self) -> tuple[SchemaVersion, ...]:
         """The versions as values, numbered."""
         told = [(v.schema, v.incarnation, v.points) for v in self.versions]
-        facts = unconfirmed_facts(told, self.dialect_of)
+        facts = confirmations(told, self.dialect_of)
         result: list[SchemaVersion] = []
         counted: set[Observation] = set()
-        for number, (version, unconfirmed) in enumerate(zip(self.versions, facts, strict=True), start=1):
+        for number, (version, confirmation) in enumerate(zip(self.versions, facts, strict=True), start=1):
             before = result[-1] if result else None
             evidence = _evidence(version, counted)
-            result.append(self.close(number, version, evidence, unconfirmed, before))
+            result.append(self.close(number, version, evidence, confirmation, before))
         return tuple(result)
 
     def close(
@@ -270,7 +278,7 @@ class _Building:
         number: int,
         version: Open,
         evidence: tuple[Evidence, ...],
-        unconfirmed: tuple[str, ...],
+        confirmation: Confirmation,
         before: SchemaVersion | None,
     ) -> SchemaVersion:
         """One version as a value."""
@@ -285,15 +293,16 @@ class _Building:
             number=number,
             id=version.id,
             incarnation=version.incarnation,
-            status=_status(version, unconfirmed),
+            status=_status(version, confirmation.unconfirmed),
             revisions=revisions,
             after=version.after,
             at=version.at,
             until=version.until,
             records=sum(e.records for e in evidence),
             evidence=evidence,
-            unconfirmed=unconfirmed,
+            unconfirmed=confirmation.unconfirmed,
             candidates=suspects,
+            proven=confirmation.proven,
         )
 
 

@@ -82,6 +82,7 @@ def version_to_json(version: SchemaVersion) -> Json:
             until=maybe(mark_to_json, version.until),
             unconfirmed=list(version.unconfirmed) or None,
             candidates=[_candidate_to_json(c) for c in version.candidates] or None,
+            proven=maybe(mark_to_json, version.proven),
         ),
     }
 
@@ -104,6 +105,7 @@ def version_from_json(value: Parsed) -> SchemaVersion:
         tuple(_evidence(e) for e in value["evidence"]),
         tuple(value.get("unconfirmed", ())),
         tuple(_candidate(c) for c in value.get("candidates", ())),
+        maybe(mark_from_json, value.get("proven")),
     )
 
 

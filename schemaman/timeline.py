@@ -13,17 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from schemaman.evidence import ALTERNATIONS, Mark, Observation, PositionKind, Rank
-
-OrderKey = tuple[int, Rank, int, int, str, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One edge of an observation, at its place in the order of the source."""
-
-    order: OrderKey
-    mark: Mark
-    observation: Observation
+from schemaman.points import Point, Read, behind_what_they_follow, time_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +30,12 @@ def timeline(observations: Iterable[Observation]) -> Timeline:
     kinds = _kind_starts(runs)
     points: list[Point] = []
     repeated: list[Observation] = []
+    read: list[Read] = []
     for _, partition in groupby(runs, key=_place):
-        _partition_points(list(partition), kinds, points, repeated)
-    return Timeline(tuple(sorted(points, key=lambda p: p.order)), tuple(repeated))
+        _partition_points(list(partition), kinds, points, repeated, read)
+    streamed = sorted(points, key=lambda p: p.order)
+    placed = behind_what_they_follow(read, streamed)
+    return Timeline(tuple(sorted([*streamed, *placed], key=lambda p: p.order)), tuple(repeated))
 
 
 def merged(observations: Iterable[Observation]) -> tuple[Observation, ...]:
@@ -105,13 +98,9 @@ def _kind_starts(runs: Sequence[Observation]) -> dict[PositionKind, int]:
     """When each kind of position first appeared: kinds never compare, so they follow in time."""
     starts: dict[PositionKind, int] = {}
     for run in runs:
-        kind, at = run.first.position.kind, _time(run.first)
+        kind, at = run.first.position.kind, time_of(run.first)
         starts[kind] = min(starts.get(kind, at), at)
     return starts
-
-
-def _time(mark: Mark) -> int:
-    return next((t for t in (mark.read_ms, mark.timestamp_ms, mark.ts_ms) if t is not None), 0)
 
 
 def _partition_points(
@@ -119,6 +108,7 @@ def _partition_points(
     kinds: dict[PositionKind, int],
     points: list[Point],
     repeated: list[Observation],
+    read: list[Read],
 ) -> None:
     high: dict[PositionKind, Rank] = {}
     place: tuple[int, Rank] = (0, ())
@@ -131,7 +121,11 @@ def _partition_points(
         kind = mark.position.kind
         if run.snapshot or kind == "none":
             behind = place if high else (kinds[kind], mark.position.rank)
-            points.append(_point(run, mark, behind, tier=1))
+            point = _point(run, mark, behind, tier=1)
+            if run.snapshot:
+                read.append(Read(point, followed=bool(high)))
+            else:
+                points.append(point)
             continue
         rank, before = mark.position.rank, high.get(kind, ())
         if rank < before or (rank == before and index not in told and not _sibling(run, points)):
@@ -164,5 +158,5 @@ def _edges(run: Observation) -> list[Mark]:
 
 
 def _point(run: Observation, mark: Mark, place: tuple[int, Rank], tier: int) -> Point:
-    order = (place[0], place[1], tier, _time(mark), mark.topic, mark.partition, mark.offset)
+    order = (place[0], place[1], tier, time_of(mark), mark.topic, mark.partition, mark.offset)
     return Point(order, mark, run)

@@ -49,7 +49,8 @@ class SchemaVersion:
     the first mark of what followed, None while it lasts. `id` is the fingerprint of its shape;
     `number` is an ordinal that late evidence may shift. `unconfirmed` names the facts that may
     be from the future: `key`, `nullable:<column>`. `candidates` are suspected renames from the
-    version before.
+    version before. Columns and types are of `at`; key and nullability are certain from `proven` on, which
+    may be later, and is None while one of them is unconfirmed.
     """
 
     number: int
@@ -64,6 +65,7 @@ class SchemaVersion:
     evidence: tuple[Evidence, ...]
     unconfirmed: tuple[str, ...] = ()
     candidates: tuple[RenameCandidate, ...] = ()
+    proven: Mark | None = None
 
     @property
     def schema(self) -> TableSchema:

@@ -161,6 +161,7 @@ VERSIONS = every(
         ),
         max_size=1,
     ).map(tuple),
+    proven=st.none() | MARKS,
 )
 HISTORIES: st.SearchStrategy[TableHistory] = every(
     TableHistory,

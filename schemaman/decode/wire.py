@@ -21,6 +21,7 @@ _HEAD = re.compile(r'[ \t\n\r]*\{[ \t\n\r]*"schema"[ \t\n\r]*:[ \t\n\r]*(?=\{)')
 _MIDDLE = re.compile(r'[ \t\n\r]*,[ \t\n\r]*"payload"[ \t\n\r]*:')
 _END = re.compile(r"[ \t\n\r]*\}[ \t\n\r]*\Z")
 _SPACE = re.compile(r"[ \t\n\r]*")
+_TIME = re.compile(r"[0-9]{1,15}")
 _parse_at = json.JSONDecoder().raw_decode
 
 
@@ -172,6 +173,9 @@ def _text(value: object) -> str:
 
 
 def _time(value: object) -> int | None:
+    """Epoch milliseconds; the manuals of Debezium print some of them as texts."""
+    if isinstance(value, str):
+        return int(value) if _TIME.fullmatch(value) else None
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 

@@ -161,12 +161,32 @@ def fields_of(node: Node) -> tuple[Node, ...]:
         UnreadableInput: the node is no struct or a field has no name.
     """
     fields = node.get("fields")
-    if node.get("type") != "struct" or not isinstance(fields, list):
+    if _kind(node) != "struct" or not isinstance(fields, list):
         raise UnreadableInput(f"expected a Connect struct, found {_told(node)}")
-    for field in fields:
-        if not isinstance(field, dict) or not isinstance(field.get("field"), str):
-            raise UnreadableInput(f"a field without a name in the Connect struct {node.get('name')!r}")
-    return tuple(fields)
+    named = tuple(_named(field) for field in fields)
+    if None in named:
+        raise UnreadableInput(f"a field without a name in the Connect struct {node.get('name')!r}")
+    return tuple(field for field in named if field is not None)
+
+
+def _named(field: object) -> Node | None:
+    """The field with its name under `field`; None if it has none.
+
+    Source: JsonConverter writes `{"type":…,"field":…}`; the manuals of Debezium print the members of the
+    class Field instead, `{"name":…,"index":…,"schema":{"type":"INT32","optional":"false"}}`.
+    """
+    if not isinstance(field, dict):
+        return None
+    if isinstance(field.get("field"), str):
+        return field
+    name, schema = field.get("name"), field.get("schema")
+    return {**schema, "field": name} if isinstance(name, str) and isinstance(schema, dict) else None
+
+
+def _kind(node: Node) -> object:
+    """The type of a node, in small letters as JsonConverter writes it."""
+    kind = node.get("type")
+    return kind.lower() if isinstance(kind, str) else kind
 
 
 def _column(field: Node) -> Column:
@@ -186,7 +206,7 @@ def _column(field: Node) -> Column:
 
 
 def _optional(node: Node) -> bool:
-    return node.get("optional") is True
+    return node.get("optional") in (True, "true")
 
 
 def _source_type(parameters: Mapping[str, str]) -> str | None:
@@ -269,7 +289,7 @@ _PARAMETRISED: dict[str, Callable[[Mapping[str, str]], Type]] = {
 
 
 def _structural(node: Node) -> Type:
-    kind = node.get("type")
+    kind = _kind(node)
     match kind:
         case "array":
             items = _child(node, "items")

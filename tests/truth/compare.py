@@ -20,6 +20,8 @@ Found = dict[str, tuple[str, str]]
 """Fact → what the history says, what was true."""
 Listed = tuple[str, str, str, str, str]
 """Table, fact, where, what the history says, what was true."""
+LATE = ("key", "nullable:")
+"""Facts that a PostgreSQL record tells of the moment when it was read."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -82,13 +84,25 @@ def differences(
     """All of them, table by table and version by version."""
     for history in histories:
         for version in history.versions:
-            begin = _compare(history, version, version.at, truth, facts, type_of)
+            begin = _begin(history, version, truth, facts, type_of)
             end = _compare(history, version, _last(version), truth, facts, type_of)
             for fact in sorted({*begin, *end}):
                 where = "both" if begin.get(fact) == end.get(fact) else "begin" if fact in begin else "end"
                 says, true = begin.get(fact) or end[fact]
                 sure = fact not in version.unconfirmed
                 yield Difference(_name(history.table), version.number, fact, where, says, true, sure)
+
+
+def _begin(
+    history: TableHistory, version: SchemaVersion, truth: Truth, facts: dict[Place, Fact], type_of: TypeOf
+) -> Found:
+    """Columns and types where the version began, key and nullability from where on they are proven."""
+    at = _compare(history, version, version.at, truth, facts, type_of)
+    if version.proven is None or version.proven == version.at:
+        return at
+    proven = _compare(history, version, version.proven, truth, facts, type_of)
+    columns = {f: said for f, said in at.items() if not f.startswith(LATE)}
+    return columns | {f: said for f, said in proven.items() if f.startswith(LATE)}
 
 
 def _name(table: TableId) -> str:

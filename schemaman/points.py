@@ -1,0 +1,112 @@
+"""Points of a table's log, and the place among them of what was read from the table itself.
+
+Law: what was read moves no streamed record: it neither closes nor orders what the log told.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from schemaman.evidence import Mark, Observation, Rank
+from schemaman.schema import TableSchema, fingerprint
+
+OrderKey = tuple[int, Rank, int, int, str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One edge of an observation, at its place in the order of the source."""
+
+    order: OrderKey
+    mark: Mark
+    observation: Observation
+
+
+def time_of(mark: Mark) -> int:
+    """When a record was processed, else written, else when its change was committed; 0 if untold."""
+    return next((t for t in (mark.read_ms, mark.timestamp_ms, mark.ts_ms) if t is not None), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A point that was read from the table; `followed` if its own partition had streamed something before."""
+
+    point: Point
+    followed: bool
+
+
+def behind_what_they_follow(read: Sequence[Read], streamed: Sequence[Point]) -> tuple[Point, ...]:
+    """The points that were read, each behind the last streamed one that it follows.
+
+    A read follows what the connector had processed before it, in whatever partition. If it shows another
+    structure than that, it follows the streamed records of the old one as well that were committed before
+    the read: they only came late. `streamed` is in order.
+    """
+    followed = _Streamed(streamed)
+    placed = [followed.place(one) for one in read]
+    # beside the stream no position is told: before anything was streamed, it follows the first snapshot
+    anchors = sorted(p.order for p in placed if p.mark.position.kind != "none")
+    return tuple(_behind_snapshot(p, anchors) if p.order[0] < 0 else p for p in placed)
+
+
+def _behind_snapshot(point: Point, anchors: Sequence[OrderKey]) -> Point:
+    before = [order for order in anchors if order[3] <= point.order[3]]
+    return replace(point, order=(*before[-1][:2], *point.order[2:])) if before else point
+
+
+def _before_the_stream(point: Point) -> Point:
+    beside = point.mark.position.kind == "none"
+    kinds, rank = point.order[:2]
+    return replace(point, order=(-1 if beside else kinds, rank, -1, *point.order[3:]))
+
+
+class _Streamed:
+    """The streamed points of a table, in order."""
+
+    def __init__(self, streamed: Sequence[Point]) -> None:
+        points = self._points = [p for p in streamed if p.observation.witness != "declared"]
+        self._declared = len(points) < len(streamed)
+        self._places = [p.order[:2] for p in points]
+        # places never go back, but times may, after a restart
+        self._times = list(accumulate((time_of(p.mark) for p in points), max))
+        self._shapes: dict[TableSchema, str] = {}
+
+    def place(self, read: Read) -> Point:
+        """The point behind what it follows; its place is negative if it has no position and follows none."""
+        point = read.point
+        if point.observation.witness == "declared":
+            # what a connector declares keeps its place: it comes in one partition, in its own order
+            return point
+        at = bisect_right(self._places, point.order[:2]) - 1 if read.followed else -1
+        if point.mark.read_ms is not None:
+            at = max(at, bisect_right(self._times, point.mark.read_ms) - 1)
+        if at < 0:
+            return point if self._declared else _before_the_stream(point)
+        at = self._past_late_ones(at, point)
+        return replace(point, order=(*self._places[at], *point.order[2:]))
+
+    def _past_late_ones(self, at: int, point: Point) -> int:
+        before = self._shape(self._points[at])
+        if before is None or before == self._shape(point):
+            return at
+        read_ms = min(t for t in (point.mark.ts_ms, time_of(point.mark)) if t is not None)
+        for index in range(at + 1, len(self._points)):
+            following = self._points[index]
+            shape, committed = self._shape(following), following.mark.ts_ms
+            if shape is None:
+                continue
+            if shape != before or committed is None or committed > read_ms:
+                break
+            at = index
+        return at
+
+    def _shape(self, point: Point) -> str | None:
+        schema = point.observation.schema
+        if schema is None:
+            return None
+        if schema not in self._shapes:
+            self._shapes[schema] = fingerprint(schema)
+        return self._shapes[schema]
