@@ -156,6 +156,16 @@ def test_truncate_has_no_structure_and_needs_no_schema():
     assert one(record(event(ROW, "t")["payload"])).action == "truncate"
 
 
+def test_a_table_of_signals_is_a_table_and_known_as_one():
+    row = struct("V", id=node("string"), type=node("string"), data=node("string", optional=True))
+    observed, note = read(record(event(row, table="signals"), KEY))
+    assert isinstance(observed, Observation)
+    assert isinstance(note, Note)
+    assert (note.kind, note.table, note.count) == ("signal-table", observed.table, 1)
+    others = struct("V", id=node("int32"), type=node("string"), data=node("string"))
+    assert len(read(record(event(others), KEY))) == 1
+
+
 def test_a_key_column_bears_the_name_of_its_column():
     named = {"__debezium.source.column.name": "item no"}
     row = struct("V", item_no=node("int32", parameters=named))
@@ -194,6 +204,8 @@ def test_only_postgresql_misreads():
     ({"source": SOURCE, "op": "m", "message": {"prefix": "p", "content": ""}}, "srv.message", "message"),
     ({"id": "1", "aggregate_type": "Initial Snapshot", "type": "STARTED", "additional_data": {}}, "n",
      "notification"),
+    ({"id": "7", "type": "execute-snapshot", "data": {"data-collections": ["public.t"]}}, "orders", "signal"),
+    ({"type": "log", "data": {"message": "x"}}, "orders", "signal"),
 ])  # fmt: skip
 def test_what_is_set_aside(value, topic, kind):
     outcome = one(record(value, topic=topic))

@@ -1,4 +1,4 @@
-"""What is read from a table beside the stream: where it stands, and that it moves nothing that was streamed."""
+"""What is read from a table beside the stream: where it stands, and that it moves nothing of the stream."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from schemaman.decode.body import Body, SchemaLookup, read
 from schemaman.decode.envelope import observe
 from schemaman.decode.outcomes import aside, reject
 from schemaman.decode.schema_change import observe_changes
+from schemaman.decode.signal import SIGNALS, signal_notes
 from schemaman.errors import UnreadableInput
 from schemaman.evidence import Outcome, Record, Run
 
@@ -52,7 +53,8 @@ def _decode(run: Run, stream: str, schemas: SchemaLookup) -> tuple[Outcome, ...]
     match kind_of(record, value):
         case "event":
             key = None if record.key is None else read(record.key, schemas)
-            return (observe(run, stream, value, key),)
+            observed = observe(run, stream, value, key)
+            return (observed, *signal_notes(observed))
         case "schema-change":
             return observe_changes(run, stream, value)
         case kind:
@@ -77,6 +79,8 @@ def kind_of(record: Record, value: Body) -> str:
     else:
         found = (kind for kind, members in _KINDS if members <= fields and "source" not in members)
     kind = next(found, None)
+    if kind is None and "source" not in fields and value.payload.get("type") in SIGNALS:
+        return "signal"
     if kind is None:
         raise UnreadableInput(_looks_like(value))
     return "message" if kind == "event" and value.payload.get("op") == "m" else kind

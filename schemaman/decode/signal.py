@@ -1,0 +1,45 @@
+"""Signals: what tells a connector to read tables again, in a topic or in a table of its own.
+
+A signal table is captured like any other where it lies among the tables to capture; then its rows are
+events, also those that the connector itself writes to open and to close a window of an incremental snapshot.
+"""
+
+from __future__ import annotations
+
+from schemaman.evidence import Note, Observation
+from schemaman.types import String
+
+SIGNALS = frozenset(
+    {
+        "execute-snapshot",
+        "log",
+        "pause-snapshot",
+        "resume-snapshot",
+        "schema-changes",
+        "set-binlog-position",
+        "stop-snapshot",
+    }
+)
+"""What a record of a signal topic may ask for. Source: Debezium StandardActionProvider."""
+
+
+def signal_notes(observed: Observation) -> tuple[Note, ...]:
+    """That a table is one of signals and holds no data of anybody, if it has their structure.
+
+    Source: Debezium, "Sending signals": a table of `id`, `type` and `data`, all texts.
+    """
+    schema = observed.schema
+    if schema is None or [name.lower() for name in schema.names] != ["id", "type", "data"]:
+        return ()
+    if not all(isinstance(column.type, String) for column in schema.columns):
+        return ()
+    first = observed.first
+    told = (
+        f"{observed.table} has the structure of a signal table (id, type, data): "
+        "its rows are orders to the connector and marks of its own, no data of anybody"
+    )
+    note = Note(
+        observed.table.stream, first.topic, first.partition, first.offset, "signal-table", told,
+        observed.table, observed.count,
+    )  # fmt: skip
+    return (note,)
