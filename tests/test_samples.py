@@ -1,4 +1,4 @@
-"""What the manuals print: samples of their own spelling, which connectors do not write, are read as they stand."""
+"""What the manuals print: spellings of their own, which no connector writes, are read as they stand."""
 
 from __future__ import annotations
 
