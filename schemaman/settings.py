@@ -5,6 +5,7 @@ Pure: the files and the environment are read at the door and handed in as text a
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,15 @@ _DROPS: tuple[DropPolicy, ...] = ("keep", "drop")
 _ENGINES = ("auto", "local", "spark")
 _COLORS = ("auto", "always", "never")
 _PLACES = ("stream", "server", "database", "schema", "table")
+_SECRET = re.compile(
+    r"secret|password|passphrase|token|credential|user\.info|\.pem$|assertion|access.?key|account.?key",
+    re.IGNORECASE,
+)
+
+
+def secret(name: str) -> bool:
+    """Whether an option of some client holds a secret, by its name."""
+    return _SECRET.search(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +88,8 @@ class Settings:
     stream: Setting[str]
     engine: Setting[str]
     registry: Setting[str]
+    registry_config: Setting[tuple[str, ...]]
+    kafka_config: Setting[tuple[str, ...]]
     color: Setting[str]
     snapshots: Setting[str]
     decisions: Setting[str]
@@ -130,6 +142,8 @@ def read(
         stream=sources.get("stream", _text, "main"),
         engine=sources.get("engine", _one_of(_ENGINES), "auto"),
         registry=sources.get("registry", _text, ""),
+        registry_config=sources.get("registry_config", _options, ()),
+        kafka_config=sources.get("kafka_config", _options, ()),
         color=sources.get("color", _one_of(_COLORS), "auto"),
         snapshots=sources.get("snapshots", _text, "schemas"),
         decisions=sources.get("decisions", _text, "schemaman.decisions.toml"),
@@ -162,7 +176,7 @@ class _Sources:
         """The value of the highest source that has one; a `ValueError` of `read` becomes a message."""
         variable = PREFIX + key.upper()
         found: list[tuple[object, str, str]] = []
-        if self.flags.get(key) is not None:
+        if self.flags.get(key) not in (None, ()):
             flag = "--" + key.replace("_", "-")
             found.append((self.flags[key], flag, flag))
         if key in KEYS and self.environment.get(variable):
@@ -250,6 +264,19 @@ def _pairs(value: object) -> tuple[tuple[str, str], ...]:
     if all(sign for _, sign, _ in parts):
         return tuple((name.strip(), text.strip()) for name, _, text in parts)
     raise ValueError(f"expected name=value, found {value!r}")
+
+
+def _options(value: object) -> tuple[str, ...]:
+    """Files of options and single ones, `name=value`; a TOML table is options alone."""
+    if isinstance(value, dict):
+        return tuple(f"{name}={_scalar(text)}" for name, text in value.items())
+    return _words(value)
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, bool | int):
+        return str(value).lower()
+    return _text(value)
 
 
 def _rules(value: object) -> tuple[tuple[str, Severity], ...]:

@@ -7,11 +7,10 @@ import re
 import click
 
 from schemaman.report import Grid, Report, Text
-from schemaman.settings import TargetSetting
+from schemaman.settings import TargetSetting, secret
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 
-_SECRET = re.compile(r"secret|password|token|credential|access.?key|account.?key", re.IGNORECASE)
 _PASSWORD = re.compile(r"(//[^:/@]*:)[^@/]+@")
 
 
@@ -61,11 +60,14 @@ def _value(value: object) -> object:
 
 def _pair(pair: tuple[str, object]) -> str:
     """The value of a pair; a star where its name says that it is a secret."""
-    return "***" if _SECRET.search(pair[0]) else _shown(pair[1])
+    return "***" if secret(pair[0]) else _shown(pair[1])
 
 
 def _shown(value: object) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
+    name, sign, _ = text.partition("=")
+    if sign and secret(name):
+        return f"{name}=***"
     return _PASSWORD.sub(r"\1***@", text)
 
 

@@ -9,25 +9,40 @@ from pathlib import Path
 
 import click
 
-from schemaman.adapters import files
+from schemaman.adapters import files, kafka
 from schemaman.adapters.schema_registry import NO_REGISTRY, Export, load
 from schemaman.errors import UnreadableInput, UsageError
+from schemaman.evidence import Record
 from schemaman.ingest import Summary
 from schemaman.ingest import ingest as read_in
+from schemaman.reading import Unread
 from schemaman.registry import Registry
 from schemaman.summary.intake import ingest_report
 from schemaman.summary.words import figure
+from schemaman_cli.clients import options_of
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.sessions import ingest_on_spark
 from schemaman_cli.wiring import open_registry
 
+Found = files.File | kafka.Topics
 
-@verb("ingest", "schemaman ingest records.jsonl.gz", "schemaman ingest captures/shop-avro --stream prod")
+
+@verb(
+    "ingest",
+    "schemaman ingest records.jsonl.gz",
+    "schemaman ingest 'kafka://broker:9092/shop.*' --stream prod",
+)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--engine", type=click.Choice(["auto", "local", "spark"]), help="Who reads; auto goes by size.")
 @click.option(
     "--registry", metavar="FILE", help="The registry's export; default registry.json beside SOURCE."
+)
+@click.option(
+    "--kafka-config",
+    multiple=True,
+    metavar="FILE|NAME=VALUE",
+    help="Options of librdkafka; secrets in a FILE.",
 )
 @click.option("--topic", metavar="NAME", help="SOURCE holds bare values of this topic, one a line.")
 @click.option("--max-rejects", type=click.IntRange(min=0), help="With more rejects than these, exit code 3.")
@@ -46,9 +61,10 @@ def ingest(
     """Read the records of each SOURCE into the history; reading them again changes nothing.
 
     A SOURCE is a file of kcat -J lines (.jsonl, .gz, .zst), Parquet with the columns of Spark's Kafka source,
-    a folder that holds records.*, or - for standard input.
+    a folder that holds records.*, - for standard input, or kafka://BROKERS/TOPIC[,TOPIC...|*]: what these
+    topics hold now, but for what has been read before.
     """
-    found = [_absolute(files.find(source)) for source in sources]
+    found = [_find(source) for source in sources]
     engine = _engine(door.settings.engine.value, found)
     registry = open_registry(door, create=True)
     done = Summary()
@@ -61,6 +77,10 @@ def ingest(
     return _judged(door, done, max_rejects, sources)
 
 
+def _find(source: str) -> Found:
+    return kafka.find(source) if source.startswith(kafka.SCHEME) else _absolute(files.find(source))
+
+
 def _absolute(file: files.File) -> files.File:
     """The file as executors find it too, who may run in another folder; and named alike wherever we stand."""
     if file.path == files.STANDARD_INPUT:
@@ -69,24 +89,41 @@ def _absolute(file: files.File) -> files.File:
     return replace(file, path=str(Path(file.path).absolute()), registry=registry)
 
 
-def _engine(chosen: str, found: list[files.File]) -> str:
-    if chosen != "auto":
-        return chosen
-    return "spark" if sum(file.bytes for file in found) >= files.SPARK_FROM_BYTES else "local"
+def _engine(chosen: str, found: Sequence[Found]) -> str:
+    here = any(isinstance(source, kafka.Topics) for source in found)
+    if chosen == "spark" and here:
+        raise UsageError("Kafka is read by this process, not by executors", hint="--engine local")
+    if chosen != "auto" or here:
+        return "local" if chosen == "auto" else chosen
+    size = sum(source.bytes for source in found if isinstance(source, files.File))
+    return "spark" if size >= files.SPARK_FROM_BYTES else "local"
 
 
-def _by_registry(door: Door, found: Sequence[files.File]) -> Iterator[tuple[Export, list[files.File]]]:
-    """Files that follow one another and share a registry's export, with that export."""
+def _by_registry(door: Door, found: Sequence[Found]) -> Iterator[tuple[Export, list[Found]]]:
+    """Sources that follow one another and share a registry's export, with that export."""
     setting = door.settings.registry
     given = str(door.path(setting)) if setting.value else None
-    for path, group in groupby(found, key=lambda file: given or file.registry):
+    for path, group in groupby(found, key=lambda source: given or _registry_beside(source)):
         yield NO_REGISTRY if path is None else load(path), list(group)
+
+
+def _registry_beside(source: Found) -> str | None:
+    return source.registry if isinstance(source, files.File) else None
+
+
+def _records(door: Door, registry: Registry, source: Found, topic: str | None) -> Iterator[Record | Unread]:
+    if isinstance(source, files.File):
+        return files.records(source, topic=topic)
+    if topic is not None:
+        raise UsageError("--topic names bare values of a file; the address names topics", hint="leave it out")
+    options = options_of(door, door.settings.kafka_config)
+    return kafka.records(source, options, registry.covered(door.settings.stream.value))
 
 
 def _read(
     door: Door,
     registry: Registry,
-    found: Sequence[files.File],
+    found: Sequence[Found],
     engine: str,
     schemas: Export,
     topic: str | None,
@@ -98,10 +135,11 @@ def _read(
     if engine == "spark":
         if topic is not None:
             raise UsageError("bare values are read in this process only", hint="--engine local")
-        return ingest_on_spark(door, found, registry, schemas, keep_payload, progress)
+        on_disk = [source for source in found if isinstance(source, files.File)]
+        return ingest_on_spark(door, on_disk, registry, schemas, keep_payload, progress)
     done = Summary()
-    for file in found:
-        records = files.records(file, topic=topic)
+    for source in found:
+        records = _records(door, registry, source, topic)
         done += read_in(records, registry, door.settings.stream.value, schemas, keep_payload, progress)
     return done
 

@@ -1,0 +1,301 @@
+"""Topics of Kafka as records: from the first offset that is not known to the end that was seen at the start.
+
+Law: nothing is committed, no group is joined; partition after partition, each in the order of its offsets.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any
+
+from schemaman.coverage import Place, Ranges
+from schemaman.errors import BadConfiguration, BadReference, EngineUnavailable, UnreadableInput, UsageError
+from schemaman.evidence import Record
+from schemaman.settings import secret
+
+SCHEME = "kafka://"
+_TOPIC = re.compile(r"[A-Za-z0-9._*-]{1,249}")
+"""Source: Kafka, org.apache.kafka.common.internals.Topic: legal characters and greatest length."""
+
+_OWN_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state", "_schemas")
+"""What brokers and registries write for themselves; a pattern does not mean them.
+Source: org.apache.kafka.common.internals.Topic; Confluent Schema Registry `kafkastore.topic`."""
+
+_CONNECT = 15.0
+"""Seconds to wait for a broker's first answer."""
+
+_SILENCE = 60.0
+"""Seconds without a record or an end before a broker counts as gone."""
+
+_POLL = 0.1
+_BATCH = 1_000
+"""Messages that are waited for at once; no more than are to come, so that an end costs no wait."""
+
+_FIXED = {
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "enable.partition.eof": True,
+    "isolation.level": "read_committed",
+    "auto.offset.reset": "earliest",
+}
+"""What reading exactly depends on. Retention may take the first offset away before it is fetched."""
+
+_DEFAULTS = {
+    "group.id": "schemaman",
+    "client.id": "schemaman",
+    "log_level": 0,
+    "max.poll.interval.ms": 86_400_000,
+    "queued.max.messages.kbytes": 32_768,
+    "fetch.wait.max.ms": 100,
+}
+"""The group is never joined, but librdkafka wants a name. Source: librdkafka CONFIGURATION.md."""
+
+_FATAL = ("_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "TOPIC_AUTHORIZATION_FAILED",
+          "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "_UNKNOWN_TOPIC",
+          "UNKNOWN_TOPIC_OR_PART", "_FATAL")  # fmt: skip
+"""Errors that do not go away by waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """A Kafka SOURCE: the brokers to begin with, and topics by their names or by patterns with `*`."""
+
+    brokers: str
+    topics: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{SCHEME}{self.brokers}/{','.join(self.topics)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What is to be read of a partition: offsets from `start` up to, but without, `end`."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
+def find(source: str) -> Topics:
+    """The topics that `kafka://HOST:PORT[,HOST:PORT…]/TOPIC[,TOPIC…]` means; `*` stands for any characters.
+
+    Raises:
+        BadReference: it has another form.
+    """
+    brokers, slash, rest = source.removeprefix(SCHEME).partition("/")
+    if "@" in brokers:
+        raise BadReference(
+            "kafka://: a user and a password have no place in an address", hint="--kafka-config FILE"
+        )
+    if "?" in rest:
+        raise BadReference(
+            f"{SCHEME}{brokers}: an address has no options", hint="--kafka-config NAME=VALUE or FILE"
+        )
+    topics = tuple(topic.strip() for topic in rest.split(",") if topic.strip())
+    if not brokers or not slash or not topics:
+        raise BadReference(
+            f"{source}: names no broker or no topic", hint="kafka://HOST:PORT/TOPIC[,TOPIC…|*]"
+        )
+    for topic in topics:
+        if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+            raise BadReference(
+                f"{source}: {topic!r} cannot be the name of a topic",
+                hint="letters, digits, dots, dashes and underscores; * for any of them",
+            )
+    return Topics(brokers, topics)
+
+
+def records(source: Topics, options: Mapping[str, str], known: Mapping[Place, Ranges]) -> Iterator[Record]:
+    """The records of the topics that had been committed when the reading began.
+
+    What is `known` from the beginning of a partition on is passed over, but for its last record: that shows
+    whether it is still the same topic. `options` are librdkafka's. Memory is bound by what is fetched ahead.
+
+    Raises:
+        UnreadableInput: no broker answers, or it refuses; there is no such topic.
+        BadConfiguration: an option that librdkafka does not know, or one that is not left to users.
+        UsageError: a topic ends before what was read of it: it is another one.
+        EngineUnavailable: confluent-kafka is not installed.
+    """
+    reader = _Reader(source, options)
+    try:
+        spans = [span for place in reader.places() if (span := reader.span(*place, known.get(place, ())))]
+        for span in spans:
+            yield from reader.read(span)
+    finally:
+        reader.close()
+
+
+def start_of(low: int, end: int, known: Ranges) -> int:
+    """The offset to begin with: the last one of what is known from `low` on, or `low` if nothing is."""
+    missing = low
+    for first, last in known:
+        if first > missing:
+            break
+        missing = max(missing, last + 1)
+    return low if missing == low else min(missing - 1, end)
+
+
+def _matching(wanted: str, there: Mapping[str, object]) -> list[str]:
+    if "*" not in wanted:
+        return [wanted] if wanted in there else []
+    return sorted(name for name in there if fnmatchcase(name, wanted) and name not in _OWN_TOPICS)
+
+
+class _Reader:
+    """A consumer of librdkafka, and what it says of its troubles."""
+
+    def __init__(self, source: Topics, options: Mapping[str, str]) -> None:
+        self._source = source
+        self._kafka = _confluent_kafka()
+        self._secrets = [value for name, value in options.items() if len(value) > 3 and secret(name)]
+        self._trouble: Any = None
+        for name in options:
+            if name in _FIXED:
+                raise BadConfiguration(
+                    f"the option {name} of Kafka is not left to users", hint="leave it out"
+                )
+        settings = {**_DEFAULTS, **options, **_FIXED, "bootstrap.servers": source.brokers}
+        try:
+            self._consumer = self._kafka.Consumer({**settings, "error_cb": self._troubled})
+        except (self._kafka.KafkaException, ValueError, TypeError) as error:
+            raise BadConfiguration(
+                f"an option of Kafka: {self._told(error)}", hint="--kafka-config"
+            ) from None
+
+    def places(self) -> list[Place]:
+        """Topics and partitions that are meant, in order."""
+        there: Mapping[str, Any] = self._asked(
+            lambda: self._consumer.list_topics(timeout=1.0), _CONNECT
+        ).topics
+        found: dict[str, None] = {}
+        for wanted in self._source.topics:
+            names = _matching(wanted, there)
+            if not names:
+                near = get_close_matches(wanted, there, 3)
+                hint = f"the nearest: {', '.join(near)}" if near else "or this user may not see it"
+                raise UnreadableInput(f"{self._source}: there is no topic {wanted!r}", hint=hint)
+            found.update(dict.fromkeys(names))
+        for name in found:
+            if there[name].error is not None:
+                raise UnreadableInput(f"{self._source}: topic {name}: {self._told(there[name].error)}")
+        return [(name, partition) for name in found for partition in sorted(there[name].partitions)]
+
+    def span(self, topic: str, partition: int, known: Ranges) -> Span | None:
+        """What is to be read of a partition; None if nothing is there."""
+        place = self._kafka.TopicPartition(topic, partition)
+        low, end = self._asked(lambda: self._consumer.get_watermark_offsets(place, timeout=5.0), _CONNECT)
+        if known and known[-1][1] >= end:
+            raise UsageError(
+                f"{topic}[{partition}] ends at offset {end}, but {known[-1][1]} has been read before",
+                hint="a topic that was created again, or another cluster, is another stream: --stream NAME",
+            )
+        start = start_of(low, end, known)
+        return Span(topic, partition, start, end) if start < end else None
+
+    def read(self, span: Span) -> Iterator[Record]:
+        """The records of a partition. Transactions and compaction leave offsets without one."""
+        place = (span.topic, span.partition)
+        self._consumer.assign([self._kafka.TopicPartition(*place, span.start)])
+        heard, following = time.monotonic(), span.start
+        while following < span.end:
+            messages = self._consumer.consume(min(_BATCH, span.end - following), _POLL)
+            for message in messages:
+                if self._is_end(message):
+                    following = span.end if (message.topic(), message.partition()) == place else following
+                elif message.error() is not None:
+                    self._judge(message.error())
+                elif (message.topic(), message.partition()) == place:
+                    following = message.offset() + 1
+                    if following <= span.end:
+                        yield _record(message)
+            if messages:
+                heard, self._trouble = time.monotonic(), None
+            elif self._trouble is not None and self._fatal(self._trouble):
+                self._judge(self._trouble)
+            elif time.monotonic() - heard > _SILENCE:
+                raise self._silent(_SILENCE)
+
+    def _is_end(self, message: Any) -> bool:
+        error = message.error()
+        return error is not None and error.code() == self._kafka.KafkaError._PARTITION_EOF
+
+    def close(self) -> None:
+        """Let go of the brokers."""
+        self._consumer.close()
+
+    def _asked(self, question: Callable[[], Any], patience: float) -> Any:
+        """The answer of a broker; asked again until it comes, or until waiting does not help."""
+        end = time.monotonic() + patience
+        while True:
+            try:
+                return question()
+            except self._kafka.KafkaException as error:
+                self._consumer.poll(0)  # lets librdkafka tell why
+                cause = self._trouble if self._trouble is not None else error.args[0]
+                if self._fatal(cause):
+                    self._judge(cause)
+                if time.monotonic() > end:
+                    self._trouble = cause
+                    raise self._silent(patience) from None
+
+    def _troubled(self, error: Any) -> None:
+        if self._trouble is None or not self._fatal(self._trouble):
+            self._trouble = error
+
+    def _fatal(self, error: Any) -> bool:
+        return error.name() in _FATAL or error.fatal()
+
+    def _judge(self, error: Any) -> None:
+        """Raise what does not go away; remember the rest."""
+        self._troubled(error)
+        if self._fatal(error):
+            raise UnreadableInput(
+                f"{self._source}: {self._told(error)}",
+                hint="security.protocol, sasl.* and ssl.* in --kafka-config",
+            )
+
+    def _silent(self, seconds: float) -> UnreadableInput:
+        why = "" if self._trouble is None else f": {self._told(self._trouble)}"
+        return UnreadableInput(
+            f"{self._source}: no broker has answered for {seconds:.0f} s{why}",
+            hint="check the address, the network, and security.protocol in --kafka-config",
+        )
+
+    def _told(self, error: Any) -> str:
+        """The words of librdkafka, without what is secret."""
+        inner = error.args[0] if getattr(error, "args", None) else error
+        text = inner.str() if hasattr(inner, "str") else str(inner)
+        for value in self._secrets:
+            text = text.replace(value, "***")
+        return text
+
+
+def _record(message: Any) -> Record:
+    kind, time_ms = message.timestamp()
+    headers = tuple((name, value) for name, value in message.headers() or ())
+    return Record(
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        time_ms if kind else None,
+        message.key(),
+        message.value(),
+        headers,
+    )
+
+
+def _confluent_kafka() -> Any:
+    try:
+        import confluent_kafka  # only for this kind of source
+    except ImportError as error:
+        raise EngineUnavailable(
+            "confluent-kafka is needed to read from Kafka", hint="pip install 'schemaman[kafka]'"
+        ) from error
+    return confluent_kafka
