@@ -152,9 +152,9 @@ class _Building:
                 known = {c.name: c.id for c in current.schema.columns}
                 columns = tuple(replace(c, id=known[fit.names[c.name]]) for c in schema.columns)
                 refined = replace(schema, columns=columns)
+                current.emitted = _on_the_wire(fit, current.schema)
                 current.id, current.declared = fingerprint(refined), True
                 current.revisions = [Revision(0, refined, current.at)]
-                current.emitted = _on_the_wire(fit, current.schema)
                 current.points.append(point)
                 return
         self.follow(point, schema, declared=True)

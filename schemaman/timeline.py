@@ -97,8 +97,8 @@ def _continues(last: Observation, following: Observation) -> bool:
 def _kind_starts(runs: Sequence[Observation]) -> dict[PositionKind, int]:
     """When each kind of position first appeared: kinds never compare, so they follow in time."""
     starts: dict[PositionKind, int] = {}
-    for run in runs:
-        kind, at = run.first.position.kind, time_of(run.first)
+    for mark in (mark for run in runs for mark in _edges(run)):
+        kind, at = mark.position.kind, time_of(mark)
         starts[kind] = min(starts.get(kind, at), at)
     return starts
 

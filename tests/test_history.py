@@ -209,6 +209,20 @@ def test_a_late_image_refines_what_events_have_shown() -> None:
     assert version.schema.column("memo") == Column("memo", String(20), emitted_name="memo", id=2)
 
 
+def test_a_late_image_tells_the_names_that_travel_under_others() -> None:
+    image = TableSchema((Column("id", Integer(32), False), Column("order-no", Integer(32))), ("id",))
+    wire = TableSchema((Column("id", Integer(32), False), Column("order_no", Integer(32))), ("id",))
+    found = history(seen(wire, mark(0, 10), connector="mariadb"), declared(image, mark(0, 12, topic="ddl")))
+    (version,) = found.versions
+    assert version.schema.column("order-no") == Column("order-no", Integer(32), emitted_name="order_no", id=2)
+
+
+def test_an_interval_may_begin_with_a_position_and_end_without_one() -> None:
+    read = seen(A, mark(0, 10), mark(9, None), snapshot=True)
+    found = history(replace(read, interrupted=True), seen(AB, mark(10, 20)))
+    assert shapes(found) == [A.names, AB.names]
+
+
 def test_drop_and_create_begin_a_new_incarnation() -> None:
     found = history(
         declared(A, mark(0, 10, topic="ddl")),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from schemaman.decode.wire import parse, schema_id
+from schemaman.decode.wire import parse, prove, schema_id, tail_after
 from schemaman.errors import UnreadableInput
 from schemaman.evidence import UNKNOWN_SCHEMA
 from schemaman.languages.avro import decode_body, reader_schema, to_connect
@@ -17,6 +17,7 @@ SchemaLookup = Callable[[int], str | None]
 
 Node = Mapping[str, Any]
 
+_IDENTITY = ("version", "connector", "name", "db", "schema", "table", "collection")
 HEADER = 5
 """Bytes before an Avro body: magic byte and schema id."""
 
@@ -56,36 +57,88 @@ def read(data: bytes, schemas: SchemaLookup) -> Body:
     """
     if data[:1] == b"\0":
         return _framed(data, schemas)
+    body = _json(data)
+    if rb"\ud" in data.lower():
+        _check_text(_kept(body))
+    return body
+
+
+def _json(data: bytes) -> Body:
     try:
         document = parse(data)
     except ValueError as fault:
         raise UnreadableInput(str(fault)) from None
-    body = Body(document)
     if isinstance(document, dict) and set(document) == {"schema", "payload"}:
         schema = document["schema"]
         if schema is None or (isinstance(schema, dict) and isinstance(schema.get("type"), str)):
-            body = Body(document["payload"], schema)
-    if rb"\ud" in data.lower():
-        _check_text(body)
+            return Body(document["payload"], schema)
+    return Body(document)
+
+
+def read_key(data: bytes, schemas: SchemaLookup) -> Body:
+    """The body of a key: as `read`, but of a framed one nothing more than its schema.
+
+    The values of a key say nothing, and the key of one record is read for all records of a run.
+
+    Raises:
+        UnreadableInput: the bytes are no key, or the registry does not know their schema.
+    """
+    if data[:1] == b"\0":
+        return Body({}, to_connect(_registered(data, schemas)))
+    body = _json(data)
+    _check_text(body.schema if body.schema is not None else tuple(body.fields))
     return body
 
 
-def _check_text(body: Body) -> None:
-    """Half a surrogate pair may stand in a row, but in nothing that the history keeps."""
-    kept = body.payload
-    if isinstance(kept, dict):
-        kept = {name: value for name, value in kept.items() if name not in ("before", "after")}
+def read_event(data: bytes, schemas: SchemaLookup) -> Body:
+    """The body of a value: as `read`, but a damaged row hides nothing, as its schema stands before it.
+
+    Of such an event there are the members from the source block on.
+
+    Raises:
+        UnreadableInput: as `read`.
+    """
     try:
-        json.dumps([body.schema, kept], ensure_ascii=False).encode()
+        return read(data, schemas)
+    except UnreadableInput:
+        proven = prove(data)
+        found = None if proven is None else tail_after(data, len(proven[0]))
+        if proven is None or found is None:
+            raise
+        body = Body(found[1], proven[1])
+        _check_text(_kept(body))
+        return body
+
+
+def _kept(body: Body) -> object:
+    """What the history keeps; of an event what all records of a run share, so that one speaks for all."""
+    payload = body.payload
+    if not isinstance(payload, dict):
+        return payload, body.schema
+    source = payload.get("source")
+    if body.schema is not None and "op" in payload and isinstance(source, dict):
+        return [source.get(name) for name in _IDENTITY], body.schema
+    return {name: value for name, value in payload.items() if name not in ("before", "after")}, body.schema
+
+
+def _check_text(kept: object) -> None:
+    """Half a surrogate pair may stand in a row, but in nothing that the history keeps."""
+    try:
+        json.dumps(kept, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise UnreadableInput("a name or text with half a surrogate pair, which is no Unicode") from None
 
 
 def _framed(data: bytes, schemas: SchemaLookup) -> Body:
+    text = _registered(data, schemas)
+    return Body(decode_body(reader_schema(text), data, HEADER), to_connect(text))
+
+
+def _registered(data: bytes, schemas: SchemaLookup) -> str:
     id = schema_id(data)
     if id is None:
         raise UnreadableInput(f"framed as Avro, but only {len(data)} bytes long")
     text = schemas(id)
     if text is None:
         raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}")
-    return Body(decode_body(reader_schema(text), data, HEADER), to_connect(text))
+    return text

@@ -5,7 +5,7 @@ All records of a run have one shape and one table, so one of them is read for al
 
 from __future__ import annotations
 
-from schemaman.decode.body import Body, SchemaLookup, read
+from schemaman.decode.body import Body, SchemaLookup, read_event, read_key
 from schemaman.decode.envelope import observe
 from schemaman.decode.outcomes import aside, reject
 from schemaman.decode.schema_change import observe_changes
@@ -46,13 +46,13 @@ def _decode(run: Run, stream: str, schemas: SchemaLookup) -> tuple[Outcome, ...]
     record = run.sample
     if record.value is None:
         return (aside(run, "tombstone"),)
-    value = read(record.value, schemas)
+    value = read_event(record.value, schemas)
     if value.payload is None:
         # JsonConverter writes a null with a schema as an object, and a bare null as text
         return (aside(run, "tombstone"),)
     match kind_of(record, value):
         case "event":
-            key = None if record.key is None else read(record.key, schemas)
+            key = None if record.key is None else read_key(record.key, schemas)
             observed = observe(run, stream, value, key)
             return (observed, *signal_notes(observed))
         case "schema-change":

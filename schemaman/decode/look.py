@@ -133,9 +133,12 @@ class Looker:
             told = facts(tail, form.name)
             return self._learned(form, value[at:], key, told, self._seen(record, form.proof, key, told))
         payload = payload_after(value, form.size)
-        if payload is None:
-            return self._seen(record, *_whole(value, key))
-        return self._seen(record, form.proof, key, facts(payload[0], form.name))
+        if payload is not None:
+            return self._seen(record, form.proof, key, facts(payload[0], form.name))
+        found = tail_after(value, form.size)  # a row that is damaged is not looked at, however much is parsed
+        if found is not None:
+            return self._seen(record, form.proof, key, facts(found[1], form.name))
+        return self._seen(record, *_whole(value, key))
 
     def _form(self, forms: list[Form], data: bytes) -> Form | None:
         form = _known(forms, data) if self._quick else None
@@ -207,7 +210,8 @@ class Looker:
         place = self._reading.position_of(told.connector, told.source) if told.source else NOWHERE
         try:
             rank = place.rank
-        except ValueError:
+            f"{place.value}{place.commit}".encode()
+        except ValueError:  # half a surrogate pair, too
             raise ValueError(f"a position that cannot be read: {place.kind} {place.value!r}") from None
         shape = self._shape(proof, key, told.proof) if told.table else _alone(record)
         return Look(told.table, shape, place, rank, told.ts_ms, told.read_ms)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from schemaman.decode.wire import from_table
 from schemaman.errors import UnknownName, UnreadableInput
 from schemaman.evidence import Dialect
 from schemaman.names import restore_misread
@@ -75,7 +76,7 @@ def origin_of(payload: Mapping[str, Any]) -> Origin:
         database=_text(source, "db") or _text(source, "keyspace"),
         schema=_text(source, "schema"),
         table=_text(source, "table"),
-        snapshot=source.get("snapshot") not in (None, False, "false") or payload.get("op") == "r",
+        snapshot=from_table(source) or payload.get("op") == "r",
     )
 
 

@@ -16,8 +16,8 @@ Texts = bytes | tuple[bytes, ...]
 
 _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)":|"(?:[^"\\]|\\.)*"|-?[0-9]+|null|true|false|[{},]')
 _PLAIN = rb'[^"\\\x00-\x1f\x80-\xff]'
-_NUMBER = rb"-?(?:0|[1-9][0-9]*+)"
-_POSITIVE = rb"[1-9][0-9]*+"
+_NUMBER = rb"-?(?:0|[1-9][0-9]{0,400}+)"  # of very many digits the parser refuses a number
+_POSITIVE = rb"[1-9][0-9]{0,400}+"
 _STRING = rb'"' + _PLAIN + rb'*+(?:\\["\\/bfnrt]' + _PLAIN + rb'*+)*+"'
 _SIMPLE = rb'"' + _PLAIN + rb'*+"'
 _LITERAL = frozenset(

@@ -6,16 +6,18 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from schemaman.ddl import format_type, parse_type
 from schemaman.decode.body import Body
 from schemaman.decode.members import Struct, needed, number, structs, text, texts
 from schemaman.decode.origin import Origin, origin_of
 from schemaman.decode.outcomes import aside
 from schemaman.decode.statement import table_statements
 from schemaman.dialects._spelling import spell
-from schemaman.errors import UnreadableInput
+from schemaman.errors import SchemamanError, UnreadableInput
 from schemaman.evidence import DeclaredColumn, Dialect, Observation, Outcome, Run
 from schemaman.renames import stated, stated_tables
 from schemaman.schema import Column, TableId, TableSchema
+from schemaman.types import Type, Unknown
 
 _PART = r'(?:"(?:[^"]|"")*"|[^".]+)'
 _ID = re.compile(rf"{_PART}(?:\.{_PART})*")
@@ -174,8 +176,8 @@ def _declared_column(column: Struct) -> DeclaredColumn:
         jdbc_type=needed(number(column, "jdbcType"), "jdbcType"),
         type_name=needed(text(column, "typeName"), "typeName"),
         type_expression=text(column, "typeExpression"),
-        length=number(column, "length"),
-        scale=number(column, "scale"),
+        length=_bound(column, "length"),
+        scale=_bound(column, "scale"),
         position=needed(number(column, "position"), "position"),
         nullable=column.get("optional") is not False,
         comment=text(column, "comment"),
@@ -185,16 +187,36 @@ def _declared_column(column: Struct) -> DeclaredColumn:
     )
 
 
+def _bound(column: Struct, name: str) -> int | None:
+    """A length or a scale; -1 is none. Source: Debezium Column.UNSET_INT_VALUE; lengths are Java integers."""
+    value = number(column, name)
+    if value is None or (name == "length" and value == -1):
+        return None
+    if not (0 if name == "length" else -16384) <= value < 2**31:
+        raise UnreadableInput(f"a column with a {name} of {value}")
+    return value
+
+
 def _label(value: str) -> str:
     """A label, which comes as the statement wrote it, in quotes."""
     quoted = len(value) > 1 and value[0] == value[-1] == "'"
     return value[1:-1].replace("''", "'") if quoted else value
 
 
+def _type(column: DeclaredColumn, dialect: Dialect) -> Type:
+    """The type; unknown where its numbers are none that such a type can have."""
+    type = dialect.declared_type(column)
+    try:
+        sound = parse_type(format_type(type)) == type
+    except SchemamanError:
+        sound = False
+    return type if sound else Unknown(column.type_name)
+
+
 def _column(column: DeclaredColumn, dialect: Dialect) -> Column:
     return Column(
         name=column.name,
-        type=dialect.declared_type(column),
+        type=_type(column, dialect),
         nullable=column.nullable,
         default=column.default,
         comment=column.comment,

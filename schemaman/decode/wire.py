@@ -88,15 +88,15 @@ def prove(data: bytes) -> tuple[bytes, JsonObject] | None:
     this schema. Source: Kafka Connect JsonConverter, `{"schema":…,"payload":…}`.
     """
     try:
-        text = data.decode()
+        text = data.decode(errors="surrogateescape")  # what follows the schema proves nothing against it
         head = _HEAD.match(text)
         if head is None:
             return None
         schema, end = _parse_at(text, head.end())
+        middle = _MIDDLE.match(text, end)
+        return None if middle is None else (text[: middle.end()].encode(), schema)
     except (ValueError, RecursionError):
         return None
-    middle = _MIDDLE.match(text, end)
-    return None if middle is None else (text[: middle.end()].encode(), schema)
 
 
 def payload_after(data: bytes, size: int) -> tuple[object] | None:
@@ -139,12 +139,12 @@ def facts(payload: object, schema_name: str) -> Facts:
     if payload is None:
         return Facts((TOMBSTONE,))
     if not isinstance(payload, dict):
-        return Facts((schema_name,))
+        return Facts(())
     source, op = payload.get("source"), payload.get("op")
     if not isinstance(source, dict):
         return Facts((schema_name, *_flattened(payload)))
     connector, version = _text(source.get("connector")), _text(source.get("version"))
-    read = _text(source.get("snapshot")) not in ("", "false")
+    read = from_table(source)
     table: tuple[str, ...] = (schema_name,)
     if isinstance(op, str) and op != "m":
         name = source.get("table") if "table" in source else source.get("collection")
@@ -154,6 +154,14 @@ def facts(payload: object, schema_name: str) -> Facts:
         table = ()
     proof = (version, connector, "read" if read else "streamed", _kind(op))
     return Facts(table, proof, connector, source, _time(source.get("ts_ms")), _time(payload.get("ts_ms")))
+
+
+def from_table(source: JsonObject) -> bool:
+    """Whether a source block says that the row was read from the table, not from the log.
+
+    Source: Debezium SnapshotRecord; a text since 1.x, a boolean before.
+    """
+    return _text(source.get("snapshot")) not in ("", "false")
 
 
 def _flattened(payload: JsonObject) -> tuple[str, ...]:

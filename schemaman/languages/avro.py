@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -33,6 +34,8 @@ _UNNAMED = "io.confluent.connect.avro.ConnectDefault"
 _MAP_ENTRY = "io.confluent.connect.avro.MapEntry"
 _UNION = "io.confluent.connect.avro.Union"
 _ENUM = "io.debezium.data.Enum"
+# A reason is the same whenever the same bytes are read: no address of an object stands in it.
+_OBJECT = re.compile(r" from <[^>]* object at 0x[0-9a-f]+>")
 _STRUCTURE = ("type", "name", "namespace", "fields", "items", "values", "symbols", "size")
 
 
@@ -98,7 +101,8 @@ def _parse(text: str) -> Any:
 
 
 def _told(fault: Exception) -> str:
-    return f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
+    text = _OBJECT.sub("", str(fault))
+    return f"{type(fault).__name__}: {text}" if text else type(fault).__name__
 
 
 def _structure(schema: Any) -> Any:

@@ -12,6 +12,7 @@ import base64
 import binascii
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -125,6 +126,10 @@ _STRUCTURAL = re.compile(r"io\.debezium\.data\.(geometry\.\w+|(Double|Float|Spar
 """Semantic names that add nothing to the structure which their nodes spell out."""
 
 
+_SCALES = 1 << 14
+"""No database has decimals with more digits behind the point. Source: PostgreSQL, numeric: up to 16383."""
+
+
 def type_of(node: Node) -> Type:
     """The logical type of a schema node; `Unknown` for a Debezium name that is not known here.
 
@@ -158,7 +163,7 @@ def fields_of(node: Node) -> tuple[Node, ...]:
     """The field nodes of a struct, each with its name under `field`.
 
     Raises:
-        UnreadableInput: the node is no struct or a field has no name.
+        UnreadableInput: the node is no struct, a field has no name, or two have the same.
     """
     fields = node.get("fields")
     if _kind(node) != "struct" or not isinstance(fields, list):
@@ -166,7 +171,12 @@ def fields_of(node: Node) -> tuple[Node, ...]:
     named = tuple(_named(field) for field in fields)
     if None in named:
         raise UnreadableInput(f"a field without a name in the Connect struct {node.get('name')!r}")
-    return tuple(field for field in named if field is not None)
+    fields = tuple(field for field in named if field is not None)
+    names = Counter(field["field"] for field in fields)
+    if len(names) < len(fields):
+        twice = next(name for name, count in names.items() if count > 1)
+        raise UnreadableInput(f"the Connect struct {node.get('name')!r} has two fields {twice!r}")
+    return fields
 
 
 def _named(field: object) -> Node | None:
@@ -233,11 +243,11 @@ def _decimal_text(encoded: str, scale: int) -> str:
     """
     try:
         unscaled = int.from_bytes(base64.b64decode(encoded, validate=True), signed=True)
-    except (ValueError, binascii.Error):
+        if scale <= 0:
+            return str(unscaled * 10**-scale)
+        digits = str(abs(unscaled)).rjust(scale + 1, "0")
+    except (ValueError, binascii.Error):  # no base64, or a number of too many digits
         return encoded
-    if scale <= 0:
-        return str(unscaled * 10**-scale)
-    digits = str(abs(unscaled)).rjust(scale + 1, "0")
     return f"{'-' if unscaled < 0 else ''}{digits[:-scale]}.{digits[-scale:]}"
 
 
@@ -253,6 +263,8 @@ def _number(parameters: Mapping[str, str], name: str) -> int | None:
 
 def _scale(parameters: Mapping[str, str]) -> int:
     scale = _number(parameters, "scale") or 0
+    if abs(scale) > _SCALES:
+        raise UnreadableInput(f"a decimal with a scale of {scale}")
     # PostgreSQL keeps a scale in 11 bits; the driver reads a negative one without its sign
     return scale - 2048 if scale > 1000 else scale
 
