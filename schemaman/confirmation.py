@@ -74,7 +74,7 @@ class _Clock:
 
 
 def read_of(mark: Mark) -> int | None:
-    """When the connector read a record at the latest: flattened rows seldom tell, but the broker came later."""
+    """When a record was read, at the latest: flattened rows seldom tell it, but the broker came after."""
     return mark.timestamp_ms if mark.read_ms is None else mark.read_ms
 
 
