@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from tests.live.connect import Worker
-from tests.live.remembered import Told
+from tests.live.remembered import Told, histories_of
 from tests.live.streaming import streaming
 
 TABLES = (
@@ -65,6 +66,7 @@ class Lagged:
     """What was told when the connector had caught up, and when it had been close behind for a while."""
 
     how: str
+    source: str
     caught_up: Told
     later: Told
 
@@ -90,7 +92,7 @@ def lagged(
         stream.arrived(rows)
         caught_up = Told.now(stream, folder)
         stream.row(*LATER)
-        return Lagged(request.param, caught_up, Told.now(stream, folder))
+        return Lagged(request.param, stream.topics.source, caught_up, Told.now(stream, folder))
 
 
 def test_what_is_not_so_is_named_as_unconfirmed(lagged: Lagged) -> None:
@@ -124,3 +126,7 @@ def test_what_was_never_so_is_never_confirmed(lagged: Lagged) -> None:
     assert {str(d) for d in lagged.later.differences()} == UNTRUE[lagged.how] - BECAME_TRUE
     (reviews,) = lagged.later.histories["reviews"].versions
     assert (reviews.at.offset, reviews.proven and reviews.proven.offset) == (0, 2)
+
+
+def test_reading_the_rest_later_is_the_same_as_reading_all_at_once(lagged: Lagged, tmp_path: Path) -> None:
+    assert histories_of(lagged.source, tmp_path) == lagged.later.histories
