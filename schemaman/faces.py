@@ -16,9 +16,12 @@ from schemaman.types import (
     Decimal,
     Enum,
     EnumSet,
+    Field,
     Floating,
     Integer,
     Interval,
+    Json,
+    Map,
     Numeric,
     String,
     Struct,
@@ -26,6 +29,7 @@ from schemaman.types import (
     Timestamp,
     Type,
     Unknown,
+    digits,
     widens,
 )
 
@@ -80,6 +84,9 @@ def carries(source: Type, wire: Type) -> bool:
         case Integer(bits, signed):
             # BIGINT UNSIGNED travels as int64 in mode `long`
             return isinstance(wire, Integer) and wire.signed and wire.bits >= bits and not signed
+        case Decimal(precision, scale) if isinstance(wire, Integer):
+            # Oracle's NUMBER of few digits
+            return scale == 0 and precision < digits(wire)
         case Decimal() | Numeric():
             return wire in (Floating(64), String()) or isinstance(wire, Numeric | Decimal)
         case Floating():
@@ -103,11 +110,58 @@ def carries(source: Type, wire: Type) -> bool:
         case String():
             return isinstance(wire, String | Enum)
         case Array(element, _):
-            return isinstance(wire, Array) and carries(element, wire.element)
-        case Struct() | Unknown():
-            return isinstance(wire, Struct | Unknown | Binary | String)
+            if isinstance(wire, Array):
+                return carries(element, wire.element)
+            # arrays of bits have the schema of one
+            return isinstance(element, Bits) and isinstance(wire, Bits | Boolean)
+        case Map():
+            return wire == Json()
+        case Struct(fields):
+            return isinstance(wire, Struct) and _carries_fields(fields, wire)
+        case Unknown():
+            return True
         case _:
             return wire == String()
+
+
+def lost(source: Type, wire: Type) -> str | None:
+    """What a field of type `wire` no longer carries of a `source` column, in words; None if nothing.
+
+    Sizes that a wire type cannot name (VARCHAR, BINARY) do not count: their values arrive unchanged.
+    Source: Debezium SpecialValueDecimal, TemporalPrecisionMode, BinlogValueConverters, MicroDuration.
+    """
+    match source, wire:
+        case Decimal(precision, _), Floating(64):
+            return None if precision <= _DOUBLE_DIGITS else _DIGITS_LOST
+        case Numeric(), Floating(64):
+            return _DIGITS_LOST
+        case Integer(bits, False), Integer(other, True) if bits == other:
+            return f"numbers from 2^{bits - 1} on, which the field has no room for"
+        case Floating(64), Floating(32):
+            return "digits behind the seventh"
+        case (Time(told, False), Time(other, False)) | (Timestamp(told, False), Timestamp(other, False)):
+            # isostring tells more digits than its types have, which are those of microseconds
+            unless = ", unless they are texts" if other == _MICROSECONDS else ""
+            return f"fractions of a second behind digit {other}{unless}" if other < told else None
+        case Array(element, _), Array(other_element, _):
+            return lost(element, other_element)
+        case (String() | Enum() | EnumSet() | Unknown()), _:
+            return None
+        case _, String():
+            return "the type: values arrive as text"
+        case _:
+            return None
+
+
+_MICROSECONDS = 6
+_DOUBLE_DIGITS = 15
+_DIGITS_LOST = "digits behind the fifteenth"
+
+
+def _carries_fields(fields: tuple[Field, ...], wire: Struct) -> bool:
+    """Newer releases add members, such as the `extensions` of a geometry."""
+    there = {f.name: f.type for f in wire.fields}
+    return all(f.name in there and carries(f.type, there[f.name]) for f in fields)
 
 
 def _carries_timestamp(precision: int, zoned: bool, wire: Type) -> bool:

@@ -10,7 +10,6 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 
-from schemaman.decode.additions import ROUTED, additions, identity, is_flattened, physical_of
 from schemaman.decode.outline import Outline, Texts, flat, outline
 from schemaman.decode.wire import (
     SOURCE,
@@ -119,7 +118,7 @@ class Looker:
             if value == b"":
                 raise ValueError("the value is empty")
             if value[0] == 0:
-                return self._seen(record, _digest(value[:5]), key, self._framed(record, value))
+                return self._seen(record, _digest(value[:5]), key, self._framed(value))
             return self._json(forms, record, value, key)
         except (ValueError, UnreadableInput) as error:
             return Look((), _alone(record), fault=str(error))
@@ -127,62 +126,19 @@ class Looker:
     def _json(self, forms: _Forms, record: Record, value: bytes, key: bytes) -> Look:
         form = self._form(forms.values, value)
         if form is None:
-            return self._whole(record, value, key)
+            return self._seen(record, *_whole(value, key))
         found = tail_after(value, form.size) if self._quick else None
         if found is not None:
             at, tail = found
             told = facts(tail, form.name)
-            if not told.bare:
-                return self._learned(form, value[at:], key, told, self._seen(record, form.proof, key, told))
+            return self._learned(form, value[at:], key, told, self._seen(record, form.proof, key, told))
         payload = payload_after(value, form.size)
         if payload is not None:
-            return self._seen(record, form.proof, key, self._facts(record, payload[0], form.name))
+            return self._seen(record, form.proof, key, facts(payload[0], form.name))
         found = tail_after(value, form.size)  # a row that is damaged is not looked at, however much is parsed
         if found is not None:
             return self._seen(record, form.proof, key, facts(found[1], form.name))
-        return self._whole(record, value, key)
-
-    def _whole(self, record: Record, value: bytes, key: bytes) -> Look:
-        """What a JSON value shows that has its members in an order of its own, or no schema."""
-        proof, payload, name = _whole(value)
-        return self._seen(record, proof, key, self._facts(record, payload, name))
-
-    def _facts(self, record: Record, payload: object, name: str) -> Facts:
-        """What a payload says of itself; a flattened row says it with what was added to it and to its key."""
-        told = facts(payload, name)
-        if not told.bare or not isinstance(payload, dict):
-            return told
-        added = additions(payload, record.headers)
-        if not is_flattened(name, added):
-            return told
-        table, proven = identity(record.topic, name, added, self._physical(record.key))
-        "".join(table).encode()  # half a surrogate pair is no name
-        version = added.source.get("version")
-        proof = (
-            version if isinstance(version, str) else "",
-            added.connector,
-            "read" if added.read else "streamed",
-            "source" if proven else "weak",
-            *added.names,
-        )
-        ts_ms = added.source.get("ts_ms")
-        return Facts(
-            table,
-            proof,
-            added.position_connector,
-            added.source,
-            ts_ms if isinstance(ts_ms, int) else None,
-            added.read_ms,
-        )
-
-    def _physical(self, key: bytes | None) -> str | None:
-        """The table that routing wrote into a key."""
-        if key is None or (ROUTED not in key and key[0] != 0):
-            return None
-        if key[0] != 0:
-            return physical_of(_parts(parse(key))[1])
-        text = self._reading.schemas(self._registered(key)) or ""
-        return physical_of(self._reading.decode_body(text, key)) if ROUTED.decode() in text else None
+        return self._seen(record, *_whole(value, key))
 
     def _form(self, forms: list[Form], data: bytes) -> Form | None:
         form = _known(forms, data) if self._quick else None
@@ -215,12 +171,12 @@ class Looker:
         match = known.match(tail, 0)
         return look if match is None else replace(look, layout=known.layout, texts=known.texts(match))
 
-    def _framed(self, record: Record, value: bytes) -> Facts:
+    def _framed(self, value: bytes) -> Facts:
         id = self._registered(value)
         text = self._reading.schemas(id) or ""
         if id not in self._names:
             self._names[id] = _avro_name(text)
-        return self._facts(record, self._reading.decode_body(text, value), self._names[id])
+        return facts(self._reading.decode_body(text, value), self._names[id])
 
     def _registered(self, data: bytes) -> int:
         id = schema_id(data)
@@ -285,12 +241,13 @@ def _glanced_key(forms: list[Form], key: bytes) -> bytes | None:
     return None
 
 
-def _whole(value: bytes) -> tuple[bytes, object, str]:
-    """Of a JSON value that was parsed whole: what proves its schema, the payload, the name of the schema."""
-    schema, payload = _parts(parse(value))
+def _whole(value: bytes, key: bytes) -> tuple[bytes, bytes, Facts]:
+    """What a JSON value shows that has its members in an order of its own, or no schema."""
+    document = parse(value)
+    schema, payload = _parts(document)
     if schema is None:
-        return _digest(_members(payload)), payload, ""
-    return _digest(_compact(schema)), payload, str(schema.get("name") or "")
+        return _digest(_members(payload)), key, facts(payload, "")
+    return _digest(_compact(schema)), key, facts(payload, str(schema.get("name") or ""))
 
 
 def _whole_key(key: bytes) -> bytes:

@@ -15,9 +15,6 @@ from schemaman.shelf import Shelf
 
 DIALECTS: Shelf[Dialect] = Shelf("schemaman.dialects", "DIALECT")
 
-UNKNOWN = "unknown"
-"""What stands for the connector of rows that do not tell it."""
-
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -85,11 +82,9 @@ def origin_of(payload: Mapping[str, Any]) -> Origin:
 
 def _dialect(connector: str) -> Dialect:
     try:
-        if connector != UNKNOWN:
-            return DIALECTS.get(connector)
-        raise UnreadableInput("the source block names the connector 'unknown'")
+        return DIALECTS.get(connector)
     except UnknownName:
-        known = ", ".join(name for name in DIALECTS.names() if name != UNKNOWN)
+        known = ", ".join(DIALECTS.names())
         raise UnreadableInput(f"connector {connector!r} is not known; known are {known}") from None
 
 

@@ -183,7 +183,7 @@ def _declared_column(column: Struct) -> DeclaredColumn:
         comment=text(column, "comment"),
         default=text(column, "defaultValueExpression"),
         # none come as null or as an empty list
-        enum_values=tuple(_label(v) for v in texts(column, "enumValues")) or None,
+        enum_values=tuple(label(v) for v in texts(column, "enumValues")) or None,
     )
 
 
@@ -197,7 +197,7 @@ def _bound(column: Struct, name: str) -> int | None:
     return value
 
 
-def _label(value: str) -> str:
+def label(value: str) -> str:
     """A label, which comes as the statement wrote it, in quotes."""
     quoted = len(value) > 1 and value[0] == value[-1] == "'"
     return value[1:-1].replace("''", "'") if quoted else value

@@ -14,15 +14,21 @@ from schemaman.types import (
     Decimal,
     Enum,
     EnumSet,
+    Field,
     Floating,
     Integer,
     Json,
     String,
+    Struct,
     Time,
     Timestamp,
     Type,
     Unknown,
 )
+
+_SHAPE = (Field("wkb", Binary()), Field("srid", Integer(32)))
+"""What a shape is in a lake: its well-known binary form and its reference system, as Debezium writes it.
+Source: Debezium io.debezium.data.geometry.Point and Geometry."""
 
 _PLAIN: dict[str, Type] = {
     "BOOL": Boolean(),
@@ -60,6 +66,20 @@ _PLAIN: dict[str, Type] = {
     "LONGBLOB": Binary(),
     "LONG VARBINARY": Binary(),
     "VECTOR": Array(Floating(32), nullable=False),
+    "POINT": Struct((Field("x", Floating(64), False), Field("y", Floating(64), False), *_SHAPE)),
+}
+_PLAIN |= {
+    name: Struct((Field("wkb", Binary(), False), _SHAPE[1]))
+    for name in (
+        "GEOMETRY",
+        "LINESTRING",
+        "POLYGON",
+        "MULTIPOINT",
+        "MULTILINESTRING",
+        "MULTIPOLYGON",
+        "GEOMETRYCOLLECTION",
+        "GEOMCOLLECTION",
+    )
 }
 _FIXED = ("CHAR", "CHARACTER", "NCHAR", "NATIONAL CHAR", "NATIONAL CHARACTER")
 _VARYING = (

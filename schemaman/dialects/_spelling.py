@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_SIZED = re.compile(r"CHAR|BINARY|GRAPHIC|BPCHAR|BLOB|CLOB|DECFLOAT|^(VAR)?BIT$|^BIT |^VECTOR|^RAW$")
+_SIZED = re.compile(r"CHAR|BINARY(?!_)|GRAPHIC|BPCHAR|BLOB|CLOB|DECFLOAT|^(VAR)?BIT$|^BIT |^VECTOR|^RAW$")
 _DECIMAL = re.compile(r"^(DEC(IMAL)?|NUMERIC|NUMBER|FIXED)\b")
 _TEMPORAL = re.compile(r"^(TIME|DATETIME|INTERVAL)")
 _APPROXIMATE = re.compile(r"^(FLOAT|DOUBLE)\b")

@@ -2,10 +2,45 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
+from schemaman.dialects import _numbers
 from schemaman.evidence import NOWHERE, DeclaredColumn, Dialect, Position
-from schemaman.types import Type, Unknown
+from schemaman.types import (
+    Binary,
+    Boolean,
+    Floating,
+    Interval,
+    Json,
+    Numeric,
+    String,
+    Timestamp,
+    Type,
+    Unknown,
+    Xml,
+)
+
+_PLAIN: dict[str, Type] = {
+    "BOOLEAN": Boolean(),
+    "FLOAT": Numeric(),
+    "BINARY_FLOAT": Floating(32),
+    "BINARY_DOUBLE": Floating(64),
+    "DATE": Timestamp(0, zoned=False),
+    "INTERVAL YEAR TO MONTH": Interval(),
+    "INTERVAL DAY TO SECOND": Interval(),
+    "CLOB": String(),
+    "NCLOB": String(),
+    "LONG": String(),
+    "BLOB": Binary(),
+    "LONG RAW": Binary(),
+    "ROWID": String(),
+    "UROWID": String(),
+    "XMLTYPE": Xml(),
+    "JSON": Json(),
+}
+_MOST_DIGITS = 9
+_DIGITS = re.compile(r" ?\((\d+)\)")
 
 
 class Oracle:
@@ -17,8 +52,29 @@ class Oracle:
     order: tuple[str, ...] = ("commit_scn", "scn")
 
     def declared_type(self, column: DeclaredColumn) -> Type:
-        """The logical type of a column as a statement declares it."""
-        return Unknown(column.type_name)
+        """The logical type of a column as a statement declares it, or the driver when a table is read.
+
+        FLOAT counts binary digits of a decimal number; a NUMBER without scale holds any number. Source:
+        Oracle SQL language reference, data types; Debezium ColumnDefinitionParserListener: digits of
+        times stand in the length; Oracle JDBC driver: they stand in the name, `TIMESTAMP(6) WITH TIME ZONE`.
+        """
+        upper = " ".join(column.type_name.upper().removeprefix("SYS.").split())
+        name = _DIGITS.sub("", upper)
+        match name:
+            case "NUMBER":
+                if not column.length or column.scale is None:
+                    return Numeric()
+                return _numbers.decimal(column.length, column.scale)
+            case "CHAR" | "NCHAR":
+                return String(column.length or 1, fixed=True)
+            case "VARCHAR2" | "NVARCHAR2" | "VARCHAR":
+                return String(column.length or None)
+            case "RAW":
+                return Binary(column.length or None)
+            case "TIMESTAMP" | "TIMESTAMP WITH TIME ZONE" | "TIMESTAMP WITH LOCAL TIME ZONE":
+                return Timestamp(_digits(upper, column), zoned=name != "TIMESTAMP")
+            case _:
+                return _PLAIN.get(name, Unknown(column.type_name))
 
     def position(self, source: Mapping[str, object]) -> Position:
         """The system change number, with that of the commit which orders first; both are numbers.
@@ -28,6 +84,14 @@ class Oracle:
         """
         scn, commit = _number(source.get("scn")), _number(source.get("commit_scn"))
         return NOWHERE if scn is None else Position("scn", scn, commit)
+
+
+def _digits(name: str, column: DeclaredColumn) -> int:
+    told = _DIGITS.search(name)
+    if told is not None:
+        return int(told[1])
+    digits = column.length if column.scale is None else column.scale
+    return 6 if digits is None or digits > _MOST_DIGITS else digits
 
 
 def _number(value: object) -> str | None:

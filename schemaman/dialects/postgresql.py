@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
+from schemaman.dialects import _numbers
 from schemaman.evidence import NOWHERE, DeclaredColumn, Dialect, Position
 from schemaman.types import (
+    Array,
     Binary,
     Bits,
     Boolean,
     Date,
-    Decimal,
     Floating,
     Integer,
     Interval,
     Json,
+    Map,
     Numeric,
     String,
     Time,
@@ -53,7 +56,13 @@ _PLAIN: dict[str, Type] = {
     "macaddr8": String(),
     "ltree": String(),
     "tsvector": String(),
+    "isbn": String(),
+    "money": Numeric(),
+    "hstore": Map(String(), String()),
+    "vector": Array(Floating(32), nullable=False),
+    "halfvec": Array(Floating(32), nullable=False),
 }
+_PLAIN |= {f"{kind}range": String() for kind in ("int4", "int8", "num", "ts", "tstz", "date")}
 _UNBOUNDED = (None, 0, 131089, 2147483647)
 
 
@@ -76,7 +85,8 @@ class Postgresql:
         digits = 6 if column.scale is None else column.scale
         match name:
             case "numeric":
-                return Numeric() if length is None else Decimal(length, column.scale or 0)
+                scale = _numbers.signed(column.scale or 0)
+                return Numeric() if length is None else _numbers.decimal(length, scale)
             case "bpchar" | "char" | "varchar":
                 return String(length, fixed=name != "varchar")
             case "bit" | "varbit":
@@ -85,6 +95,9 @@ class Postgresql:
                 return Time(digits, zoned=name == "timetz")
             case "timestamp" | "timestamptz":
                 return Timestamp(digits, zoned=name == "timestamptz")
+            case _ if name.startswith("_"):
+                element = self.declared_type(replace(column, type_name=name[1:]))
+                return Unknown(column.type_name) if isinstance(element, Unknown) else Array(element)
             case _:
                 return _PLAIN.get(name, Unknown(column.type_name))
 

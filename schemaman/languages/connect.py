@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from schemaman.dialects import _numbers
 from schemaman.dialects._spelling import spell
 from schemaman.errors import UnreadableInput
 from schemaman.schema import Column, Scalar
@@ -265,17 +266,15 @@ def _scale(parameters: Mapping[str, str]) -> int:
     scale = _number(parameters, "scale") or 0
     if abs(scale) > _SCALES:
         raise UnreadableInput(f"a decimal with a scale of {scale}")
-    # PostgreSQL keeps a scale in 11 bits; the driver reads a negative one without its sign
-    return scale - 2048 if scale > 1000 else scale
+    return _numbers.signed(scale)
 
 
 def _decimal(parameters: Mapping[str, str]) -> Type:
-    """`numeric(5,-2)` has seven digits before the point, `numeric(3,5)` five behind it."""
     scale = _scale(parameters)
     precision = _number(parameters, "connect.decimal.precision")
     if precision is None:
         return Decimal(max(38, scale), max(scale, 0))
-    return Decimal(precision - scale, 0) if scale < 0 else Decimal(max(precision, scale), scale)
+    return _numbers.decimal(precision, scale)
 
 
 def _bits(parameters: Mapping[str, str]) -> Type:

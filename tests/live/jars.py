@@ -107,14 +107,22 @@ def _checksum(path: Path) -> str:
 def _lock() -> None:
     sets = tomllib.loads(LOCK.read_text(encoding="utf-8"))
     head = "".join(line for line in LOCK.read_text(encoding="utf-8").splitlines(True) if line.startswith("#"))
-    written = [_section(name, each["wanted"], _resolved(each["wanted"])) for name, each in sets.items()]
+    written = [_section(name, each, _kept(each, _resolved(each["wanted"]))) for name, each in sets.items()]
     LOCK.write_text(head + "".join(written), encoding="utf-8")
 
 
-def _section(name: str, wanted: Iterable[str], found: Mapping[str, str]) -> str:
-    lines = [f"\n[{name}]", "wanted = ["]
-    lines += [f'    "{coordinate}",' for coordinate in wanted]
-    lines += ["]", "", f"[{name}.jars]"]
+def _kept(each: Mapping[str, list[str]], found: Mapping[str, str]) -> dict[str, str]:
+    """A set that runs no connector may name the beginnings of the paths that it needs."""
+    beginnings = tuple(each.get("kept", [""]))
+    return {path: checksum for path, checksum in found.items() if path.startswith(beginnings)}
+
+
+def _section(name: str, each: Mapping[str, list[str]], found: Mapping[str, str]) -> str:
+    lines = [f"\n[{name}]"]
+    for key in ("wanted", "kept"):
+        if key in each:
+            lines += [f"{key} = [", *(f'    "{text}",' for text in each[key]), "]"]
+    lines += ["", f"[{name}.jars]"]
     lines += [f'"{path}" = "{checksum}"' for path, checksum in found.items()]
     return "\n".join(lines) + "\n"
 

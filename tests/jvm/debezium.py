@@ -1,0 +1,84 @@
+"""Debezium's own classes, asked in one JVM what columns become: on the schema-change topic and in events."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.live.jars import classpath
+
+PROBE = Path(__file__).with_name("Probe.java")
+_SECONDS = 180
+
+Setting = Mapping[str, str]
+Node = dict[str, Any]
+
+_DECIMAL = ("precise", "double", "string")
+_TIME = ("adaptive", "adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds")
+_BINARY = ("bytes", "base64", "base64-url-safe", "hex")
+_COMMON: Mapping[str, Sequence[str]] = {
+    "decimal.handling.mode": _DECIMAL,
+    "time.precision.mode": _TIME,
+    "binary.handling.mode": _BINARY,
+}
+_UNSIGNED: Mapping[str, Sequence[str]] = {"bigint.unsigned.handling.mode": ("long", "precise")}
+_INTERVAL: Mapping[str, Sequence[str]] = {"interval.handling.mode": ("numeric", "string")}
+_HSTORE: Mapping[str, Sequence[str]] = {
+    "hstore.handling.mode": ("json", "map"),
+    "include.unknown.datatypes": ("false", "true"),
+}
+OPTIONS: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "db2": _COMMON,
+    "mariadb": {**_COMMON, **_UNSIGNED},
+    "mysql": {**_COMMON, **_UNSIGNED},
+    "oracle": {**_COMMON, **_INTERVAL},
+    "postgresql": {**_COMMON, **_INTERVAL, **_HSTORE},
+    "sqlserver": _COMMON,
+}
+"""Every option that changes a type, with its values. Source: Debezium's connector configurations."""
+
+PROPAGATED: Setting = {"column.propagate.source.type": ".*"}
+
+
+def settings(connector: str) -> list[Setting]:
+    """The defaults, each option with each value, and last the propagation of source types."""
+    each = [{option: value} for option, values in OPTIONS[connector].items() for value in values]
+    return [{}, *each, PROPAGATED]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one column becomes.
+
+    `declared`: the column in `tableChanges`, or why there is none; `fields`: the field in events under each
+    of `settings`, None where the column is left out of them.
+    """
+
+    declared: Node | str
+    fields: tuple[Node | None, ...]
+
+
+def ask(columns: Mapping[str, Sequence[Node]]) -> dict[str, list[Answer]]:
+    """The answers for the columns of each connector, in order; see `Probe.java` for what a column is."""
+    asked = {name: {"columns": list(each), "settings": settings(name)} for name, each in columns.items()}
+    done = subprocess.run(
+        ["java", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-cp", classpath("types"), str(PROBE)],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    told = json.loads(done.stdout)
+    return {
+        name: [
+            Answer(declared, tuple(told[name]["wire"][s][i] for s in range(len(settings(name)))))
+            for i, declared in enumerate(told[name]["declared"])
+        ]
+        for name in columns
+    }
