@@ -45,7 +45,8 @@ def behind_what_they_follow(read: Sequence[Read], streamed: Sequence[Point]) -> 
     structure than that, it follows the streamed records of the old one as well that were committed before
     the read: they only came late. `streamed` is in order.
     """
-    followed = _Streamed(streamed)
+    declared = any(p.observation.witness == "declared" for p in (*streamed, *(r.point for r in read)))
+    followed = _Streamed(streamed, declared)
     placed = [followed.place(one) for one in read]
     # beside the stream no position is told: before anything was streamed, it follows the first snapshot
     anchors = sorted(p.order for p in placed if p.mark.position.kind != "none")
@@ -66,9 +67,9 @@ def _before_the_stream(point: Point) -> Point:
 class _Streamed:
     """The streamed points of a table, in order."""
 
-    def __init__(self, streamed: Sequence[Point]) -> None:
+    def __init__(self, streamed: Sequence[Point], declared: bool) -> None:
         points = self._points = [p for p in streamed if p.observation.witness != "declared"]
-        self._declared = len(points) < len(streamed)
+        self._declared = declared
         self._places = [p.order[:2] for p in points]
         # places never go back, but times may, after a restart
         self._times = list(accumulate((time_of(p.mark) for p in points), max))

@@ -121,7 +121,8 @@ def _partition_points(
         kind = mark.position.kind
         if run.snapshot or kind == "none":
             behind = place if high else (kinds[kind], mark.position.rank)
-            point = _point(run, mark, behind, tier=1)
+            # what a snapshot declares, it declares before it reads; older releases tell no time of it
+            point = _point(run, mark, behind, tier=0 if run.witness == "declared" else 1)
             if run.snapshot:
                 read.append(Read(point, followed=bool(high)))
             else:

@@ -287,9 +287,7 @@ LINES = [A, AB, ABC, schema("id", "b"), schema("id", "a", key=())]
 @st.composite
 def streams(draw: st.DrawFn) -> list[tuple[int, TableSchema]]:
     """Records of a table in source order: (partition, shape)."""
-    return draw(
-        st.lists(st.tuples(st.integers(0, 2), st.sampled_from(LINES)), min_size=1, max_size=25)
-    )
+    return draw(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(LINES)), min_size=1, max_size=25))
 
 
 def runs_of(records: list[tuple[int, TableSchema]], cut: random.Random | None) -> list[Observation]:

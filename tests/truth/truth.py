@@ -9,8 +9,9 @@ from __future__ import annotations
 import gzip
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +62,14 @@ class PostgresTruth:
     ends: tuple[int, ...]
     transactions: dict[int, list[int]] = field(default_factory=dict)
     start: int = 0
+    times: tuple[int, ...] = ()
 
     @classmethod
     def read(cls, lines: Iterable[str]) -> PostgresTruth:
         """The truth of a PostgreSQL run."""
         steps: list[Step] = []
         ends: list[int] = []
+        times: list[int] = []
         transactions: dict[int, list[int]] = {}
         tables: dict[int, TrueTable] = {}
         start = 0
@@ -84,12 +87,13 @@ class PostgresTruth:
             now = {t.name: t for t in tables.values()}
             steps.append(Step(told["step"], text, now, told["connector"]))
             ends.append(_lsn(told["insert_lsn"]))
-        return cls(tuple(steps), tuple(ends), transactions, start)
+            times.append(round(datetime.fromisoformat(told["time"]).timestamp() * 1000))
+        return cls(tuple(steps), tuple(ends), transactions, start, tuple(times))
 
     def at(self, fact: Fact) -> Step | None:
-        """The step that wrote the record; a snapshot record belongs to the start of the connector."""
+        """The step that wrote the record; a snapshot shows the tables of its own time, not of a row's."""
         if fact.snapshot:
-            return self.steps[self.start]
+            return self.steps[max(self.start, bisect_right(self.times, fact.source["ts_ms"]) - 1)]
         numbers = self.transactions.get(int(fact.source["txId"] or -1))
         if numbers is None:
             return None
@@ -149,6 +153,17 @@ def truth_lines(folder: Path) -> list[str]:
     path = folder / "truth.jsonl"
     data = path.read_bytes() if path.exists() else gzip.decompress((folder / "truth.jsonl.gz").read_bytes())
     return data.decode().splitlines()
+
+
+def spelled(truth: Truth, name_of: Callable[[str], str]) -> Truth:
+    """The same truth with the columns called as their names travel."""
+
+    def table(true: TrueTable) -> TrueTable:
+        columns = tuple(replace(c, name=name_of(c.name)) for c in true.columns)
+        return replace(true, columns=columns, key=tuple(map(name_of, true.key)))
+
+    steps = (replace(s, tables={name: table(true) for name, true in s.tables.items()}) for s in truth.steps)
+    return replace(truth, steps=tuple(steps))
 
 
 def place_of(mark: Any) -> Place:

@@ -8,6 +8,7 @@ Source: Debezium PostgreSQL connector, "Data type mappings", with `decimal.handl
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from tests.truth.truth import TrueColumn
 
@@ -57,6 +58,30 @@ def on_the_wire(column: TrueColumn) -> str:
         return word
     # The items of an array are optional, but for an array of enums.
     return f"ARRAY<{word}{' NOT NULL' if word == 'ENUM' else ''}>"
+
+
+_MYSQL = (
+    (r"(?:VAR)?CHAR\(\d+\)", "STRING"),
+    (r"BINARY\(\d+\)", "BINARY"),
+    (r"TINYINT(?: UNSIGNED)?", "SMALLINT"),
+    (r"(?:BIG)?INT UNSIGNED", "BIGINT"),
+    (r"FLOAT", "DOUBLE"),
+    (r"TIME\([0-6]\)", "TIME(6)"),
+    (r"TIMESTAMP_NTZ\([0-3]\)", "TIMESTAMP_NTZ(3)"),
+    (r"TIMESTAMP\([0-6]\)", "TIMESTAMP(6)"),
+)
+"""What the MySQL connector 1.4 makes of a declared type. Source: Debezium MySQL connector, "Data type
+mappings", `time.precision.mode=adaptive_time_microseconds`, `bigint.unsigned.handling.mode=long`."""
+
+
+def as_mysql_emits(declared: Callable[[TrueColumn], str]) -> Callable[[TrueColumn], str]:
+    """The same oracle where a connector publishes no structures, so that the types of events stand."""
+
+    def on_the_wire(column: TrueColumn) -> str:
+        word = declared(column)
+        return next((wire for pattern, wire in _MYSQL if re.fullmatch(pattern, word)), word)
+
+    return on_the_wire
 
 
 def _filled(word: str, match: re.Match[str]) -> str:
