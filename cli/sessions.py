@@ -52,7 +52,8 @@ def ingest_on_spark(
     spark = _session(door)
     from schemaman.spark.pipeline import ingest  # needs what the session has proven to be there
 
-    return ingest(spark, found, registry, door.settings.stream.value, schemas, keep_payload, progress)
+    stream, forms = door.settings.stream.value, door.settings.forms
+    return ingest(spark, found, registry, stream, schemas, keep_payload, progress, forms=forms)
 
 
 def _session(door: Door) -> Any:

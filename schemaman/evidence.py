@@ -19,10 +19,13 @@ UNKNOWN_SCHEMA = "registry does not know schema id"
 """How the reason begins where a record cannot be read before the registry knows a schema; of its key, `key: `
 stands before."""
 
+UNTOLD_FORM = "nobody told the form"
+"""How the reason begins where a record could have been written in several forms, until one is configured."""
+
 
 def awaits_schema(reason: str | None) -> bool:
-    """Whether the reason of a fault is a schema that the registry may know later."""
-    return reason is not None and reason.removeprefix("key: ").startswith(UNKNOWN_SCHEMA)
+    """Whether the reason of a fault is a schema that the registry may know later, or a form not yet told."""
+    return reason is not None and reason.removeprefix("key: ").startswith((UNKNOWN_SCHEMA, UNTOLD_FORM))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from schemaman.coverage import Place, strays
 from schemaman.decode.body import SchemaLookup
 from schemaman.decode.decode import decode
+from schemaman.decode.framing import AUTO, Forms
 from schemaman.evidence import Aside, Observation, Outcome, Record, Reject, Run
 from schemaman.log import Covered, Entry, Rejected
 from schemaman.reading import CHUNK, Known, Stretch, Take, Unread, chunks, out_of_order, wires
@@ -75,11 +76,13 @@ def ingest(
     keep_payload: bool = False,
     progress: Callable[[Summary], None] | None = None,
     size: int = CHUNK,
+    forms: Forms = AUTO,
 ) -> Summary:
     """Read one source into the history of a stream, in this process.
 
     `schemas` gives the Avro text of a registry id. `keep_payload` keeps the bytes of rejected records in the
-    log, which may hold personal data. `progress` is told the sum so far after each chunk of `size` records.
+    log, which may hold personal data. `forms` are those that are configured for keys and values. `progress`
+    is told the sum so far after each chunk of `size` records.
 
     Raises:
         UnreadableInput: the source cannot be read, or the offsets of a partition go back in it.
@@ -87,8 +90,8 @@ def ingest(
         Conflict: somebody else is reading the same records into the same stream.
         StoreUnavailable: the store cannot be written.
     """
-    intake = Intake(registry, stream, schemas, keep_payload=keep_payload)
-    for _, taken in chunks(records, intake.known, wires(schemas), size=size):
+    intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
+    for _, taken in chunks(records, intake.known, wires(schemas, forms), size=size):
         intake.enter(taken)
         if progress is not None:
             progress(intake.summary)
@@ -99,13 +102,20 @@ class Intake:
     """One source on its way into the history; both engines hand their takes to it, chunk by chunk."""
 
     def __init__(
-        self, registry: Registry, stream: str, schemas: SchemaLookup, *, keep_payload: bool = False
+        self,
+        registry: Registry,
+        stream: str,
+        schemas: SchemaLookup,
+        *,
+        keep_payload: bool = False,
+        forms: Forms = AUTO,
     ) -> None:
         self.known = Known(registry.covered(stream), registry.edges(stream))
         self.summary = Summary()
         self._registry = registry
         self._stream = stream
         self._schemas = schemas
+        self._forms = forms
         self._keep_payload = keep_payload
         self._reached: dict[Place, int] = {}
 
@@ -150,7 +160,7 @@ class Intake:
             self._reached[topic, partition] = last
 
     def _decoded(self, run: Run) -> tuple[Outcome, ...]:
-        outcomes = decode(run, self._stream, self._schemas)
+        outcomes = decode(run, self._stream, self._schemas, self._forms)
         if not self._keep_payload:
             return outcomes
         return tuple(replace(o, payload=run.sample.value) if isinstance(o, Reject) else o for o in outcomes)

@@ -13,12 +13,12 @@ from functools import lru_cache
 from itertools import islice
 
 from schemaman.coverage import Place, Ranges
-from schemaman.decode.body import SchemaLookup
+from schemaman.decode.body import SchemaLookup, avro_value
+from schemaman.decode.framing import AUTO, Forms
 from schemaman.decode.origin import DIALECTS
 from schemaman.decode.wire import Reading
 from schemaman.errors import SchemamanError, UnknownName, UnreadableInput, UsageError
 from schemaman.evidence import NOWHERE, Dialect, Position, Record, Run, awaits_schema
-from schemaman.languages.avro import decode_body, reader_schema
 from schemaman.scan import Scanner, merge
 
 CHUNK = 50_000
@@ -80,9 +80,9 @@ class Take:
     refusal: SchemamanError | None = None
 
 
-def wires(schemas: SchemaLookup) -> Reading:
-    """What the scanner asks dialects and registry."""
-    return Reading(position_of, schemas, _decode_body, _order_of)
+def wires(schemas: SchemaLookup, forms: Forms = AUTO) -> Reading:
+    """What the scanner asks dialects, registry and settings."""
+    return Reading(position_of, schemas, avro_value, _order_of, forms)
 
 
 def position_of(connector: str, source: Mapping[str, object]) -> Position:
@@ -301,12 +301,3 @@ def _dialect(connector: str) -> Dialect | None:
 def _order_of(connector: str) -> tuple[str, ...]:
     dialect = _dialect(connector)
     return () if dialect is None else dialect.order
-
-
-def _decode_body(text: str, data: bytes) -> object:
-    return decode_body(_reader_schema(text), data)
-
-
-@lru_cache(maxsize=4096)
-def _reader_schema(text: str) -> str:
-    return reader_schema(text)

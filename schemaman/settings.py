@@ -15,6 +15,7 @@ from string import Formatter
 from typing import Any, Generic, TypeVar
 
 from schemaman.compat import READERS, SEVERITIES, Reader, Severity
+from schemaman.decode.framing import FORMS, Form, Forms
 from schemaman.errors import BadConfiguration, UnknownName
 from schemaman.plan import DropPolicy, Policy
 from schemaman.schema import TableId
@@ -90,6 +91,8 @@ class Settings:
     registry: Setting[str]
     registry_config: Setting[tuple[str, ...]]
     kafka_config: Setting[tuple[str, ...]]
+    format_key: Setting[Form]
+    format_value: Setting[Form]
     color: Setting[str]
     snapshots: Setting[str]
     decisions: Setting[str]
@@ -104,6 +107,11 @@ class Settings:
     comments: Setting[bool]
     upgrades: Setting[bool]
     targets: Setting[tuple[TargetSetting, ...]]
+
+    @property
+    def forms(self) -> Forms:
+        """How keys and values are framed."""
+        return Forms(self.format_key.value, self.format_value.value)
 
     @property
     def policy(self) -> Policy:
@@ -144,6 +152,8 @@ def read(
         registry=sources.get("registry", _text, ""),
         registry_config=sources.get("registry_config", _options, ()),
         kafka_config=sources.get("kafka_config", _options, ()),
+        format_key=sources.get("format_key", _one_of(FORMS), "auto"),
+        format_value=sources.get("format_value", _one_of(FORMS), "auto"),
         color=sources.get("color", _one_of(_COLORS), "auto"),
         snapshots=sources.get("snapshots", _text, "schemas"),
         decisions=sources.get("decisions", _text, "schemaman.decisions.toml"),

@@ -13,13 +13,14 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import FrameType
 
 from schemaman.adapters import files, schema_registry
 from schemaman.codec import from_bytes, to_bytes
+from schemaman.decode.body import SchemaLookup
 from schemaman.decode.decode import decode
 from schemaman.evidence import Observation, Outcome, Record, Reject, Run
 from schemaman.log import Entry, Observed, Rejected
@@ -80,7 +81,7 @@ def sound(run: str) -> Sound:
     return Sound(records, schemas, histories(told(scan(records, wires(schemas)), schemas)))
 
 
-def told(runs: Iterable[Run], schemas: Callable[[int], str | None]) -> list[Outcome]:
+def told(runs: Iterable[Run], schemas: SchemaLookup) -> list[Outcome]:
     """What some runs say."""
     return [outcome for run in runs for outcome in decode(run, "main", schemas)]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from schemaman.decode.body import SchemaLookup
+from schemaman.decode.framing import SchemaId
 from schemaman.evidence import Record
 
 Path = tuple[str | int, ...]
@@ -43,10 +45,10 @@ class Mutator:
     """Does damage with one source of chance; registry schemas that it damages are known under new ids."""
 
     chance: random.Random
-    schemas: Callable[[int], str | None]
-    added: dict[int, str] = field(default_factory=dict)
+    schemas: SchemaLookup
+    added: dict[SchemaId, str] = field(default_factory=dict)
 
-    def lookup(self, id: int) -> str | None:
+    def lookup(self, id: SchemaId) -> str | None:
         """The registry with the damaged schemas in it."""
         return self.added[id] if id in self.added else self.schemas(id)
 

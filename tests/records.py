@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as parquet
 
+from schemaman.decode.body import SchemaLookup
 from schemaman.decode.decode import decode
 from schemaman.evidence import Mark, Observation, Outcome, Record, Run
 from schemaman.schema import TableSchema
@@ -32,7 +33,7 @@ def records(run: Path) -> Iterator[Record]:
 
 
 @cache
-def registry(run: Path) -> Callable[[int], str | None]:
+def registry(run: Path) -> SchemaLookup:
     """The registry that belongs to a recording; an empty one where it needs none."""
     path = run / "registry.json"
     entries = json.loads(path.read_text()) if path.exists() else []

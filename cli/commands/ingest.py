@@ -11,6 +11,7 @@ import click
 
 from schemaman.adapters import files, kafka
 from schemaman.adapters.schema_registry import NO_REGISTRY, Export, load
+from schemaman.decode.framing import FORMS
 from schemaman.errors import UnreadableInput, UsageError
 from schemaman.evidence import Record
 from schemaman.ingest import Summary
@@ -44,6 +45,10 @@ Found = files.File | kafka.Topics
     metavar="FILE|NAME=VALUE",
     help="Options of librdkafka; secrets in a FILE.",
 )
+@click.option(
+    "--format-key", type=click.Choice(FORMS), help="How keys are framed; auto takes what is proven."
+)
+@click.option("--format-value", type=click.Choice(FORMS), help="How values are framed.")
 @click.option("--topic", metavar="NAME", help="SOURCE holds bare values of this topic, one a line.")
 @click.option("--max-rejects", type=click.IntRange(min=0), help="With more rejects than these, exit code 3.")
 @click.option("--keep-payload", is_flag=True, help="Keep the bytes of rejects: they may hold personal data.")
@@ -140,7 +145,8 @@ def _read(
     done = Summary()
     for source in found:
         records = _records(door, registry, source, topic)
-        done += read_in(records, registry, door.settings.stream.value, schemas, keep_payload, progress)
+        stream, forms = door.settings.stream.value, door.settings.forms
+        done += read_in(records, registry, stream, schemas, keep_payload, progress, forms=forms)
     return done
 
 

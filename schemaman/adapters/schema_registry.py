@@ -8,16 +8,18 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
+from schemaman.decode.framing import SchemaId
 from schemaman.errors import UnknownName, UnreadableInput
+from schemaman.languages.avro_references import inlined
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
     """The schemas of a registry by id; called with an id, it gives the text, or None. It can be pickled."""
 
-    schemas: Mapping[int, str] = field(default_factory=dict)
+    schemas: Mapping[SchemaId, str] = field(default_factory=dict)
 
-    def __call__(self, id: int) -> str | None:
+    def __call__(self, id: SchemaId) -> str | None:
         """The text of the schema with that id; None if the export has none."""
         return self.schemas.get(id)
 
@@ -28,12 +30,20 @@ NO_REGISTRY = Export()
 def load(path: str) -> Export:
     """The export in a file: a JSON list of objects with `id`, `schema` and `schemaType` (Avro if left out).
 
+    Beside the `id` they may tell `guid`, and Apicurio's `globalId` and `contentId`; what they refer to by
+    `references` (of `name`, `subject`, `version`) is written into them.
     Source: Confluent Schema Registry, `GET /schemas` lists schemas in this form.
 
     Raises:
         UnreadableInput: the file is missing or not such a list.
     """
-    return Export(dict(_schema(path, i, entry) for i, entry in enumerate(_listed(path), 1)))
+    listed = _listed(path)
+    texts = {}
+    for number, entry in enumerate(listed, 1):
+        ids, text, references = _schema(path, number, entry)
+        whole = _whole(text, references, listed)
+        texts.update(dict.fromkeys(ids, whole) if whole is not None else {})
+    return Export(texts)
 
 
 def subject(path: str, name: str, version: int | None = None) -> str:
@@ -72,9 +82,38 @@ def _entries(path: str, document: object) -> list[object]:
     return [e for e in document if not isinstance(e, dict) or e.get("schemaType") in (None, "AVRO")]
 
 
-def _schema(path: str, number: int, entry: object) -> tuple[int, str]:
-    id = entry.get("id") if isinstance(entry, dict) else None
-    text = entry.get("schema") if isinstance(entry, dict) else None
-    if not isinstance(id, int) or not isinstance(text, str):
+def _schema(path: str, number: int, entry: object) -> tuple[tuple[SchemaId, ...], str, object]:
+    """The ids of an entry, its text and its references."""
+    told = entry if isinstance(entry, dict) else {}
+    numbers = {name: told[name] for name in ("id", "globalId", "contentId") if type(told.get(name)) is int}
+    ids = [number if name == "id" else f"{name}:{number}" for name, number in numbers.items()]
+    if isinstance(told.get("guid"), str):
+        ids.append(f"guid:{told['guid'].lower()}")
+    text = told.get("schema")
+    if not ids or not isinstance(text, str):
         raise UnreadableInput(f"{path}: entry {number} has no whole id or no schema text")
-    return id, text
+    return tuple(ids), text, told.get("references")
+
+
+def _whole(text: str, references: object, listed: list[object]) -> str | None:
+    """The text with what it refers to; None if the export lacks some of it: then the id is not known."""
+    described = _described(references, listed, ())
+    return None if described is None else inlined(text, described)
+
+
+def _described(references: object, listed: list[object], above: tuple[object, ...]) -> list[str] | None:
+    """The texts behind references, each behind those that it refers to itself."""
+    found: list[str] = []
+    for reference in references if isinstance(references, list) else ():
+        place = (reference.get("subject"), reference.get("version")) if isinstance(reference, dict) else None
+        entry = next((e for e in listed if isinstance(e, dict) and _place(e) == place), None)
+        deeper = None if entry is None or place in above else entry.get("references")
+        below = None if entry is None or place in above else _described(deeper, listed, (*above, place))
+        if entry is None or below is None or not isinstance(entry.get("schema"), str):
+            return None
+        found += [*below, entry["schema"]]
+    return found
+
+
+def _place(entry: Mapping[str, object]) -> tuple[object, object]:
+    return (entry.get("subject"), entry.get("version"))

@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from schemaman.decode.wire import parse, prove, schema_id, tail_after
+from schemaman.decode.framing import Framed, SchemaId, framed
+from schemaman.decode.wire import parse, prove, tail_after
 from schemaman.errors import UnreadableInput
 from schemaman.evidence import UNKNOWN_SCHEMA
-from schemaman.languages.avro import decode_body, reader_schema, to_connect
+from schemaman.languages.avro import decode_body, decode_json, reader_schema, to_connect
 
-SchemaLookup = Callable[[int], str | None]
+SchemaLookup = Callable[[SchemaId], str | None]
 """Registry id → Avro schema text, None for an id that the registry does not know."""
 
 Node = Mapping[str, Any]
 
 _IDENTITY = ("version", "connector", "name", "db", "schema", "table", "collection")
-HEADER = 5
-"""Bytes before an Avro body: magic byte and schema id."""
-
 
 @dataclass(frozen=True, slots=True)
 class Body:
@@ -46,8 +45,8 @@ class Body:
         return str((self.schema or {}).get("name") or "")
 
 
-def read(data: bytes, schemas: SchemaLookup) -> Body:
-    """The body that some bytes hold.
+def read(data: bytes, schemas: SchemaLookup, framing: Framed | None = None) -> Body:
+    """The body that some bytes hold; `framing` is how Avro is framed, where more than its bytes tell it.
 
     Source: Kafka JsonConverter (an object of `schema` and `payload`), Confluent's wire format
     (a zero byte, four bytes of schema id, the Avro body).
@@ -55,8 +54,10 @@ def read(data: bytes, schemas: SchemaLookup) -> Body:
     Raises:
         UnreadableInput: the bytes are neither, or the registry does not know their schema.
     """
-    if data[:1] == b"\0":
-        return _framed(data, schemas)
+    framing = framing or framed(data, (), "value")
+    if framing is not None:
+        text = _registered(schemas, framing)
+        return Body(avro_value(text, data, framing), to_connect(text))
     body = _json(data)
     if rb"\ud" in data.lower():
         _check_text(_kept(body))
@@ -75,7 +76,7 @@ def _json(data: bytes) -> Body:
     return Body(document)
 
 
-def read_key(data: bytes, schemas: SchemaLookup) -> Body:
+def read_key(data: bytes, schemas: SchemaLookup, framing: Framed | None = None) -> Body:
     """The body of a key: as `read`, but of a framed one nothing more than its schema.
 
     The values of a key say nothing, and the key of one record is read for all records of a run.
@@ -83,14 +84,15 @@ def read_key(data: bytes, schemas: SchemaLookup) -> Body:
     Raises:
         UnreadableInput: the bytes are no key, or the registry does not know their schema.
     """
-    if data[:1] == b"\0":
-        return Body({}, to_connect(_registered(data, schemas)))
+    framing = framing or framed(data, (), "key")
+    if framing is not None:
+        return Body({}, to_connect(_registered(schemas, framing)))
     body = _json(data)
     _check_text(body.schema if body.schema is not None else tuple(body.fields))
     return body
 
 
-def read_event(data: bytes, schemas: SchemaLookup) -> Body:
+def read_event(data: bytes, schemas: SchemaLookup, framing: Framed | None = None) -> Body:
     """The body of a value: as `read`, but a damaged row hides nothing, as its schema stands before it.
 
     Of such an event there are the members from the source block on.
@@ -99,9 +101,9 @@ def read_event(data: bytes, schemas: SchemaLookup) -> Body:
         UnreadableInput: as `read`.
     """
     try:
-        return read(data, schemas)
+        return read(data, schemas, framing)
     except UnreadableInput:
-        proven = prove(data)
+        proven = prove(data) if framing is None else None
         found = None if proven is None else tail_after(data, len(proven[0]))
         if proven is None or found is None:
             raise
@@ -129,16 +131,21 @@ def _check_text(kept: object) -> None:
         raise UnreadableInput("a name or text with half a surrogate pair, which is no Unicode") from None
 
 
-def _framed(data: bytes, schemas: SchemaLookup) -> Body:
-    text = _registered(data, schemas)
-    return Body(decode_body(reader_schema(text), data, HEADER), to_connect(text))
-
-
-def _registered(data: bytes, schemas: SchemaLookup) -> str:
-    id = schema_id(data)
-    if id is None:
-        raise UnreadableInput(f"framed as Avro, but only {len(data)} bytes long")
-    text = schemas(id)
+def _registered(schemas: SchemaLookup, framing: Framed) -> str:
+    text = schemas(framing.schema)
     if text is None:
-        raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}")
+        raise UnreadableInput(f"{UNKNOWN_SCHEMA} {framing.schema}")
     return text
+
+
+def avro_value(text: str, data: bytes, framing: Framed) -> Any:
+    """The value of a framed body under the schema of that text. Raises UnreadableInput if it does not fit."""
+    schema = _reader_schema(text)
+    if framing.json:
+        return decode_json(schema, data[framing.start :])
+    return decode_body(schema, data, framing.start)
+
+
+@lru_cache(maxsize=4096)
+def _reader_schema(text: str) -> str:
+    return reader_schema(text)

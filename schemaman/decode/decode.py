@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from schemaman.decode.body import Body, SchemaLookup, read_event, read_key
 from schemaman.decode.envelope import observe
+from schemaman.decode.framing import AUTO, Forms, framed
 from schemaman.decode.outcomes import aside, reject
 from schemaman.decode.schema_change import observe_changes
 from schemaman.decode.signal import SIGNALS, signal_notes
@@ -27,38 +28,45 @@ _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
 Envelope, ConnectTableChangeSerializer, TransactionStructMaker, HeartbeatImpl, Notification."""
 
 
-def decode(run: Run, stream: str, schemas: SchemaLookup) -> tuple[Outcome, ...]:
+def decode(run: Run, stream: str, schemas: SchemaLookup, forms: Forms = AUTO) -> tuple[Outcome, ...]:
     """What a run says; a run that cannot be understood gives one `Reject` with the reason.
 
-    `stream` names where the records come from; `schemas` gives the Avro text of a registry id.
+    `stream` names where the records come from; `schemas` gives the Avro text of a registry id; `forms` are
+    those that are configured for keys and values.
     """
     if run.fault is not None:
         return (reject(run, stream, run.fault),)
     try:
-        return _decode(run, stream, schemas)
+        return _decode(run, stream, schemas, forms)
     except UnreadableInput as fault:
         return (reject(run, stream, fault.message),)
     except RecursionError:
         return (reject(run, stream, "the schema is nested too deeply to be read"),)
 
 
-def _decode(run: Run, stream: str, schemas: SchemaLookup) -> tuple[Outcome, ...]:
+def _decode(run: Run, stream: str, schemas: SchemaLookup, forms: Forms) -> tuple[Outcome, ...]:
     record = run.sample
     if record.value is None:
         return (aside(run, "tombstone"),)
-    value = read_event(record.value, schemas)
+    value = read_event(record.value, schemas, framed(record.value, record.headers, "value", forms.value))
     if value.payload is None:
         # JsonConverter writes a null with a schema as an object, and a bare null as text
         return (aside(run, "tombstone"),)
     match kind_of(record, value):
         case "event":
-            key = None if record.key is None else read_key(record.key, schemas)
+            key = _key(record, schemas, forms)
             observed = observe(run, stream, value, key)
             return (observed, *signal_notes(observed))
         case "schema-change":
             return observe_changes(run, stream, value)
         case kind:
             return (aside(run, kind),)
+
+
+def _key(record: Record, schemas: SchemaLookup, forms: Forms) -> Body | None:
+    if record.key is None:
+        return None
+    return read_key(record.key, schemas, framed(record.key, record.headers, "key", forms.key))
 
 
 def kind_of(record: Record, value: Body) -> str:

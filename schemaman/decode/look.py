@@ -10,6 +10,7 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 
+from schemaman.decode.framing import FRAMING_HEADERS, Framed, SchemaId, framed
 from schemaman.decode.outline import Outline, Texts, flat, outline
 from schemaman.decode.wire import (
     SOURCE,
@@ -21,7 +22,6 @@ from schemaman.decode.wire import (
     parse,
     payload_after,
     prove,
-    schema_id,
     tail_after,
 )
 from schemaman.errors import UnreadableInput
@@ -84,12 +84,12 @@ class Looker:
         self._topics: dict[str, _Forms] = {}
         self._shapes: dict[tuple[bytes, bytes, tuple[str, ...]], str] = {}
         self._layouts: dict[bytes, bytes] = {}
-        self._names: dict[int, str] = {}
+        self._names: dict[SchemaId, str] = {}
 
     def glance(self, record: Record) -> tuple[Outline, str, Texts] | None:
         """What comparing alone proves: outline, shape and texts of the place; None if it proves nothing."""
         forms, value, key = self._topics.get(record.topic), record.value, record.key
-        if forms is None or value is None or not forms.values:
+        if forms is None or value is None or not forms.values or _in_headers(record):
             return None
         form: Form | None = forms.values[0]
         if form is None or not value.startswith(form.prefix):
@@ -114,11 +114,12 @@ class Looker:
             return Look((TOMBSTONE,), TOMBSTONE)
         forms = self._topics.setdefault(record.topic, _Forms())
         try:
-            key = self._key(forms, record.key)
+            key = self._key(forms, record)
             if value == b"":
                 raise ValueError("the value is empty")
-            if value[0] == 0:
-                return self._seen(record, _digest(value[:5]), key, self._framed(value))
+            framing = framed(value, record.headers, "value", self._reading.forms.value)
+            if framing is not None:
+                return self._seen(record, _digest(framing.proof(value)), key, self._framed(value, framing))
             return self._json(forms, record, value, key)
         except (ValueError, UnreadableInput) as error:
             return Look((), _alone(record), fault=str(error))
@@ -171,35 +172,35 @@ class Looker:
         match = known.match(tail, 0)
         return look if match is None else replace(look, layout=known.layout, texts=known.texts(match))
 
-    def _framed(self, value: bytes) -> Facts:
-        id = self._registered(value)
-        text = self._reading.schemas(id) or ""
-        if id not in self._names:
-            self._names[id] = _avro_name(text)
-        return facts(self._reading.decode_body(text, value), self._names[id])
+    def _framed(self, value: bytes, framing: Framed) -> Facts:
+        text = self._registered(framing)
+        name = self._names.get(framing.schema)
+        if name is None:
+            name = self._names[framing.schema] = _avro_name(text)
+        return facts(self._reading.decode_body(text, value, framing), name)
 
-    def _registered(self, data: bytes) -> int:
-        id = schema_id(data)
-        if id is None:
-            raise ValueError(f"framed as Avro, but only {len(data)} bytes long")
-        if self._reading.schemas(id) is None:
-            raise ValueError(f"{UNKNOWN_SCHEMA} {id}")
-        return id
+    def _registered(self, framing: Framed) -> str:
+        text = self._reading.schemas(framing.schema)
+        if text is None:
+            raise ValueError(f"{UNKNOWN_SCHEMA} {framing.schema}")
+        return text
 
-    def _key(self, forms: _Forms, key: bytes | None) -> bytes:
+    def _key(self, forms: _Forms, record: Record) -> bytes:
         """What proves the schema of a key. Raises ValueError for one that cannot be read."""
+        key = record.key
         if key is None:
             return _NO_KEY
         try:
             if key == b"":
                 raise ValueError("empty")
-            if key[0] == 0:
-                self._registered(key)
-                return _digest(key[:5])
+            framing = framed(key, record.headers, "key", self._reading.forms.key)
+            if framing is not None:
+                self._registered(framing)
+                return _digest(framing.proof(key))
             form = self._form(forms.keys, key)
             if form is None or payload_after(key, form.size) is None:
                 return _whole_key(key)
-        except ValueError as error:
+        except (ValueError, UnreadableInput) as error:
             raise ValueError(f"key: {error}") from None
         form.looks += 1
         if form.behind is None and form.looks % _PATIENCE == 0:
@@ -222,6 +223,11 @@ class Looker:
             known = hashlib.sha256(b"\0".join([value, key, *(p.encode() for p in proof)])).hexdigest()[:32]
             self._shapes[value, key, proof] = known
         return known
+
+
+def _in_headers(record: Record) -> bool:
+    """Whether headers tell the form of a record, whatever its bytes look like."""
+    return bool(record.headers) and not FRAMING_HEADERS.isdisjoint([name for name, _ in record.headers])
 
 
 def _known(forms: list[Form], data: bytes) -> Form | None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from schemaman.decode.framing import AUTO, Forms, Framed, SchemaId
 from schemaman.evidence import Position
 
 JsonObject = dict[str, object]
@@ -32,14 +33,15 @@ class Reading:
     `position_of(connector, source)` gives the place that a source block tells. `order_of(connector)`
     names the fields of it that alone make up that place, most significant first: where no text of them is
     smaller at equal lengths, neither is the place; empty if that cannot be said. `schemas(id)` is the text of
-    a registered Avro schema, None for an unknown id; `decode_body(text, data)` decodes framed bytes and
-    raises ValueError or UnreadableInput if they do not fit.
+    a registered Avro schema, None for an unknown id; `decode_body(text, data, framed)` decodes framed bytes
+    and raises ValueError or UnreadableInput if they do not fit. `forms` are those that are configured.
     """
 
     position_of: Callable[[str, Mapping[str, object]], Position]
-    schemas: Callable[[int], str | None]
-    decode_body: Callable[[str, bytes], object]
+    schemas: Callable[[SchemaId], str | None]
+    decode_body: Callable[[str, bytes, Framed], object]
     order_of: Callable[[str], tuple[str, ...]] = field(default=lambda connector: ())
+    forms: Forms = AUTO
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +60,6 @@ class Facts:
     source: Mapping[str, object] = field(default_factory=dict)
     ts_ms: int | None = None
     read_ms: int | None = None
-
-
-def schema_id(data: bytes) -> int | None:
-    """The registry id of framed bytes; None if they are not framed.
-
-    Source: Confluent wire format, magic byte 0 and a big-endian 32-bit id.
-    """
-    return int.from_bytes(data[1:5], "big") if len(data) >= 5 and data[0] == 0 else None
 
 
 def parse(data: bytes) -> object:

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from schemaman.adapters.files import STANDARD_INPUT, File
 from schemaman.coverage import Ranges, missing
 from schemaman.decode.body import SchemaLookup
+from schemaman.decode.framing import AUTO, Forms
 from schemaman.errors import CouldNotDo, UsageError
 from schemaman.ingest import Intake, Summary
 from schemaman.reading import CHUNK, Known, Take, together
@@ -35,6 +36,7 @@ def ingest(
     keep_payload: bool = False,
     progress: Callable[[Summary], None] | None = None,
     size: int = CHUNK,
+    forms: Forms = AUTO,
 ) -> Summary:
     """Read files into the history of a stream; the same as one local `ingest` after the other.
 
@@ -47,12 +49,12 @@ def ingest(
     if any(file.path == STANDARD_INPUT for file in files):
         raise UsageError("standard input cannot be read by executors", hint="--engine local")
     known = Known(registry.covered(stream), registry.edges(stream))
-    found = _read(spark, files, PartScanner((), known, schemas, size))
+    found = _read(spark, files, PartScanner((), known, schemas, size, forms))
     summary = Summary()
     for file, takes in zip(files, found, strict=True):
-        intake = Intake(registry, stream, schemas, keep_payload=keep_payload)
+        intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
         if _overtaken(takes, known, intake.known):
-            (takes,) = _read(spark, [file], PartScanner((), intake.known, schemas, size))
+            (takes,) = _read(spark, [file], PartScanner((), intake.known, schemas, size, forms))
         for taken in takes:
             intake.enter(taken)
             if progress is not None:

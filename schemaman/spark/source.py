@@ -11,6 +11,7 @@ import pyarrow as arrow
 
 from schemaman.adapters.files import File, records, row_groups, rows
 from schemaman.decode.body import SchemaLookup
+from schemaman.decode.framing import AUTO, Forms
 from schemaman.evidence import Record
 from schemaman.reading import Known, Unread, chunks, wires
 
@@ -51,13 +52,14 @@ class PartScanner:
     known: Known
     schemas: SchemaLookup
     size: int
+    forms: Forms = AUTO
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
         """The takes of the parts that the rows name."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 part = self.parts[number]
-                reading, start = wires(self.schemas), part.start
+                reading, start = wires(self.schemas, self.forms), part.start
                 for chunk, taken in chunks(_items(part), self.known, reading, start=start, size=self.size):
                     # both ends run this very program, so pickle gives back equal values
                     row = {"part": number, "chunk": chunk, "take": pickle.dumps(taken)}
