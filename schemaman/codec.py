@@ -102,6 +102,7 @@ def observation_to_json(observation: Observation) -> Json:
             renames=[list(pair) for pair in o.renames] or None,
             schema_name=o.schema_name,
             interrupted=o.interrupted or None,
+            weak=o.weak or None,
         ),
     }
 
@@ -124,6 +125,7 @@ def observation_from_json(value: Parsed) -> Observation:
         tuple((old, new) for old, new in value.get("renames", ())),
         value.get("schema_name"),
         value.get("interrupted", False),
+        value.get("weak", False),
     )
 
 

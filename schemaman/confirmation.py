@@ -44,7 +44,7 @@ def confirmations(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
         if number != incarnation:
             first_read, incarnation = {}, number
         first_read = {f: t for f, t in first_read.items() if f in facts}
-        read = [p.mark.read_ms for p in points if clock.late(p) and p.mark.read_ms is not None]
+        read = [t for p in points if clock.late(p) and (t := read_of(p.mark)) is not None]
         for fact in facts:
             first_read.setdefault(fact, min(read, default=0))
         told = max((clock.certain_of(p) for p in points), default=0)
@@ -71,6 +71,11 @@ class _Clock:
         if point.observation.snapshot or not self.late(point):
             return math.inf
         return (point.mark.ts_ms or 0) - self.ahead
+
+
+def read_of(mark: Mark) -> int | None:
+    """When a record was read, at the latest: flattened rows seldom tell it, but the broker came after."""
+    return mark.timestamp_ms if mark.read_ms is None else mark.read_ms
 
 
 def _clock_ahead(points: Iterable[Point]) -> int:

@@ -138,7 +138,8 @@ class Observation:
     it is the wire face: field names as they travel, the logical types that the Connect
     schema tells, the key in key-schema order (empty for a null key). `schema` is None for
     `drop` and `truncate`; `previous` is the old identity of a `rename`. `snapshot`: read from
-    the table, not from the log. `renames`: (old, new) column names that a DDL text states.
+    the table, not from the log. `renames`: (old, new) column names that a DDL text states. `weak`: the
+    identity of the table rests on names of topics or schemas, as no source block told it.
     """
 
     table: TableId
@@ -156,6 +157,7 @@ class Observation:
     renames: tuple[tuple[str, str], ...] = ()
     schema_name: str | None = None
     interrupted: bool = False
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ def fold(observations: Iterable[Observation], table: TableId, dialect_of: Dialec
         aliases=_aliases(mine, table),
         disagreements=building.all_disagreements(),
         events=tuple(building.events),
+        identity="weak" if all(o.weak for o in mine) else "source",
     )
 
 

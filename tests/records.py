@@ -29,7 +29,9 @@ def records(run: Path) -> Iterator[Record]:
         for line in lines:
             row = json.loads(line)
             key, value = (None if t is None else t.encode() for t in (row["key"], row["payload"]))
-            yield Record(row["topic"], row["partition"], row["offset"], row["ts"], key, value)
+            pairs = row.get("headers") or []
+            headers = tuple((n, v.encode()) for n, v in zip(pairs[::2], pairs[1::2], strict=True))
+            yield Record(row["topic"], row["partition"], row["offset"], row["ts"], key, value, headers)
 
 
 @cache

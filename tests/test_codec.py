@@ -76,6 +76,7 @@ OBSERVATIONS: st.SearchStrategy[Observation] = every(
     renames=st.lists(st.tuples(NAMES, NAMES), max_size=2).map(tuple),
     schema_name=MAYBE_TEXT,
     interrupted=st.booleans(),
+    weak=st.booleans(),
 )
 REJECTS = every(
     Reject,

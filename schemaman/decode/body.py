@@ -118,6 +118,8 @@ def _kept(body: Body) -> object:
     if not isinstance(payload, dict):
         return payload, body.schema
     source = payload.get("source")
+    if body.schema is not None and "source" not in payload:
+        return body.schema
     if body.schema is not None and "op" in payload and isinstance(source, dict):
         return [source.get(name) for name in _IDENTITY], body.schema
     return {name: value for name, value in payload.items() if name not in ("before", "after")}, body.schema

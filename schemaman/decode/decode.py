@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from schemaman.decode.body import Body, SchemaLookup, read_event, read_key
 from schemaman.decode.envelope import observe
+from schemaman.decode.flat import is_row, observe_row
 from schemaman.decode.framing import AUTO, Forms, framed
 from schemaman.decode.outcomes import aside, reject
 from schemaman.decode.schema_change import observe_changes
@@ -57,6 +58,9 @@ def _decode(run: Run, stream: str, schemas: SchemaLookup, forms: Forms) -> tuple
             key = _key(record, schemas, forms)
             observed = observe(run, stream, value, key)
             return (observed, *signal_notes(observed))
+        case "flattened":
+            key = _key(record, schemas, forms)
+            return (observe_row(run, stream, value, key),)
         case "schema-change":
             return observe_changes(run, stream, value)
         case kind:
@@ -70,7 +74,7 @@ def _key(record: Record, schemas: SchemaLookup, forms: Forms) -> Body | None:
 
 
 def kind_of(record: Record, value: Body) -> str:
-    """What kind of record a value is: `event`, `schema-change`, or a kind that is set aside.
+    """What kind of record a value is: `event`, `flattened`, `schema-change`, or a kind that is set aside.
 
     Raises:
         UnreadableInput: it is none that is read; the message names what it looks like.
@@ -82,6 +86,8 @@ def kind_of(record: Record, value: Body) -> str:
         return "heartbeat"
     if {"source", "position"} <= fields and record.key is None and "op" not in fields:
         return "internal-history"
+    if is_row(record, value):
+        return "flattened"
     if isinstance(value.payload.get("source"), dict):
         found = (kind for kind, members in _KINDS if members <= fields)
     else:
@@ -96,9 +102,6 @@ def kind_of(record: Record, value: Body) -> str:
 
 def _looks_like(value: Body) -> str:
     """Why a value is not read, in words that tell what it seems to be."""
-    added = sorted(f for f in value.fields if f.startswith("__"))
-    if added or value.name.endswith(".Value"):
-        return "a flattened row (ExtractNewRecordState) is not read yet"
     if value.schema is None:
         return f"JSON without a schema and without a source block: {_list(value)}"
     return f"a Connect schema {value.name!r} that is no record of Debezium: {_list(value)}"

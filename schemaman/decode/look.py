@@ -10,6 +10,7 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 
+from schemaman.decode.additions import ROUTED, additions, identity, is_flattened, physical_of
 from schemaman.decode.framing import FRAMING_HEADERS, Framed, SchemaId, framed
 from schemaman.decode.outline import Outline, Texts, flat, outline
 from schemaman.decode.wire import (
@@ -119,7 +120,8 @@ class Looker:
                 raise ValueError("the value is empty")
             framing = framed(value, record.headers, "value", self._reading.forms.value)
             if framing is not None:
-                return self._seen(record, _digest(framing.proof(value)), key, self._framed(value, framing))
+                told = self._framed(record, value, framing)
+                return self._seen(record, _digest(framing.proof(value)), key, told)
             return self._json(forms, record, value, key)
         except (ValueError, UnreadableInput) as error:
             return Look((), _alone(record), fault=str(error))
@@ -127,19 +129,65 @@ class Looker:
     def _json(self, forms: _Forms, record: Record, value: bytes, key: bytes) -> Look:
         form = self._form(forms.values, value)
         if form is None:
-            return self._seen(record, *_whole(value, key))
+            return self._whole(record, value, key)
         found = tail_after(value, form.size) if self._quick else None
         if found is not None:
             at, tail = found
             told = facts(tail, form.name)
-            return self._learned(form, value[at:], key, told, self._seen(record, form.proof, key, told))
+            if not told.bare:
+                return self._learned(form, value[at:], key, told, self._seen(record, form.proof, key, told))
         payload = payload_after(value, form.size)
         if payload is not None:
-            return self._seen(record, form.proof, key, facts(payload[0], form.name))
+            return self._seen(record, form.proof, key, self._facts(record, payload[0], form.name))
         found = tail_after(value, form.size)  # a row that is damaged is not looked at, however much is parsed
         if found is not None:
             return self._seen(record, form.proof, key, facts(found[1], form.name))
-        return self._seen(record, *_whole(value, key))
+        return self._whole(record, value, key)
+
+    def _whole(self, record: Record, value: bytes, key: bytes) -> Look:
+        """What a JSON value shows that has its members in an order of its own, or no schema."""
+        proof, payload, name = _whole(value)
+        return self._seen(record, proof, key, self._facts(record, payload, name))
+
+    def _facts(self, record: Record, payload: object, name: str) -> Facts:
+        """What a payload says of itself; a flattened row says it with what was added to it and to its key."""
+        told = facts(payload, name)
+        if not told.bare or not isinstance(payload, dict):
+            return told
+        added = additions(payload, record.headers)
+        if not is_flattened(name, added):
+            return told
+        table, proven = identity(record.topic, name, added, self._physical(record))
+        "".join(table).encode()  # half a surrogate pair is no name
+        version = added.source.get("version")
+        proof = (
+            version if isinstance(version, str) else "",
+            added.connector,
+            "read" if added.read else "streamed",
+            "source" if proven else "weak",
+            *added.names,
+        )
+        ts_ms = added.source.get("ts_ms")
+        return Facts(
+            table,
+            proof,
+            added.position_connector,
+            added.source,
+            ts_ms if isinstance(ts_ms, int) else None,
+            added.read_ms,
+        )
+
+    def _physical(self, record: Record) -> str | None:
+        """The table that routing wrote into a key."""
+        key = record.key
+        if key is None:
+            return None
+        framing = framed(key, record.headers, "key", self._reading.forms.key)
+        if framing is None:
+            return physical_of(_parts(parse(key))[1]) if ROUTED in key else None
+        text = self._registered(framing)
+        routed = ROUTED.decode() in text
+        return physical_of(self._reading.decode_body(text, key, framing)) if routed else None
 
     def _form(self, forms: list[Form], data: bytes) -> Form | None:
         form = _known(forms, data) if self._quick else None
@@ -172,12 +220,12 @@ class Looker:
         match = known.match(tail, 0)
         return look if match is None else replace(look, layout=known.layout, texts=known.texts(match))
 
-    def _framed(self, value: bytes, framing: Framed) -> Facts:
+    def _framed(self, record: Record, value: bytes, framing: Framed) -> Facts:
         text = self._registered(framing)
         name = self._names.get(framing.schema)
         if name is None:
             name = self._names[framing.schema] = _avro_name(text)
-        return facts(self._reading.decode_body(text, value, framing), name)
+        return self._facts(record, self._reading.decode_body(text, value, framing), name)
 
     def _registered(self, framing: Framed) -> str:
         text = self._reading.schemas(framing.schema)
@@ -247,13 +295,12 @@ def _glanced_key(forms: list[Form], key: bytes) -> bytes | None:
     return None
 
 
-def _whole(value: bytes, key: bytes) -> tuple[bytes, bytes, Facts]:
-    """What a JSON value shows that has its members in an order of its own, or no schema."""
-    document = parse(value)
-    schema, payload = _parts(document)
+def _whole(value: bytes) -> tuple[bytes, object, str]:
+    """Of a JSON value that was parsed whole: what proves its schema, the payload, the name of the schema."""
+    schema, payload = _parts(parse(value))
     if schema is None:
-        return _digest(_members(payload)), key, facts(payload, "")
-    return _digest(_compact(schema)), key, facts(payload, str(schema.get("name") or ""))
+        return _digest(_members(payload)), payload, ""
+    return _digest(_compact(schema)), payload, str(schema.get("name") or "")
 
 
 def _whole_key(key: bytes) -> bytes:

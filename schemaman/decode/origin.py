@@ -15,6 +15,9 @@ from schemaman.shelf import Shelf
 
 DIALECTS: Shelf[Dialect] = Shelf("schemaman.dialects", "DIALECT")
 
+UNKNOWN = "unknown"
+"""What stands for the connector of rows that do not tell it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -82,9 +85,11 @@ def origin_of(payload: Mapping[str, Any]) -> Origin:
 
 def _dialect(connector: str) -> Dialect:
     try:
-        return DIALECTS.get(connector)
+        if connector != UNKNOWN:
+            return DIALECTS.get(connector)
+        raise UnreadableInput("the source block names the connector 'unknown'")
     except UnknownName:
-        known = ", ".join(DIALECTS.names())
+        known = ", ".join(name for name in DIALECTS.names() if name != UNKNOWN)
         raise UnreadableInput(f"connector {connector!r} is not known; known are {known}") from None
 
 

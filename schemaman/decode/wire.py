@@ -18,6 +18,8 @@ TOMBSTONE = "tombstone"
 """What stands for the table of records without a value: they belong to no run of a table."""
 
 SOURCE = b'"source":{'
+_TELLING = frozenset({"connector", "op", "ddl", "tableChanges"})
+"""What stands in a source block or beside it; a column may be called `source` too."""
 _HEAD = re.compile(r'[ \t\n\r]*\{[ \t\n\r]*"schema"[ \t\n\r]*:[ \t\n\r]*(?=\{)')
 _MIDDLE = re.compile(r'[ \t\n\r]*,[ \t\n\r]*"payload"[ \t\n\r]*:')
 _END = re.compile(r"[ \t\n\r]*\}[ \t\n\r]*\Z")
@@ -48,10 +50,11 @@ class Reading:
 class Facts:
     """What a record says of itself.
 
-    `table` is (server, database, schema, table) where a source block speaks of a row, else the schema's
-    name; empty if the record stands alone, as statements about the structure do. `proof` is what parts
-    runs besides the schema: version, connector, whether the row was read or streamed, kind of operation.
-    `ts_ms` is the source's time, `read_ms` the connector's.
+    `table` is (server, database, schema, table) where a source block speaks of a row, or a flattened row of
+    itself, else the schema's name; empty if the record stands alone, as statements about the structure do.
+    `proof` is what parts runs besides the schema: version, connector, whether the row was read or streamed,
+    kind of operation. `ts_ms` is the source's time, `read_ms` the connector's. `bare`: an object without
+    an envelope, maybe a row.
     """
 
     table: tuple[str, ...]
@@ -60,6 +63,7 @@ class Facts:
     source: Mapping[str, object] = field(default_factory=dict)
     ts_ms: int | None = None
     read_ms: int | None = None
+    bare: bool = False
 
 
 def parse(data: bytes) -> object:
@@ -135,8 +139,8 @@ def facts(payload: object, schema_name: str) -> Facts:
     if not isinstance(payload, dict):
         return Facts(())
     source, op = payload.get("source"), payload.get("op")
-    if not isinstance(source, dict):
-        return Facts((schema_name, *_flattened(payload)))
+    if not isinstance(source, dict) or not (source.keys() | payload.keys()) & _TELLING:
+        return Facts((schema_name,), bare=True)
     connector, version = _text(source.get("connector")), _text(source.get("version"))
     read = from_table(source)
     table: tuple[str, ...] = (schema_name,)
@@ -156,12 +160,6 @@ def from_table(source: JsonObject) -> bool:
     Source: Debezium SnapshotRecord; a text since 1.x, a boolean before.
     """
     return _text(source.get("snapshot")) not in ("", "false")
-
-
-def _flattened(payload: JsonObject) -> tuple[str, ...]:
-    """The table that flattened rows may name. Source: ExtractNewRecordState `add.fields=table`."""
-    name = payload.get("__table")
-    return (name,) if isinstance(name, str) else ()
 
 
 def _kind(op: object) -> str:

@@ -40,6 +40,15 @@ class Worker:
         self._call("PUT", f"/connectors/{name}/resume")
         self._until(name, "RUNNING")
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """The whole worker stands still in this block, in the middle of whatever it was doing."""
+        self.server.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.server.signal(signal.SIGCONT)
+
     def check(self, name: str) -> None:
         """Raises `NotReady` with the connector's own words when its task has failed."""
         for task in self._status(name)["tasks"]:

@@ -1,23 +1,45 @@
-"""What schemaman remembers of the topics that a live test has filled."""
+"""What schemaman remembers of the topics of a live connector, beside what the database's catalogue said."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from schemaman.ingest import ingest
 from schemaman.registry import Registry
 from schemaman.stores.sql import SqlStore
 from schemaman.versions import TableHistory
+from schemaman_cli.main import main
 from tests import chain
-from tests.live.topics import Topics
+from tests.live.streaming import Streaming
+from tests.truth.compare import Difference, differences
+from tests.truth.recording import Fact, Place
+from tests.truth.truth import PostgresTruth
+from tests.truth.wire import on_the_wire
 
 
-def histories_of(topics: Topics, folder: Path) -> dict[str, TableHistory]:
-    """The histories that these topics teach, by table, through a store in `folder`; nothing is rejected."""
-    store = SqlStore.open(f"sqlite:///{folder / 'store.db'}", create=True)
-    registry = Registry(store, chain.now_ms)
-    summary = ingest(topics.records, registry, "main", lambda id: None)
-    assert summary.shown == ()
-    found = registry.tables()
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The truth, the records, and the histories by table, at one moment of a run."""
+
+    truth: PostgresTruth
+    facts: dict[Place, Fact]
+    histories: dict[str, TableHistory]
+
+    @classmethod
+    def now(cls, stream: Streaming, folder: Path) -> Told:
+        """All that has been told until now; a store in `folder` remembers from one moment to the next."""
+        return cls(stream.narrator.truth, stream.topics.facts(), histories_of(stream.topics.source, folder))
+
+    def differences(self) -> list[Difference]:
+        """Where the history says something else than the catalogue did."""
+        return list(differences(self.histories.values(), self.truth, self.facts, on_the_wire))
+
+
+def histories_of(source: str, folder: Path) -> dict[str, TableHistory]:
+    """The histories by table after `schemaman ingest SOURCE` into the store in `folder`, without a reject."""
+    url = f"sqlite:///{folder / 'store.db'}"
+    assert main(["ingest", source, "--store", url, "--max-rejects", "0", "--quiet"]) == 0
+    store = SqlStore.open(url)
+    found = Registry(store, chain.now_ms).tables()
     store.close()
     return {history.table.table: history for history in found}

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import groupby
 
 import pytest
 
 from schemaman.ddl import format_type
 from schemaman.types import without_labels
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.versions import SchemaVersion
 from tests.live import shop
 from tests.live.connect import Worker
-from tests.live.remembered import histories_of
+from tests.live.remembered import Told
 from tests.live.streaming import streaming
-from tests.truth.compare import differences
-from tests.truth.recording import Fact, Place
-from tests.truth.truth import PostgresTruth, TrueTable, place_of
+from tests.truth.recording import Fact
+from tests.truth.truth import TrueTable, place_of
 from tests.truth.wire import on_the_wire
 
 _ROWS = ("INSERT", "UPDATE", "DELETE")
 Shape = tuple[tuple[tuple[str, str, bool], ...], tuple[str, ...]]
 """Columns in order (name, type in words, nullable), and the key."""
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What the catalogue and what schemaman said about one run."""
-
-    truth: PostgresTruth
-    facts: dict[Place, Fact]
-    histories: dict[str, TableHistory]
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +31,11 @@ def told(database: str, worker: Worker, broker: str, tmp_path_factory: pytest.Te
         stream.start(len(shop.FIRST_ROWS))
         for sql in shop.CHANGES:
             (stream.row if sql.startswith(_ROWS) else stream.tell)(sql)
-        histories = histories_of(stream.topics, tmp_path_factory.mktemp("store"))
-        return Told(stream.narrator.truth, stream.topics.facts(), histories)
+        return Told.now(stream, tmp_path_factory.mktemp("shop"))
 
 
 def test_every_version_is_what_the_catalogue_said(told: Told, figure: Callable[[str, object], None]) -> None:
-    found = differences(told.histories.values(), told.truth, told.facts, on_the_wire)
-    assert [str(d) for d in found] == []
+    assert [str(d) for d in told.differences()] == []
     figure("versions of a live database, each what its catalogue said", sum(_versions(told)))
 
 

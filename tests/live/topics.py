@@ -18,6 +18,7 @@ class Topics:
     """The topics whose names begin with `prefix` and a dot; found anew at each reading."""
 
     def __init__(self, broker: str, prefix: str) -> None:
+        self.source = f"kafka://{broker}/{prefix}.*"
         self.records: list[Record] = []
         self._prefix = f"{prefix}."
         self._assigned: set[tuple[str, int]] = set()

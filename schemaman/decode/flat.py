@@ -1,0 +1,79 @@
+"""A flattened row: the structure that its Connect schema gives it, without what flattening added."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from schemaman.decode.additions import Additions, additions, identity, is_flattened, physical_of
+from schemaman.decode.body import Body
+from schemaman.decode.key import key_fields
+from schemaman.decode.origin import UNKNOWN
+from schemaman.decode.wire import facts
+from schemaman.errors import UnreadableInput
+from schemaman.evidence import Observation, Record, Run
+from schemaman.languages.connect import columns_of, fields_of
+from schemaman.names import restore_misread
+from schemaman.schema import TableId, TableSchema
+
+
+def is_row(record: Record, value: Body) -> bool:
+    """Whether a value without an envelope is a row that was flattened."""
+    bare = isinstance(value.payload, dict) and facts(value.payload, value.name).bare
+    return bare and is_flattened(value.name, additions(value.payload, record.headers))
+
+
+def observe_row(run: Run, stream: str, value: Body, key: Body | None) -> Observation:
+    """What a run of flattened rows says of its table; also a delete that was rewritten shows the structure.
+
+    Source: Debezium ExtractNewRecordState, whose value schema is that of the row with fields added behind it.
+
+    Raises:
+        UnreadableInput: the row has no schema, or one that is not of the known form.
+    """
+    if value.schema is None:
+        raise UnreadableInput(
+            "JSON without a schema tells no types (schemas.enable=false); this form is not read yet"
+        )
+    fields = fields_of(value.schema)
+    optional = frozenset(f["field"] for f in fields if f.get("optional") is True)
+    told = additions(value.payload, run.sample.headers)
+    added = additions(value.payload, run.sample.headers, optional=optional)
+    row = {**value.schema, "fields": [f for f in fields if f["field"] not in added.names]}
+    table, weak = table_of(run, stream, value, key, told)
+    return Observation(
+        table=table,
+        witness="emitted",
+        action="image",
+        connector=told.connector or UNKNOWN,
+        connector_version=_text(told.source.get("version")),
+        first=run.first,
+        last=run.last,
+        count=run.count,
+        snapshot=told.read,
+        schema=_schema(row, key, restore=told.connector == "postgresql"),
+        schema_name=value.name or None,
+        interrupted=run.interrupted,
+        weak=weak,
+    )
+
+
+def table_of(
+    run: Run, stream: str, value: Body, key: Body | None, added: Additions
+) -> tuple[TableId, bool]:
+    """The table of flattened rows, and whether only names stand for its identity."""
+    physical = None if key is None else physical_of(key.payload)
+    parts, proven = identity(run.sample.topic, value.name, added, physical)
+    server, database, schema, table = run.table or parts
+    return TableId(server, database, schema, table, stream), not proven
+
+
+def _schema(row: dict[str, Any], key: Body | None, *, restore: bool) -> TableSchema:
+    read = restore_misread if restore else str
+    columns = tuple(replace(c, name=read(c.name)) for c in columns_of(row))
+    own = {c.emitted_name: c.name for c in columns}
+    return TableSchema(columns, tuple(own.get(f, read(f)) for f in key_fields(key)))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
