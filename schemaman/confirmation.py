@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from schemaman.encoding import keeps_no_key_order, tells_no_facts
 from schemaman.evidence import Dialect, Mark
 from schemaman.points import Point
 from schemaman.schema import TableSchema
@@ -37,21 +38,27 @@ def confirmations(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
     """What is certain of each version, in order."""
     clock = _Clock(dialect_of, _clock_ahead(point for _, _, points in versions for point in points))
     first_read: dict[Fact, int] = {}
+    settled: set[Fact] = set()
     incarnation = 0
     result: list[Confirmation] = []
     for schema, number, points in versions:
         facts = _facts(schema)
         if number != incarnation:
-            first_read, incarnation = {}, number
+            first_read, settled, incarnation = {}, set(), number
         first_read = {f: t for f, t in first_read.items() if f in facts}
         read = [t for p in points if clock.late(p) and (t := read_of(p.mark)) is not None]
         for fact in facts:
             first_read.setdefault(fact, min(read, default=0))
-        told = max((clock.certain_of(p) for p in points), default=0)
-        open_facts = tuple(f[0] for f in facts if first_read[f] >= told)
-        newest = max(first_read[fact] for fact in facts)
-        proven = next((p.mark for p in points if clock.certain_of(p) > newest), None)
-        result.append(Confirmation(open_facts, proven))
+        proven = {f: 0 for f in settled if f in facts}
+        for fact in facts:
+            if fact in proven:
+                continue
+            certain = (i for i, p in enumerate(points) if clock.certain_of(fact, p) > first_read[fact])
+            if (index := next(certain, None)) is not None:
+                proven[fact] = index
+        settled = {*proven}
+        open_facts = tuple(fact[0] for fact in facts if fact not in proven)
+        result.append(Confirmation(open_facts, None if open_facts else points[max(proven.values())].mark))
     return tuple(result)
 
 
@@ -66,10 +73,13 @@ class _Clock:
         """Whether its key and nullability are of the moment of reading."""
         return self.dialect_of(point.observation.connector).late_facts
 
-    def certain_of(self, point: Point) -> float:
-        """The moment up to which facts that were read before hold for the record."""
-        if point.observation.snapshot or not self.late(point):
+    def certain_of(self, fact: Fact, point: Point) -> float:
+        """The moment before which a fact must have been read to hold for the record; -1 if none does."""
+        said = point.observation
+        if said.snapshot or not self.late(point):
             return math.inf
+        if tells_no_facts(said) or (fact[0] == "key" and keeps_no_key_order(said)):
+            return -1
         return (point.mark.ts_ms or 0) - self.ahead
 
 

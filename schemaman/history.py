@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from schemaman.confirmation import Confirmation, confirmations
+from schemaman.encoding import Encoding, doubts
 from schemaman.evidence import Dialect, Mark, Observation
 from schemaman.faces import Match, match
 from schemaman.identity import identify
@@ -43,7 +44,7 @@ def fold(observations: Iterable[Observation], table: TableId, dialect_of: Dialec
     """
     mine = [o for o in observations if table in (o.table, o.previous)]
     line = timeline(mine)
-    building = _Building(table, dialect_of)
+    building = _Building(table, dialect_of, {n for o in mine if o.schema is not None for n in o.schema.names})
     for point in line.points:
         building.take(point)
     for observation in line.repeated:
@@ -88,9 +89,10 @@ class Open:
 class _Building:
     """The walk along the timeline; its versions are open until `finished`."""
 
-    def __init__(self, table: TableId, dialect_of: DialectOf) -> None:
+    def __init__(self, table: TableId, dialect_of: DialectOf, names: Iterable[str]) -> None:
         self.table = table
         self.dialect_of = dialect_of
+        self.encoding = Encoding(names)
         self.versions: list[Open] = []
         self.events: list[TableEvent] = []
         self.contradictions: dict[tuple[str, int, str], list[Mark]] = {}
@@ -135,12 +137,16 @@ class _Building:
         elif self.versions[-1].declared:
             self.compare(point, schema)
         else:
-            self.follow(point, schema, declared=False)
+            understood = self.encoding.read(point.observation, schema, self.versions[-1].schema)
+            for kind, message in understood.told:
+                self.contradict(kind, self.versions[-1], message, point)
+            self.follow(point, understood.schema, declared=False)
 
     def begin_incarnation(self, point: Point, schema: TableSchema, declared: bool) -> None:
         """The first structure of a table, or of a new one under an old name."""
         self.incarnation += 1
         self.ended = False
+        self.encoding.begin(point.observation)
         after = self.last_mark if self.versions else None
         self.open(point, identify(None, schema, (), False, self.next_id), declared, after)
 
@@ -168,7 +174,10 @@ class _Building:
         known = identify(current.schema, schema, observation.renames, append_only, self.next_id)
         same = {c.id for c in known.columns} == {c.id for c in current.schema.columns}
         if not same or fingerprint(known) != current.id:
+            former = [p.observation for p in current.points]
             self.open(point, known, declared, self.last_mark)
+            for kind, message in () if declared else doubts(current.schema, known, former, observation):
+                self.contradict(kind, self.versions[-1], message, point)
             return
         current.points.append(point)
         if known != current.schema:

@@ -1,0 +1,253 @@
+"""What changed on the wire alone: a structure of an event in the words of the one before it.
+
+Law: a structure that the connector's settings and release do not explain is left as it is. What one table
+cannot tell from a change of its own is left too: one column under a likely name, types under one release.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from schemaman.evidence import Observation
+from schemaman.names import Release, adjust_field, adjusted_forms, restore_misread
+from schemaman.schema import TableSchema
+from schemaman.types import (
+    Binary,
+    Decimal,
+    Floating,
+    Json,
+    Map,
+    Numeric,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    Type,
+)
+
+_ESCAPE = re.compile(r"_u([0-9a-f]{3,4})")
+_VERSION = re.compile(r"(\d+)\.(\d+)")
+
+KEYS_IN_TABLE_ORDER: Release = (1, 9)
+"""The first release whose stream is known to keep the order of a composite key: 1.4 told the order of the
+table there, and that of the key in a snapshot. Source: recordings of 1.4.2 and 1.9.8 with PostgreSQL 15."""
+
+NAMES_READ_RIGHT: Release = (3, 5)
+"""Up to 3.4 names beyond ASCII are misread in the stream; of a table so named the catalogue tells nothing.
+Source: recordings of Debezium 1.4 to 3.6 against PostgreSQL 15."""
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """A structure as the table had it; `told` are (kind, message) of what the wire alone did to it."""
+
+    schema: TableSchema
+    told: tuple[tuple[str, str], ...] = ()
+
+
+class Encoding:
+    """How one table travels at present; it learns from each event that is read.
+
+    `names` are all field names under which the table ever travelled, whenever that was.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._raws = {restore_misread(raw) for name in names if (raw := _unescaped(name)) != name}
+        self._version = ""
+        self._names: dict[str, str] = {}
+        self._types: dict[str, tuple[Type, Type]] = {}
+
+    def begin(self, observation: Observation) -> None:
+        """The first structure of a table, or of a new one under an old name."""
+        self._version, self._names, self._types = observation.connector_version, {}, {}
+
+    def read(self, observation: Observation, emitted: TableSchema, known: TableSchema) -> Understood:
+        """The structure in the words of the known one, as far as the wire alone made the difference."""
+        upgraded = self._version not in ("", observation.connector_version)
+        self._version = observation.connector_version
+        told: list[tuple[str, str]] = []
+        schema = self._named(emitted, known, upgraded, told)
+        schema = self._typed(schema, known, upgraded, told)
+        return Understood(_facts_of(observation, schema, known, told), tuple(told))
+
+    def _named(
+        self, emitted: TableSchema, known: TableSchema, upgraded: bool, told: list[tuple[str, str]]
+    ) -> TableSchema:
+        if emitted.names == known.names:
+            return emitted
+        current = {e: k for e, k in self._names.items() if e in emitted.names and k in known.names}
+        found = {**_adjusted(emitted, known), **current}
+        fresh = {e: k for e, k in found.items() if e not in current}
+        if fresh and not self._changed_by_setting(emitted, known, fresh, upgraded):
+            found, fresh = current, {}
+        if len(set(found.values())) < len(found):
+            return emitted
+        if fresh:
+            pairs = ", ".join(f"{k} as {e}" for e, k in fresh.items())
+            told.append(("encoding-changed", f"events carry {pairs} from here on: the columns are the same"))
+            self._names.update(fresh)
+        return _renamed(emitted, found)
+
+    def _changed_by_setting(
+        self, emitted: TableSchema, known: TableSchema, fresh: Mapping[str, str], upgraded: bool
+    ) -> bool:
+        """Whether nobody but the connector can have given these columns their other names."""
+        explained = {*known.names, *self._names, *fresh}
+        if any(name not in explained for name in emitted.names):
+            return False
+        alone = len(fresh) == 1 and all(_likely(e, k) and k not in self._raws for e, k in fresh.items())
+        return upgraded or not alone
+
+    def _typed(
+        self, emitted: TableSchema, known: TableSchema, upgraded: bool, told: list[tuple[str, str]]
+    ) -> TableSchema:
+        before = {c.name: c.type for c in known.columns}
+        both = {c.name: (before[c.name], c.type) for c in emitted.columns if c.name in before}
+        fresh = {n: pair for n, pair in both.items() if pair[0] != pair[1] and self._types.get(n) != pair}
+        same = [now for was, now in both.values() if was == now]
+        if fresh and upgraded and all(_may_be_encoded(*pair, same) for pair in fresh.values()):
+            self._types.update(fresh)
+            names = ", ".join(fresh)
+            told.append(("encoding-changed", f"events carry {names} in another form since an upgrade"))
+        kept = {n: (was, now) for n, (was, now) in self._types.items() if before.get(n) == was}
+        columns = tuple(
+            replace(c, type=kept[c.name][0]) if c.name in kept and kept[c.name][1] == c.type else c
+            for c in emitted.columns
+        )
+        return replace(emitted, columns=columns)
+
+
+def doubts(
+    before: TableSchema, after: TableSchema, former: Sequence[Observation], observation: Observation
+) -> Iterator[tuple[str, str]]:
+    """(kind, message) of what else than the table may have made a new structure out of the former ones."""
+    last = former[-1]
+    if last.connector == observation.connector and last.connector_version != observation.connector_version:
+        told = f"{last.connector_version} to {observation.connector_version}"
+        yield (
+            "connector-changed",
+            f"the connector went from {told} here: what changed may be what it can read",
+        )
+    kept = tuple(n for n in before.names if n in after.names)
+    gone = [n for n in before.names if n not in after.names]
+    if gone and kept == after.names and not observation.snapshot and all(o.snapshot for o in former):
+        yield (
+            "column-not-streamed",
+            f"{', '.join(gone)} was read from the table and is not in the stream: generated columns are not "
+            "streamed, or it was dropped before the first change of a row",
+        )
+
+
+def release_of(version: str) -> Release:
+    """Major and minor version of a connector; (0, 0) for a text that tells none."""
+    found = _VERSION.match(version)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def tells_no_facts(observation: Observation) -> bool:
+    """Whether the connector cannot have found the table of an event: no key, and every column is optional."""
+    schema, table = observation.schema, observation.table
+    return (
+        observation.connector == "postgresql"
+        and not observation.snapshot
+        and schema is not None
+        and not (table.schema.isascii() and table.table.isascii())
+        and release_of(observation.connector_version) < NAMES_READ_RIGHT
+        and not schema.key
+        and all(c.nullable for c in schema.columns)
+    )
+
+
+def keeps_no_key_order(observation: Observation) -> bool:
+    """Whether a composite key comes in the order of the table's columns, whatever its own is."""
+    schema = observation.schema
+    if observation.connector != "postgresql" or observation.snapshot or schema is None:
+        return False
+    return len(schema.key) > 1 and release_of(observation.connector_version) < KEYS_IN_TABLE_ORDER
+
+
+def _facts_of(
+    observation: Observation, schema: TableSchema, known: TableSchema, told: list[tuple[str, str]]
+) -> TableSchema:
+    if tells_no_facts(observation):
+        told.append(("facts-not-told", "the table's name was misread: events tell neither key nor NOT NULL"))
+        nullable = {c.name: c.nullable for c in known.columns}
+        columns = tuple(replace(c, nullable=nullable.get(c.name, c.nullable)) for c in schema.columns)
+        key = known.key if set(known.key) <= set(schema.names) else ()
+        return replace(schema, columns=columns, key=key)
+    if (
+        keeps_no_key_order(observation)
+        and schema.key != known.key
+        and sorted(schema.key) == sorted(known.key)
+        and schema.key == tuple(n for n in schema.names if n in schema.key)
+    ):
+        told.append(("key-order-not-told", "events of this release tell the key in the order of the columns"))
+        return replace(schema, key=known.key)
+    return schema
+
+
+def _adjusted(emitted: TableSchema, known: TableSchema) -> dict[str, str]:
+    """Emitted name → known name, for new names that are other forms of known ones that went."""
+    free = [c for c in known.columns if c.name not in emitted.names]
+    found: dict[str, str] = {}
+    for column in emitted.columns:
+        if known.column(column.name) is None:
+            alike = (c for c in free if c.type == column.type and _one_name(c.name, column.name))
+            former = next(alike, None)
+            if former is not None:
+                found[column.name] = former.name
+                free.remove(former)
+    return found
+
+
+@lru_cache(4096)
+def _one_name(one: str, other: str) -> bool:
+    """Whether two field names may be forms of one column's name."""
+    raws = {r for name in (one, other) for r in (name, restore_misread(_unescaped(name)))}
+    return any({one, other} <= adjusted_forms(raw) for raw in raws)
+
+
+def _unescaped(name: str) -> str:
+    """Source: Debezium UnicodeReplacementFunction, which writes `_u` and four digits, or three."""
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), name)
+
+
+def _likely(emitted: str, known: str) -> bool:
+    """Whether a person might have given a column the other name."""
+    return adjust_field(known, "avro") == emitted or adjust_field(emitted, "avro") == known
+
+
+def _renamed(schema: TableSchema, names: Mapping[str, str]) -> TableSchema:
+    columns = tuple(replace(c, name=names.get(c.name, c.name)) for c in schema.columns)
+    return replace(schema, columns=columns, key=tuple(names.get(k, k) for k in schema.key))
+
+
+def _may_be_encoded(was: Type, now: Type, same: list[Type]) -> bool:
+    """Whether a release may explain it: forms of one kind, and no column of that type kept its form."""
+    return any(a == b for a in _kinds(was) for b in _kinds(now)) and was not in same
+
+
+def _kinds(type: Type) -> Iterator[str]:
+    """The settings under which a column may take this form.
+
+    Source: Debezium TemporalPrecisionMode, DecimalHandlingMode, BinaryHandlingMode, HStoreHandlingMode;
+    Geometry has a member more in version 2.
+    """
+    match type:
+        case Timestamp(_, zoned) | Time(_, zoned):
+            yield f"{type.__class__.__name__} {zoned}"
+        case Decimal() | Numeric() | Floating(64):
+            yield "decimal"
+        case Binary():
+            yield "binary"
+        case Json() | Map():
+            yield "hstore"
+        case String():
+            yield from ("decimal", "binary")
+        case Struct(fields) if {"wkb", "srid"} <= {f.name for f in fields}:
+            yield "geometry"
+        case _:
+            return
