@@ -88,6 +88,19 @@ class Alias:
     until: Mark | None = None
 
 
+REMARKS = frozenset(
+    {
+        "changed-while-read",
+        "column-not-streamed",
+        "connector-changed",
+        "encoding-changed",
+        "facts-not-told",
+        "key-order-not-told",
+    }
+)
+"""Kinds of disagreements that contradict nobody: what else than the table may have changed what was seen."""
+
+
 @dataclass(frozen=True, slots=True)
 class Disagreement:
     """Two witnesses, or one at two times, that cannot both be right; recorded, never merged."""
@@ -96,6 +109,11 @@ class Disagreement:
     versions: tuple[int, ...]
     message: str
     marks: tuple[Mark, ...]
+
+    @property
+    def remark(self) -> bool:
+        """Whether it only says what may have made a difference, and nobody was contradicted."""
+        return self.kind in REMARKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +142,11 @@ class TableHistory:
     def latest(self) -> SchemaVersion:
         """The newest version."""
         return self.versions[-1]
+
+    @property
+    def disputed(self) -> bool:
+        """Whether witnesses contradict each other."""
+        return any(not d.remark for d in self.disagreements)
 
     @property
     def dropped(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -20,10 +21,10 @@ from tests.test_history import TABLE, dialect_of, history, mark, seen, shapes
 RAW = ("order id", "unit-price", "größe", "cost$", "note")
 
 
-def table(*names: str, key: tuple[str, ...] = (), **types: Type) -> TableSchema:
+def table(*names: str, key: tuple[str, ...] = (), types: Mapping[str, Type] | None = None) -> TableSchema:
     """A table of texts; other types by name; the key, the first column if none is given, is not nullable."""
     key = key or names[:1]
-    columns = tuple(Column(n, types.get(n, String()), n not in key, emitted_name=n) for n in names)
+    columns = tuple(Column(n, (types or {}).get(n, String()), n not in key, emitted_name=n) for n in names)
     return TableSchema(columns, key)
 
 
@@ -104,9 +105,11 @@ CONNECT = {"at": Timestamp(3, zoned=False), "of": Timestamp(3, zoned=False), "t"
 def test_forms_of_types_that_an_upgrade_changes_at_once_are_no_version(
     was: dict[str, Type], now: dict[str, Type]
 ) -> None:
-    before, after = table("id", *was, **was), table("id", *now, **now)
+    before, after = table("id", *was, types=was), table("id", *now, types=now)
     found = history(
-        streamed(before, 1, "2.5.4.Final"), streamed(after, 2), streamed(table("id", *now, "more", **now), 3)
+        streamed(before, 1, "2.5.4.Final"),
+        streamed(after, 2),
+        streamed(table("id", *now, "more", types=now), 3),
     )
     assert [v.schema.names for v in found.versions] == [before.names, (*before.names, "more")]
     assert [c.type for c in found.versions[1].schema.columns[1:-1]] == [*was.values()]
@@ -116,8 +119,8 @@ def test_forms_of_types_that_an_upgrade_changes_at_once_are_no_version(
 
 
 def test_a_type_that_changes_alone_is_the_tables_even_at_an_upgrade() -> None:
-    before = table("id", "a", "b", a=Decimal(8, 2), b=Decimal(8, 2))
-    after = table("id", "a", "b", a=Floating(64), b=Decimal(8, 2))
+    before = table("id", "a", "b", types={"a": Decimal(8, 2), "b": Decimal(8, 2)})
+    after = table("id", "a", "b", types={"a": Floating(64), "b": Decimal(8, 2)})
     found = history(streamed(before, 1, "2.5.4.Final"), streamed(after, 2))
     assert len(found.versions) == 2
     assert told(found) == ["connector-changed"]

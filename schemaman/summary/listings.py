@@ -32,7 +32,9 @@ def tables_report(histories: Sequence[TableHistory]) -> Report:
         latest = history.latest
         state = "dropped" if history.dropped else latest.status
         open_matters = [
-            words.count(len(history.disagreements), "disagreement") if history.disagreements else "",
+            words.count(sum(not d.remark for d in history.disagreements), "disagreement")
+            if history.disputed
+            else "",
             words.count(len(latest.unconfirmed), "provisional fact") if latest.unconfirmed else "",
         ]
         matters = ", ".join(m for m in open_matters if m)

@@ -44,7 +44,7 @@ def figures(stories: Sequence[Story]) -> Facts:
     breaks = sum(f.severity == "break" for s in stories for f in s.findings)
     dangers = sum(f.severity == "danger" for s in stories for f in s.findings)
     facts = sum(len(s.history.latest.unconfirmed) for s in stories)
-    disputes = sum(len(s.history.disagreements) for s in stories)
+    disputes = sum(not d.remark for s in stories for d in s.history.disagreements)
     return Facts(
         (
             ("tables", _number(len(stories), "plain")),
@@ -134,7 +134,7 @@ def _state(story: Story) -> Iterator[Text]:
     history = story.history
     if history.dropped:
         yield Text("dropped", "muted")
-    elif history.disagreements:
+    elif history.disputed:
         yield Text("disputed", "danger")
     else:
         yield Text(history.latest.status, words.STATUS_TONES[history.latest.status])

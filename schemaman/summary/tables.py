@@ -201,7 +201,13 @@ def _disagreement(found: Disagreement) -> Notice:
     places = tuple(f"{m.topic}[{m.partition}]@{m.offset}" for m in found.marks[:3])
     records: Inline = (Text(", ".join(places), code=True),)
     facts = (("records", records),) if places else ()
-    return Notice(found.kind, "danger", f"version {numbers}" if numbers else "", found.message, facts)
+    return Notice(
+        found.kind,
+        "note" if found.remark else "danger",
+        f"version {numbers}" if numbers else "",
+        found.message,
+        facts,
+    )
 
 
 def _candidate(history: TableHistory, version: SchemaVersion, found: RenameCandidate) -> Notice:
