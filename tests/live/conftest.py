@@ -12,6 +12,7 @@ from tests.live.connect import Worker, connect_in
 from tests.live.database import database_server
 from tests.live.jars import JarsUnreachable
 from tests.live.process import NotReady
+from tests.live.schema_registry import Registered, registry_server
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +34,13 @@ def worker(tmp_path_factory: pytest.TempPathFactory, broker: str) -> Iterator[Wo
     """A Kafka Connect worker that knows Debezium's PostgreSQL connector."""
     with _said_in_one_line(), connect_in(tmp_path_factory.mktemp("connect"), broker) as worker:
         yield worker
+
+
+@pytest.fixture(scope="session")
+def registered() -> Iterator[Registered]:
+    """A schema registry on loopback that Apicurio's converter can write to."""
+    with registry_server() as registered:
+        yield registered
 
 
 @contextmanager

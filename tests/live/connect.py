@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import signal
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from tests.live.broker import log4j_option
 from tests.live.jars import classpath, jars
 from tests.live.process import NotReady, Server, await_true, free_port, java, running
 
+AVRO_CONVERTER = "io.apicurio.registry.utils.converter.AvroConverter"
 _READY = 60.0
 _STEP = 30.0
 
@@ -30,6 +32,14 @@ class Worker:
         """A connector, awaited until its task runs."""
         self._call("PUT", f"/connectors/{name}/config", dict(settings))
         self._until(name, "RUNNING")
+
+    def knows(self, name: str) -> bool:
+        """Whether there is a connector of that name."""
+        return name in self._call("GET", "/connectors")
+
+    def delete(self, name: str) -> None:
+        """The connector is gone, as is its task."""
+        self._call("DELETE", f"/connectors/{name}")
 
     def stop(self, name: str) -> None:
         """The connector has no task any more; its offsets stay. Its last records may still come."""
@@ -72,15 +82,19 @@ class Worker:
     def _call(self, method: str, path: str, body: object = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         request = Request(self._url + path, data, {"Content-Type": "application/json"}, method=method)
-        with urlopen(request, timeout=_STEP) as answer:
-            text = answer.read()
+        try:
+            with urlopen(request, timeout=_STEP) as answer:
+                text = answer.read()
+        except HTTPError as error:
+            told = error.read().decode(errors="replace")
+            raise NotReady(f"Kafka Connect refuses {method} {path}: {told}") from None
         return json.loads(text) if text else None
 
     def answers(self) -> bool:
         """Whether the REST interface is up."""
         try:
             self._call("GET", "/connectors")
-        except (URLError, ConnectionError):
+        except (NotReady, URLError, ConnectionError):
             return False
         return True
 
@@ -93,10 +107,14 @@ def connect_in(folder: Path, broker: str) -> Iterator[Worker]:
         JarsUnreachable: the jars of Kafka or Debezium could not be fetched.
         NotReady: it did not come up.
     """
-    plugin = folder / "plugins" / "debezium"
-    plugin.mkdir(parents=True)
-    for jar in jars("debezium"):
-        (plugin / jar.name).symlink_to(jar)
+    for name in ("debezium", "avro"):
+        plugin = folder / "plugins" / name
+        plugin.mkdir(parents=True)
+        for jar in jars(name):
+            (plugin / jar.name).symlink_to(jar)
+    # Connect finds plugins by their service files, and Apicurio's converter has none.
+    with zipfile.ZipFile(folder / "plugins" / "avro" / "service.jar", "w") as service:
+        service.writestr("META-INF/services/org.apache.kafka.connect.storage.Converter", AVRO_CONVERTER)
     url = f"http://127.0.0.1:{free_port()}"
     settings = folder / "worker.properties"
     settings.write_text(_settings(folder, broker, url), encoding="utf-8")
@@ -108,7 +126,8 @@ def connect_in(folder: Path, broker: str) -> Iterator[Worker]:
         settings,
     )
     server = Server("Kafka Connect", command, folder / "connect.log")
-    with running(server, signal.SIGTERM):
+    # Its way to end in good order takes five seconds, and nobody needs what it would write.
+    with running(server, signal.SIGKILL):
         worker = Worker(url, server)
         await_true("an answer", worker.answers, server, _READY)
         yield worker

@@ -28,17 +28,21 @@ class Told:
     @classmethod
     def now(cls, stream: Streaming, folder: Path) -> Told:
         """All that has been told until now; a store in `folder` remembers from one moment to the next."""
-        return cls(stream.narrator.truth, stream.topics.facts(), histories_of(stream.topics.source, folder))
+        return cls(stream.narrator.truth, stream.topics.facts(), _histories(stream, folder))
 
     def differences(self) -> list[Difference]:
         """Where the history says something else than the catalogue did."""
         return list(differences(self.histories.values(), self.truth, self.facts, on_the_wire))
 
 
-def histories_of(source: str, folder: Path) -> dict[str, TableHistory]:
-    """The histories by table after `schemaman ingest SOURCE` into the store in `folder`, without a reject."""
+def _histories(stream: Streaming, folder: Path) -> dict[str, TableHistory]:
+    return histories_of(stream.topics.source, folder, *stream.form.options(folder))
+
+
+def histories_of(source: str, folder: Path, *options: str) -> dict[str, TableHistory]:
+    """Histories by table after `schemaman ingest SOURCE` into a store in `folder`; nothing is rejected."""
     url = f"sqlite:///{folder / 'store.db'}"
-    assert main(["ingest", source, "--store", url, "--max-rejects", "0", "--quiet"]) == 0
+    assert main(["ingest", source, "--store", url, "--max-rejects", "0", "--quiet", *options]) == 0
     store = SqlStore.open(url)
     found = Registry(store, chain.now_ms).tables()
     store.close()

@@ -9,24 +9,39 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from tests.live.connect import Worker
+from tests.live.forms import Form, json_with_schemas
 from tests.live.narrator import SCHEMA, Narrator
 from tests.live.process import await_true
 from tests.live.topics import Topics
 
 _ARRIVAL = 30.0
+JSON = json_with_schemas()
 
 
 class Streaming:
     """The connector `name` of the database `name`; its topics begin with `name`, too."""
 
     def __init__(
-        self, name: str, narrator: Narrator, worker: Worker, topics: Topics, settings: Mapping[str, str]
+        self,
+        name: str,
+        form: Form,
+        narrator: Narrator,
+        worker: Worker,
+        topics: Topics,
+        settings: Mapping[str, str],
     ) -> None:
         self.name = name
+        self.form = form
         self.narrator = narrator
         self.topics = topics
         self._worker = worker
         self._settings = settings
+
+    def close(self) -> None:
+        """Neither a connector nor a reader any more; database and topics stay."""
+        self.topics.close()
+        if self._worker.knows(self.name):
+            self._worker.delete(self.name)
 
     def tell(self, *statements: str) -> list[int]:
         """Run statements, each in its own transaction; gives the transactions."""
@@ -65,17 +80,21 @@ class Streaming:
 
 
 @contextmanager
-def streaming(name: str, database: str, worker: Worker, broker: str) -> Iterator[Streaming]:
+def streaming(
+    name: str, database: str, worker: Worker, broker: str, form: Form = JSON
+) -> Iterator[Streaming]:
     """A new database on the server `database` and its connector, not started yet."""
     with psycopg.connect(f"{database}/postgres", autocommit=True) as server:
         server.execute(f"CREATE DATABASE {name}".encode())
-    topics = Topics(broker, name)
+    topics = Topics(broker, name, form)
     with psycopg.connect(f"{database}/{name}", autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {SCHEMA}".encode())
+        settings = _settings(name, database) | dict(form.settings)
+        stream = Streaming(name, form, Narrator(connection), worker, topics, settings)
         try:
-            yield Streaming(name, Narrator(connection), worker, topics, _settings(name, database))
+            yield stream
         finally:
-            topics.close()
+            stream.close()
 
 
 def _settings(name: str, database: str) -> dict[str, str]:

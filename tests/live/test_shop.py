@@ -12,7 +12,9 @@ from schemaman.types import without_labels
 from schemaman.versions import SchemaVersion
 from tests.live import shop
 from tests.live.connect import Worker
+from tests.live.forms import Form, avro_with_headers, avro_with_ids, json_with_schemas
 from tests.live.remembered import Told
+from tests.live.schema_registry import Registered
 from tests.live.streaming import streaming
 from tests.truth.recording import Fact
 from tests.truth.truth import TrueTable, place_of
@@ -23,10 +25,25 @@ Shape = tuple[tuple[tuple[str, str, bool], ...], tuple[str, ...]]
 """Columns in order (name, type in words, nullable), and the key."""
 
 
-@pytest.fixture(scope="module")
-def told(database: str, worker: Worker, broker: str, tmp_path_factory: pytest.TempPathFactory) -> Told:
+FORMS: dict[str, Callable[[Registered], Form]] = {
+    "json": json_with_schemas,
+    "avro_ids": avro_with_ids,
+    "avro_headers": avro_with_headers,
+}
+
+
+@pytest.fixture(scope="module", params=FORMS)
+def told(
+    request: pytest.FixtureRequest,
+    database: str,
+    worker: Worker,
+    broker: str,
+    registered: Registered,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Told:
     """The shop, its tables changed while the connector streams."""
-    with streaming("live_shop", database, worker, broker) as stream:
+    form = FORMS[request.param](registered)
+    with streaming(f"shop_{request.param}", database, worker, broker, form) as stream:
         stream.tell(*shop.TABLES, *shop.FIRST_ROWS)
         stream.start(len(shop.FIRST_ROWS))
         for sql in shop.CHANGES:

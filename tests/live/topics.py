@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from schemaman.evidence import Record
+from tests.live.forms import Form
 from tests.truth.recording import Fact, Place
 
 _QUIET = 0.02
@@ -17,10 +16,11 @@ _QUIET = 0.02
 class Topics:
     """The topics whose names begin with `prefix` and a dot; found anew at each reading."""
 
-    def __init__(self, broker: str, prefix: str) -> None:
+    def __init__(self, broker: str, prefix: str, form: Form) -> None:
         self.source = f"kafka://{broker}/{prefix}.*"
         self.records: list[Record] = []
         self._prefix = f"{prefix}."
+        self._form = form
         self._assigned: set[tuple[str, int]] = set()
         self._consumer = Consumer(
             {"bootstrap.servers": broker, "group.id": f"reader of {prefix}", "enable.auto.commit": False}
@@ -42,8 +42,8 @@ class Topics:
         """Every record with a source block, by its place, in the order of arrival."""
         found = {}
         for record in self.records:
-            source = _source(record.value)
-            if source is not None:
+            if record.value is not None:
+                source = self._form.envelope(record)["source"]
                 place = (record.topic, record.partition, record.offset)
                 found[place] = Fact(place, source, source.get("snapshot") not in (None, "false"))
         return found
@@ -64,15 +64,13 @@ def _record(message: Message) -> Record:
     assert topic is not None
     assert partition is not None
     assert offset is not None
-    return Record(
-        topic, partition, offset, message.timestamp()[1], _bytes(message.key()), _bytes(message.value())
+    told = message.headers() or ()
+    headers = tuple(
+        (name, _bytes(value)) for name, value in (told.items() if isinstance(told, dict) else told)
     )
+    key, value = _bytes(message.key()), _bytes(message.value())
+    return Record(topic, partition, offset, message.timestamp()[1], key, value, headers)
 
 
 def _bytes(data: str | bytes | None) -> bytes | None:
     return data.encode() if isinstance(data, str) else data
-
-
-def _source(value: bytes | None) -> dict[str, Any] | None:
-    payload = json.loads(value)["payload"] if value else None
-    return payload.get("source") if payload else None

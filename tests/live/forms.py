@@ -1,0 +1,93 @@
+"""The forms in which a live connector writes: its settings, how a test reads it, and options of `ingest`."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fastavro
+
+from schemaman.evidence import Record
+from tests.live.connect import AVRO_CONVERTER
+from tests.live.schema_registry import Registered
+
+Envelope = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """`settings` of the connector; `envelope` of a record that has a value; `options` for `schemaman ingest`.
+
+    A test reads records with eyes of its own: `envelope` uses nothing of schemaman.
+    """
+
+    settings: Mapping[str, str]
+    envelope: Callable[[Record], Envelope]
+    options: Callable[[Path], list[str]]
+
+
+def json_with_schemas(registered: Registered | None = None) -> Form:
+    """What the worker does by itself: each record carries its Connect schema; nothing is registered."""
+    return Form({}, lambda record: json.loads(record.value or b"")["payload"], lambda folder: [])
+
+
+def avro_with_ids(registered: Registered) -> Form:
+    """Avro as Apicurio's converter frames it: a zero byte and a global id of eight bytes."""
+
+    def envelope(record: Record) -> Envelope:
+        value = record.value or b""
+        return _decoded(value[9:], registered.text(int.from_bytes(value[1:9], "big")))
+
+    def options(folder: Path) -> list[str]:
+        form = "apicurio-global-8"
+        return ["--registry", _exported(registered, folder), "--format-key", form, "--format-value", form]
+
+    return Form(_apicurio(registered, headers=False), envelope, options)
+
+
+def avro_with_headers(registered: Registered) -> Form:
+    """Avro whose global id lies in a header: the form proves itself."""
+
+    def envelope(record: Record) -> Envelope:
+        id = dict(record.headers)["apicurio.value.globalId"] or b""
+        return _decoded(record.value or b"", registered.text(int.from_bytes(id, "big")))
+
+    return Form(
+        _apicurio(registered, headers=True),
+        envelope,
+        lambda folder: ["--registry", _exported(registered, folder)],
+    )
+
+
+def _apicurio(registered: Registered, *, headers: bool) -> dict[str, str]:
+    """Source: Apicurio Registry documentation, "Configuring Kafka serializers/deserializers"."""
+    settings = {
+        "apicurio.registry.url": registered.url,
+        "apicurio.registry.auto-register": "true",
+        "apicurio.registry.headers.enabled": str(headers).lower(),
+    }
+    each = {
+        f"{side}.converter.{name}": value for side in ("key", "value") for name, value in settings.items()
+    }
+    return each | {
+        "key.converter": AVRO_CONVERTER,
+        "value.converter": AVRO_CONVERTER,
+        "schema.name.adjustment.mode": "avro",
+        "field.name.adjustment.mode": "avro",
+    }
+
+
+def _exported(registered: Registered, folder: Path) -> str:
+    path = folder / "registry.json"
+    registered.export(path)
+    return str(path)
+
+
+def _decoded(body: bytes, text: str) -> Envelope:
+    found = fastavro.schemaless_reader(io.BytesIO(body), fastavro.parse_schema(json.loads(text)))
+    assert isinstance(found, dict)
+    return found
