@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from schemaman.adapters import schema_registry
+from schemaman.adapters.schema_registry import Registered
 from schemaman.errors import BadConfiguration, UsageError
 from schemaman.settings import Setting, secret
 from schemaman_cli.options import Door
@@ -30,6 +32,16 @@ def options_of(door: Door, setting: Setting[tuple[str, ...]]) -> dict[str, str]:
         else:
             found[name.strip()] = value.strip()
     return found
+
+
+def registered(door: Door) -> Registered | None:
+    """The registry that the settings name, live or an export, if any. Raises as `options_of`."""
+    setting = door.settings.registry
+    if not setting.value:
+        return None
+    if schema_registry.is_url(setting.value):
+        return schema_registry.opened(setting.value, options_of(door, door.settings.registry_config))
+    return schema_registry.load(str(door.path(setting)))
 
 
 def _file(path: Path) -> dict[str, str]:

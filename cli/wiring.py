@@ -11,6 +11,7 @@ from pathlib import Path
 
 from schemaman import resolution
 from schemaman.adapters import gitrefs, schema_registry
+from schemaman.adapters.apicurio import Apicurio
 from schemaman.columns import format_columns
 from schemaman.compat import Rule, Severity, Transition, judge, severity
 from schemaman.decisions import Decisions, decided
@@ -27,6 +28,7 @@ from schemaman.snapshots import from_text, is_snapshot
 from schemaman.stores.sql import SqlStore
 from schemaman.summary.stories import Judge, Judged
 from schemaman.versions import TableHistory
+from schemaman_cli.clients import options_of
 from schemaman_cli.options import Door
 from schemaman_cli.sessions import live_structure
 
@@ -164,8 +166,13 @@ def _structure_text(text: str, where: str) -> str:
 def _subject(door: Door, subject: str, version: int | None) -> str:
     setting = door.settings.registry
     if not setting.value:
-        raise UsageError("no registry is known", hint="say registry = FILE in schemaman.toml")
-    return schema_registry.subject(str(door.path(setting)), subject, version)
+        raise UsageError("no registry is known", hint="say registry = URL or FILE in schemaman.toml")
+    if not schema_registry.is_url(setting.value):
+        return schema_registry.subject(str(door.path(setting)), subject, version)
+    live = schema_registry.opened(setting.value, options_of(door, door.settings.registry_config))
+    if isinstance(live, Apicurio):
+        raise UsageError("Apicurio's own REST knows no subjects", hint="say its address …/apis/ccompat/v7")
+    return live.subject(subject, version)
 
 
 class _NoHistories:

@@ -8,6 +8,7 @@
     │   └── BadConfiguration    a settings, decisions or snapshot file that is wrong
     ├── CouldNotDo              the question was right, the world was not
     │   ├── UnreadableInput     a file or stream that cannot be read
+    │   ├── RegistryUnavailable the schema registry does not answer, or refuses to
     │   ├── StoreUnavailable    the store cannot be opened, is damaged, or of another layout
     │   ├── EngineUnavailable   Spark, Java or an optional package is missing or refused to start
     │   ├── NoHistory           nothing is known of a table that was named
@@ -62,6 +63,10 @@ class CouldNotDo(SchemamanError):
 
 class UnreadableInput(CouldNotDo):
     """A file or stream that is missing, damaged or of an unknown kind."""
+
+
+class RegistryUnavailable(CouldNotDo):
+    """A schema registry does not answer, or refuses to: nothing is known about the records that need it."""
 
 
 class StoreUnavailable(CouldNotDo):

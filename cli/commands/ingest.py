@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from schemaman.adapters import files, kafka
-from schemaman.adapters.schema_registry import NO_REGISTRY, Export, load
+from schemaman.adapters.schema_registry import NO_REGISTRY, Registered, load
 from schemaman.decode.framing import FORMS
 from schemaman.errors import UnreadableInput, UsageError
 from schemaman.evidence import Record
@@ -20,7 +20,7 @@ from schemaman.reading import Unread
 from schemaman.registry import Registry
 from schemaman.summary.intake import ingest_report
 from schemaman.summary.words import figure
-from schemaman_cli.clients import options_of
+from schemaman_cli.clients import options_of, registered
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.sessions import ingest_on_spark
@@ -37,7 +37,15 @@ Found = files.File | kafka.Topics
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--engine", type=click.Choice(["auto", "local", "spark"]), help="Who reads; auto goes by size.")
 @click.option(
-    "--registry", metavar="FILE", help="The registry's export; default registry.json beside SOURCE."
+    "--registry",
+    metavar="URL|FILE",
+    help="A schema registry, or its export; default registry.json beside SOURCE.",
+)
+@click.option(
+    "--registry-config",
+    multiple=True,
+    metavar="FILE|NAME=VALUE",
+    help="Options of the registry's client; secrets in a FILE.",
 )
 @click.option(
     "--kafka-config",
@@ -104,12 +112,11 @@ def _engine(chosen: str, found: Sequence[Found]) -> str:
     return "spark" if size >= files.SPARK_FROM_BYTES else "local"
 
 
-def _by_registry(door: Door, found: Sequence[Found]) -> Iterator[tuple[Export, list[Found]]]:
-    """Sources that follow one another and share a registry's export, with that export."""
-    setting = door.settings.registry
-    given = str(door.path(setting)) if setting.value else None
-    for path, group in groupby(found, key=lambda source: given or _registry_beside(source)):
-        yield NO_REGISTRY if path is None else load(path), list(group)
+def _by_registry(door: Door, found: Sequence[Found]) -> Iterator[tuple[Registered, list[Found]]]:
+    """Sources that follow one another and share a registry, with that registry."""
+    given = registered(door)
+    for path, group in groupby(found, key=lambda source: None if given else _registry_beside(source)):
+        yield given or (NO_REGISTRY if path is None else load(path)), list(group)
 
 
 def _registry_beside(source: Found) -> str | None:
@@ -130,7 +137,7 @@ def _read(
     registry: Registry,
     found: Sequence[Found],
     engine: str,
-    schemas: Export,
+    schemas: Registered,
     topic: str | None,
     keep_payload: bool,
 ) -> Summary:

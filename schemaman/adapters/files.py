@@ -64,7 +64,9 @@ def find(source: str) -> File:
     if source == STANDARD_INPUT:
         return File(source, "lines")
     if "://" in source:
-        raise BadReference(f"{source}: no address of this kind is read", hint="a file, or kafka://BROKERS/TOPIC")
+        raise BadReference(
+            f"{source}: no address of this kind is read", hint="a file, or kafka://BROKERS/TOPIC"
+        )
     path = Path(source)
     if path.is_dir():
         path = _in_folder(path)

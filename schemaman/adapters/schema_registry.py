@@ -1,16 +1,21 @@
-"""A schema registry's export as a lookup from id to Avro text."""
+"""A schema registry, live or as its export, as a lookup from id to Avro text."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
+from schemaman.adapters.apicurio import Apicurio
+from schemaman.adapters.confluent import Confluent
 from schemaman.decode.framing import SchemaId
-from schemaman.errors import UnknownName, UnreadableInput
+from schemaman.errors import BadReference, UnknownName, UnreadableInput
 from schemaman.languages.avro_references import inlined
+
+_APICURIO = re.compile(r"/apis/registry/v[23]$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,29 @@ class Export:
 
 
 NO_REGISTRY = Export()
+Registered = Export | Confluent | Apicurio
+
+
+def is_url(where: str) -> bool:
+    """Whether an address is that of a live registry, not of a file."""
+    return where.startswith(("http://", "https://"))
+
+
+def opened(url: str, options: Mapping[str, str]) -> Confluent | Apicurio:
+    """The live registry at an address: Apicurio's own REST is known by its path; others speak Confluent's.
+
+    Nothing is asked before the first id. Source: Apicurio Registry, `/apis/registry/v2` and `/v3`.
+
+    Raises:
+        BadReference: a user or password stands in the address.
+    """
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        raise BadReference(
+            "the registry: a user and a password have no place in an address",
+            hint="--registry-config FILE with basic.auth.user.info",
+        )
+    plain = url.rstrip("/")
+    return Apicurio(plain, options) if _APICURIO.search(plain) else Confluent(plain, options)
 
 
 def load(path: str) -> Export:

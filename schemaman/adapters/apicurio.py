@@ -1,0 +1,176 @@
+"""A live registry of Apicurio, by its own REST: schemas by global id, content id, hash or name.
+
+Source: Apicurio Registry core API v2 and v3: `/ids/globalIds/{id}`, `/ids/contentIds/{id}`,
+`/ids/contentHashes/{hash}`, `/groups/{group}/artifacts/{artifact}/versions/{version}`, each with
+`/references`.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from schemaman.decode.framing import SchemaId
+from schemaman.errors import BadConfiguration, EngineUnavailable, RegistryUnavailable, UnreadableInput
+from schemaman.evidence import UNKNOWN_SCHEMA, UNTOLD_FORM
+from schemaman.languages.avro_references import inlined
+
+_OPTIONS = ("basic.auth.user.info", "bearer.auth.token", "ssl.ca.location", "ssl.certificate.location",
+            "ssl.key.location", "ssl.key.password", "timeout")  # fmt: skip
+"""The names are those of Confluent's client, so that they need not be learned twice."""
+
+_PATHS = {"globalId": "ids/globalIds", "contentId": "ids/contentIds", "contentHash": "ids/contentHashes"}
+_TYPE = "X-Registry-ArtifactType"
+
+
+@dataclass(eq=False, slots=True)
+class Apicurio:
+    """The schemas of a registry by id, each asked for once; called with an id, it gives the text, or None.
+
+    It can be pickled; every process asks for itself.
+    """
+
+    url: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    _texts: dict[SchemaId, str | UnreadableInput | None] = field(default_factory=dict)
+    _client: Any = None
+
+    def __getstate__(self) -> tuple[str, Mapping[str, str]]:
+        return (self.url, self.options)
+
+    def __setstate__(self, state: tuple[str, Mapping[str, str]]) -> None:
+        self.url, self.options = state
+        self._texts, self._client = {}, None
+
+    def __call__(self, id: SchemaId) -> str | None:
+        """The text of the schema with that id; None if the registry has none.
+
+        Raises:
+            UnreadableInput: the id is of another kind of registry, or the schema is not Avro.
+            RegistryUnavailable: the registry does not answer, or refuses to.
+            BadConfiguration: an option that is not known.
+            EngineUnavailable: the HTTP client is not installed.
+        """
+        if id not in self._texts:
+            try:
+                self._texts[id] = self._text(self._path(id))
+            except UnreadableInput as fault:
+                self._texts[id] = fault
+        found = self._texts[id]
+        if isinstance(found, UnreadableInput):
+            raise UnreadableInput(found.message)
+        return found
+
+    def _path(self, id: SchemaId) -> str:
+        if isinstance(id, int):
+            raise UnreadableInput(
+                f"{UNTOLD_FORM} of the ids: Apicurio's of four bytes are global or content ids; say "
+                "--format-value (--format-key) apicurio-global-4 or apicurio-content-4"
+            )
+        kind, _, name = id.partition(":")
+        if kind == "guid":
+            raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}: ask a registry that speaks Confluent's REST")
+        return (
+            self._version(*name.split("/", 2))
+            if kind == "artifact"
+            else f"{_PATHS[kind]}/{quote(name, safe='')}"
+        )
+
+    def _version(self, group: str, artifact: str, version: str) -> str:
+        if version == "latest" and self.url.endswith("v3"):
+            version = "branch=latest"
+        names = (quote(group, safe=""), quote(artifact, safe=""), quote(version, safe="="))
+        return "groups/{}/artifacts/{}/versions/{}".format(*names)
+
+    def _text(self, path: str) -> str | None:
+        text = self._content(path)
+        return None if text is None else inlined(text, self._described(path, ()))
+
+    def _content(self, path: str) -> str | None:
+        whole = f"{path}/content" if path.startswith("groups/") and self.url.endswith("v3") else path
+        answer = self._told(whole)
+        kind = "AVRO" if answer is None else answer.headers.get(_TYPE, "AVRO")
+        if kind != "AVRO":
+            raise UnreadableInput(f"the schema {path} is of type {kind}; Avro is read")
+        return None if answer is None else str(answer.text)
+
+    def _described(self, path: str, above: tuple[str, ...]) -> list[str]:
+        """The texts behind references, each behind those that it refers to itself."""
+        answer = self._told(f"{path}/references")
+        found: list[str] = []
+        for told in answer.json() if answer is not None else ():
+            place = self._version(told.get("groupId") or "default", told["artifactId"], str(told["version"]))
+            text = None if place in above else self._content(place)
+            if text is None:
+                raise UnreadableInput(f"{UNKNOWN_SCHEMA} of {place}, which another one refers to")
+            found += [*self._described(place, (*above, place)), text]
+        return found
+
+    def _told(self, path: str) -> Any:
+        """The answer to GET; None for what the registry does not have."""
+        client = self._opened()
+        try:
+            answer = client.get(f"{self.url}/{path}")
+        except Exception as error:  # whatever the transport raises
+            raise RegistryUnavailable(
+                f"the registry {self.url} cannot be reached: {error or type(error).__name__}",
+                hint="check the address, or give its export: --registry FILE",
+            ) from None
+        if answer.status_code == 404 and _is_unknown(answer):
+            return None
+        if answer.status_code != 200:
+            raise RegistryUnavailable(
+                f"the registry {self.url} answers {answer.status_code} for {path}",
+                hint=f"--registry-config FILE with {', '.join(_OPTIONS)}",
+            )
+        return answer
+
+    def _opened(self) -> Any:
+        try:
+            import httpx2  # only for a live registry
+        except ImportError as fault:
+            raise EngineUnavailable(
+                "httpx2 is needed to ask a registry", hint="pip install 'schemaman[kafka]'"
+            ) from fault
+        if self._client is None:
+            unknown = next((name for name in self.options if name not in _OPTIONS), None)
+            if unknown is not None:
+                raise BadConfiguration(
+                    f"Apicurio's registry takes no option {unknown}", hint=f"there are: {', '.join(_OPTIONS)}"
+                )
+            try:
+                self._client = httpx2.Client(**_arguments(self.options))
+            except (ValueError, TypeError, OSError) as fault:
+                raise BadConfiguration(
+                    f"an option of the registry: {fault}", hint="--registry-config"
+                ) from None
+        return self._client
+
+
+def _is_unknown(answer: Any) -> bool:
+    """Whether a 404 comes from the registry itself. Source: Apicurio, `name` of the exception in the body."""
+    try:
+        told = answer.json()
+    except ValueError:
+        return False
+    return isinstance(told, dict) and "NotFound" in str(told.get("name"))
+
+
+def _arguments(options: Mapping[str, str]) -> dict[str, Any]:
+    context = ssl.create_default_context(cafile=options.get("ssl.ca.location"))
+    if "ssl.certificate.location" in options:
+        context.load_cert_chain(
+            options["ssl.certificate.location"],
+            options.get("ssl.key.location"),
+            options.get("ssl.key.password"),
+        )
+    told: dict[str, Any] = {"verify": context, "timeout": float(options.get("timeout", "10"))}
+    if "basic.auth.user.info" in options:
+        user, _, password = options["basic.auth.user.info"].partition(":")
+        told["auth"] = (user, password)
+    if "bearer.auth.token" in options:
+        told["headers"] = {"Authorization": f"Bearer {options['bearer.auth.token']}"}
+    return told
