@@ -46,6 +46,8 @@ _PLAIN: dict[Type, str] = {
     Bits(): "BITS",
     Date(): "DATE",
     Interval(): "INTERVAL",
+    Interval("YEAR TO MONTH"): "INTERVAL YEAR TO MONTH",
+    Interval("DAY TO SECOND"): "INTERVAL DAY TO SECOND",
     Uuid(): "UUID",
     Json(): "JSON",
     Xml(): "XML",
@@ -198,7 +200,16 @@ class _Reader:
         found = _WORDS[word]
         if isinstance(found, Integer) and self.accept("UNSIGNED"):
             return Integer(found.bits, signed=False)
-        return found
+        return self.interval() if found == Interval() else found
+
+    def interval(self) -> Type:
+        for parts in (Interval("YEAR TO MONTH"), Interval("DAY TO SECOND")):
+            first, to, last = parts.parts.split()
+            if self.accept(first):
+                self.expect(to)
+                self.expect(last)
+                return parts
+        return Interval()
 
     def labelled(self, word: str) -> Type:
         labels = self.labels()

@@ -104,7 +104,7 @@ def carries(source: Type, wire: Type) -> bool:
         case Boolean():
             return isinstance(wire, Integer)
         case Interval():
-            return wire in (Integer(64), String())
+            return isinstance(wire, Interval) or wire in (Integer(64), String())
         case Enum() | EnumSet():
             return isinstance(wire, type(source) | String)
         case String():
@@ -143,6 +143,8 @@ def lost(source: Type, wire: Type) -> str | None:
             # isostring tells more digits than its types have, which are those of microseconds
             unless = ", unless they are texts" if other == _MICROSECONDS else ""
             return f"fractions of a second behind digit {other}{unless}" if other < told else None
+        case Interval("" | "YEAR TO MONTH"), Interval("DAY TO SECOND"):
+            return "months, of which each counts as 30.4375 days"
         case Array(element, _), Array(other_element, _):
             return lost(element, other_element)
         case (String() | Enum() | EnumSet() | Unknown()), _:
@@ -153,9 +155,18 @@ def lost(source: Type, wire: Type) -> str | None:
             return None
 
 
+_SILENT = (("wkb", "srid"), ("wkb", "srid", "extensions"), ("center", "radius"), ("a", "b", "c"))
 _MICROSECONDS = 6
 _DOUBLE_DIGITS = 15
 _DIGITS_LOST = "digits behind the fifteenth"
+
+
+def tells_nullability(wire: Type) -> bool:
+    """Whether the `optional` of a field says that its column takes nulls: shapes are optional in any case.
+
+    Source: Debezium io.debezium.data.geometry.Geometry, Circle and Line. Geography tells it, but looks alike.
+    """
+    return not isinstance(wire, Struct) or tuple(f.name for f in wire.fields) not in _SILENT
 
 
 def _carries_fields(fields: tuple[Field, ...], wire: Struct) -> bool:

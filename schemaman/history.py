@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from schemaman.confirmation import Confirmation, confirmations
 from schemaman.encoding import Encoding, doubts
 from schemaman.evidence import Dialect, Mark, Observation
-from schemaman.faces import Match, match
+from schemaman.faces import Match, match, tells_nullability
 from schemaman.identity import identify
 from schemaman.points import Point
 from schemaman.renames import candidates
@@ -223,7 +223,9 @@ class _Building:
             self.contradict("key-differs", version, told, point)
         for name, other in fit.names.items():
             declared, seen = version.schema.column(name), emitted.column(other)
-            if declared is not None and seen is not None and declared.nullable != seen.nullable:
+            if declared is None or seen is None or not tells_nullability(seen.type):
+                continue
+            if declared.nullable != seen.nullable:
                 words = ("NOT NULL", "nullable")
                 told = f"{name} is declared {words[declared.nullable]} and emitted {words[seen.nullable]}"
                 self.contradict("nullability-differs", version, told, point)

@@ -7,7 +7,7 @@ Laws: `widens` is reflexive and transitive; every value of `old` is exactly a va
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Literal, assert_never
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,9 @@ class Timestamp:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A span of time."""
+    """A span of time; `parts` names the only ones that it counts, empty for all from years to seconds."""
+
+    parts: Literal["", "YEAR TO MONTH", "DAY TO SECOND"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +235,9 @@ def widens(old: Type, new: Type) -> bool:
             )
         case Struct(fields):
             return isinstance(new, Struct) and _fields_fit(fields, new.fields)
-        case Boolean() | Numeric() | Interval() | Uuid() | Json() | Xml() | Unknown():
+        case Interval():
+            return new == Interval()
+        case Boolean() | Numeric() | Uuid() | Json() | Xml() | Unknown():
             return isinstance(new, String) and new.length is None and isinstance(old, Uuid | Json | Xml)
         case _:
             assert_never(old)

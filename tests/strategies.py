@@ -67,6 +67,8 @@ FLAT: SearchStrategy[Type] = st.one_of(
             Numeric(),
             Date(),
             Interval(),
+            Interval("YEAR TO MONTH"),
+            Interval("DAY TO SECOND"),
             Uuid(),
             Json(),
             Xml(),

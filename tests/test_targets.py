@@ -134,6 +134,7 @@ def _around(path: tuple[str, ...], type: Type) -> Type:
         ("TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP(6)"),
         ("TIMESTAMP_NTZ(9)", "TIMESTAMP_NTZ(6)", "TIMESTAMP_NTZ(6)"),
         ("INTERVAL", "STRING", "STRING"),
+        ("INTERVAL DAY TO SECOND", "STRING", "STRING"),
         ("UUID", "STRING", "STRING"),
         ("ENUM('a','b')", "STRING", "STRING"),
         ("BITS(8)", "BINARY", "BINARY"),

@@ -189,8 +189,10 @@ def _plain(type: Type, name: str) -> Avro:
             return _named("int", "io.debezium.time.Date")
         case Time() | Timestamp():
             return _temporal(type)
-        case Interval():
+        case Interval("DAY TO SECOND"):
             return _named("long", "io.debezium.time.MicroDuration")
+        case Interval():
+            return _named("string", "io.debezium.time.Interval")
         case Enum(values) | EnumSet(values):
             words = _named("string", f"io.debezium.data.{'Enum' if isinstance(type, Enum) else 'EnumSet'}")
             return words | {"connect.parameters": {"allowed": ",".join(values)}}

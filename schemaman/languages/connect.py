@@ -87,8 +87,8 @@ _TIME: dict[str, Type] = {
     "StructuredZonedTimestamp": Timestamp(9, zoned=True),
     "Year": Integer(32),
     "Interval": Interval(),
-    "MicroDuration": Interval(),
-    "NanoDuration": Interval(),
+    "MicroDuration": Interval("DAY TO SECOND"),
+    "NanoDuration": Interval("DAY TO SECOND"),
     "StructuredDuration": Interval(),
 }
 _DATA: dict[str, Type] = {

@@ -64,8 +64,8 @@ import io.debezium.service.spi.ServiceRegistry;
  * In, on stdin, one JSON: {connector: {columns: [column], settings: [{option: value}]}}. A column is a type as SQL
  * writes it ({sql}, read by the connector's DDL parser), a type of pg_type ({type_name, modifier, …}), or the loose
  * parts that a JDBC driver gives ({type_name, jdbc_type, length, scale}).
- * Out, on stdout: {connector: {declared: [column of tableChanges | error], wire: [[field node | null]]}},
- * a list of fields for each setting.
+ * Out, on stdout: {connector: {declared: [column of tableChanges | error], wire: [[field node | null]], required: …}},
+ * a list of fields for each setting; `required` is such a list for the same columns, but NOT NULL, and no setting.
  */
 public class Probe {
 
@@ -103,17 +103,24 @@ public class Probe {
         }
         ArrayNode wire = JSON.createArrayNode();
         for (JsonNode setting : asked.get("settings")) {
-            RelationalDatabaseConnectorConfig config = config(connector, setting);
-            ValueConverterProvider converters = converters(connector, config, setting);
-            ArrayNode fields = wire.addArray();
-            for (Column column : columns) {
-                fields.add(column == null ? JSON.nullNode() : field(config, converters, column));
-            }
+            wire.add(fields(connector, setting, columns));
         }
+        columns.replaceAll(column -> column == null ? null : column.edit().optional(false).create());
         ObjectNode told = JSON.createObjectNode();
         told.set("declared", declared);
         told.set("wire", wire);
+        told.set("required", fields(connector, JSON.createObjectNode(), columns));
         return told;
+    }
+
+    private static ArrayNode fields(String connector, JsonNode setting, List<Column> columns) throws Exception {
+        RelationalDatabaseConnectorConfig config = config(connector, setting);
+        ValueConverterProvider converters = converters(connector, config, setting);
+        ArrayNode fields = JSON.createArrayNode();
+        for (Column column : columns) {
+            fields.add(column == null ? JSON.nullNode() : field(config, converters, column));
+        }
+        return fields;
     }
 
     private static JsonNode field(RelationalDatabaseConnectorConfig config, ValueConverterProvider converters, Column column) {

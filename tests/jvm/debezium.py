@@ -55,11 +55,13 @@ class Answer:
     """What one column becomes.
 
     `declared`: the column in `tableChanges`, or why there is none; `fields`: the field in events under each
-    of `settings`, None where the column is left out of them.
+    of `settings`, None where the column is left out of them; `required`: the field of the column, were it
+    NOT NULL.
     """
 
     declared: Node | str
     fields: tuple[Node | None, ...]
+    required: Node | None
 
 
 def ask(columns: Mapping[str, Sequence[Node]]) -> dict[str, list[Answer]]:
@@ -77,7 +79,7 @@ def ask(columns: Mapping[str, Sequence[Node]]) -> dict[str, list[Answer]]:
     told = json.loads(done.stdout)
     return {
         name: [
-            Answer(declared, tuple(told[name]["wire"][s][i] for s in range(len(settings(name)))))
+            Answer(declared, tuple(fields[i] for fields in told[name]["wire"]), told[name]["required"][i])
             for i, declared in enumerate(told[name]["declared"])
         ]
         for name in columns

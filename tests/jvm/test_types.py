@@ -18,13 +18,14 @@ from schemaman.decode.origin import DIALECTS
 from schemaman.decode.schema_change import label
 from schemaman.dialects._spelling import spell
 from schemaman.evidence import DeclaredColumn
-from schemaman.faces import lost
+from schemaman.faces import lost, tells_nullability
 from schemaman.languages.connect import columns_of, type_of
 from tests import sheets
 from tests.jvm.debezium import OPTIONS, Answer, Node, ask, settings
 from tests.sheets import ABSENT, Row, declared_column
 
 _TOLD = {"jdbcType": "jdbc_type", "typeName": "type_name", "length": "length", "scale": "scale"}
+_SILENT = {"mysql": {"Geometry"}, "mariadb": {"Geometry"}, "postgresql": {"Geometry", "Geography"}}
 ASKED = sorted(OPTIONS)
 Answers = dict[str, list[tuple[Row, Answer]]]
 
@@ -111,3 +112,14 @@ def test_propagated_source_types_are_those_declared(connector: str, answers: Ans
             parts = declared_column(attributes(row, answer))
             assert column.source_type == spell(parts.type_name, parts.length, parts.scale).upper(), str(row)
             assert column.name.lower() == "c"
+
+
+@pytest.mark.parametrize("connector", ASKED)
+def test_a_required_column_is_a_required_field_where_the_type_tells_it(
+    connector: str, answers: Answers
+) -> None:
+    fields = [answer.required for _, answer in answers[connector] if answer.required is not None]
+    assert fields
+    assert not [f for f in fields if f["optional"] and tells_nullability(type_of(f))]
+    silent = {f["name"].rpartition(".")[2] for f in fields if not tells_nullability(type_of(f))}
+    assert silent == _SILENT.get(connector, set())

@@ -39,7 +39,7 @@ _WIRE = (
     (r"timestamp\([0-3]\) without time zone", "TIMESTAMP_NTZ(3)"),
     (r"timestamp(?:\([4-6]\))? without time zone", "TIMESTAMP_NTZ(6)"),
     (r"timestamp(?:\(\d\))? with time zone", "TIMESTAMP(6)"),
-    (r"interval", "INTERVAL"),
+    (r"interval", "INTERVAL DAY TO SECOND"),
     (r"uuid", "UUID"),
     (r"jsonb?|hstore", "JSON"),
     (r"xml", "XML"),
