@@ -103,6 +103,8 @@ def observation_to_json(observation: Observation) -> Json:
             schema_name=o.schema_name,
             interrupted=o.interrupted or None,
             weak=o.weak or None,
+            stated=[list(said) for said in o.stated] or None,
+            silent=list(o.silent) or None,
         ),
     }
 
@@ -126,6 +128,8 @@ def observation_from_json(value: Parsed) -> Observation:
         value.get("schema_name"),
         value.get("interrupted", False),
         value.get("weak", False),
+        stated=tuple((column, attribute, text) for column, attribute, text in value.get("stated", ())),
+        silent=tuple(value.get("silent", ())),
     )
 
 

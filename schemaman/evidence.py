@@ -10,9 +10,14 @@ from schemaman.schema import TableId, TableSchema
 from schemaman.types import Type
 
 PositionKind = Literal["lsn", "commit_lsn", "binlog", "gtid", "scn", "mongo", "none"]
-Witness = Literal["declared", "emitted", "inferred"]
-Action = Literal["image", "drop", "rename", "truncate"]
+Witness = Literal["declared", "emitted", "inferred", "internal"]
+Action = Literal["image", "create", "drop", "rename", "truncate", "statement"]
+Attribute = Literal["default", "comment", "key"]
+Stated = tuple[str, Attribute, str | None]
+"""A column (empty: the table), an attribute, and what a DDL text says of it; None: that it has none."""
 Rank = tuple[int | str, ...]
+STATEMENTS: frozenset[Witness] = frozenset({"declared", "internal"})
+"""The witnesses of which each record is one statement, where events are many of one structure."""
 
 
 UNKNOWN_SCHEMA = "registry does not know schema id"
@@ -140,6 +145,14 @@ class Observation:
     `drop` and `truncate`; `previous` is the old identity of a `rename`. `snapshot`: read from
     the table, not from the log. `renames`: (old, new) column names that a DDL text states. `weak`: the
     identity of the table rests on names of topics or schemas, as no source block told it.
+    schema tells, the key in key-schema order (empty for a null key). `internal` is the source
+    face as the connector's own schema history keeps it. `schema` is None for `drop`, `truncate`
+    and `statement`, a DDL text that came without a structure; it may be None for a `rename`.
+    `create`: a statement made the table anew; whatever had its name before is gone. `previous` is
+    the old identity of a `rename`, or the copy that took the table's place. `snapshot`: read from
+    the table, not from the log. `renames`: (old, new) column names that a DDL text states;
+    `stated`: what it says of defaults and comments; `silent`: attributes that the structure
+    itself cannot tell.
     """
 
     table: TableId
@@ -158,6 +171,8 @@ class Observation:
     schema_name: str | None = None
     interrupted: bool = False
     weak: bool = False
+    stated: tuple[Stated, ...] = ()
+    silent: tuple[Attribute, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

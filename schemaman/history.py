@@ -10,14 +10,17 @@ or contradict them; where nothing is declared (PostgreSQL), the schemas of event
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from schemaman.confirmation import Confirmation, confirmations
 from schemaman.encoding import Encoding, doubts
-from schemaman.evidence import Dialect, Mark, Observation
+from schemaman.evidence import STATEMENTS, Dialect, Mark, Observation
 from schemaman.faces import Match, match, tells_nullability
 from schemaman.identity import identify
+from schemaman.images import Renames, completed, composed, effective, inserted, of_another
+from schemaman.open_version import Open, evidence_of, on_the_wire, status_of, with_emitted
 from schemaman.points import Point
+from schemaman.precedence import by_precedence
 from schemaman.renames import candidates
 from schemaman.schema import TableId, TableSchema, fingerprint
 from schemaman.timeline import timeline
@@ -28,7 +31,6 @@ from schemaman.versions import (
     RenameCandidate,
     Revision,
     SchemaVersion,
-    Status,
     TableEvent,
     TableHistory,
 )
@@ -43,16 +45,21 @@ def fold(observations: Iterable[Observation], table: TableId, dialect_of: Dialec
     `dialect_of` gives the dialect of a connector by its name.
     """
     mine = [o for o in observations if table in (o.table, o.previous)]
-    line = timeline(mine)
+    said, second = by_precedence(mine)
+    line = timeline(said)
     building = _Building(table, dialect_of, {n for o in mine if o.schema is not None for n in o.schema.names})
-    for point in line.points:
+    # what leaves a name at some place leaves it before something else takes it there
+    for point in sorted(line.points, key=lambda p: (p.order, p.observation.table == table)):
         building.take(point)
+    building.settle()
     for observation in line.repeated:
         building.repeat(observation)
+    for observation in second:
+        building.weigh(observation)
     building.flag_windows()
     if not building.versions:
         return None
-    connector = max(mine, key=lambda o: (_last_time(o), o.connector)).connector
+    connector = max(said, key=lambda o: (_last_time(o), o.connector)).connector
     versions = building.finished()
     return TableHistory(
         table=table,
@@ -63,27 +70,6 @@ def fold(observations: Iterable[Observation], table: TableId, dialect_of: Dialec
         events=tuple(building.events),
         identity="weak" if all(o.weak for o in mine) else "source",
     )
-
-
-@dataclass(slots=True)
-class Open:
-    """A version while it is being built; `declared` if a declared image gave its structure."""
-
-    id: str
-    incarnation: int
-    declared: bool
-    after: Mark | None
-    at: Mark
-    revisions: list[Revision]
-    points: list[Point] = field(default_factory=list)
-    repeats: list[Observation] = field(default_factory=list)
-    emitted: dict[str, str] = field(default_factory=dict)
-    until: Mark | None = None
-
-    @property
-    def schema(self) -> TableSchema:
-        """The structure as of the last revision."""
-        return self.revisions[-1].schema
 
 
 class _Building:
@@ -100,6 +86,9 @@ class _Building:
         self.ended = True
         self.next_id = 1
         self.last_mark: Mark | None = None
+        self.stated: Renames = ()
+        self.key_read = False
+        self.early: list[tuple[Point, TableSchema, Open, str]] = []
 
     def take(self, point: Point) -> None:
         """Go on by one point."""
@@ -111,11 +100,19 @@ class _Building:
                 self.events.append(TableEvent("truncated", point.mark, self.incarnation))
         elif observation.previous == self.table and observation.table != self.table:
             self.end("renamed", point.mark, observation.table)
-        elif observation.schema is not None:
-            if observation.action == "rename" and not self.ended:
+        elif observation.action == "statement":
+            self.stated = composed(self.stated, observation.renames)
+        else:
+            if observation.action == "rename" or (observation.action == "create" and self.is_older(point)):
                 self.end("dropped", point.mark, None)
-            self.image(point, observation.schema)
+            if observation.schema is not None:
+                self.image(point, observation.schema)
         self.last_mark = point.mark
+
+    def is_older(self, point: Point) -> bool:
+        """Whether the newest incarnation began before a point, and not with the very statement there."""
+        began = next((v.at for v in self.versions if v.incarnation == self.incarnation), point.mark)
+        return began.position != point.mark.position or began.position.kind == "none"
 
     def end(self, kind: str, at: Mark, other: TableId | None) -> None:
         """The newest incarnation is over; a table that never was cannot end."""
@@ -125,11 +122,13 @@ class _Building:
             TableEvent("dropped" if kind == "dropped" else "renamed", at, self.incarnation, other)
         )
         self.versions[-1].until = at
-        self.ended = True
+        self.ended, self.stated = True, ()
 
     def image(self, point: Point, schema: TableSchema) -> None:
         """A structure was seen: it supports a version, contradicts one, or begins one."""
-        declared = point.observation.witness == "declared"
+        declared = point.observation.witness in STATEMENTS
+        if declared:
+            schema = self.completed(point, schema)
         if self.ended:
             self.begin_incarnation(point, schema, declared)
         elif declared:
@@ -141,6 +140,21 @@ class _Building:
             for kind, message in understood.told:
                 self.contradict(kind, self.versions[-1], message, point)
             self.follow(point, understood.schema, declared=False)
+
+    def completed(self, point: Point, schema: TableSchema) -> TableSchema:
+        """A declared structure with what it cannot tell."""
+        said = point.observation
+        current = None if self.ended or not self.versions[-1].declared else self.versions[-1]
+        schema = completed(schema, said, None if current is None else current.schema)
+        if schema.key:
+            self.key_read = said.snapshot
+        elif "key" in said.silent and current is not None and current.schema.key and self.key_read:
+            told = (
+                f"the change names no primary key; ({', '.join(current.schema.key)}) was read in a snapshot"
+            )
+            self.contradict("key-untold", current, told, point)
+            return replace(schema, key=current.schema.key)
+        return schema
 
     def begin_incarnation(self, point: Point, schema: TableSchema, declared: bool) -> None:
         """The first structure of a table, or of a new one under an old name."""
@@ -159,7 +173,7 @@ class _Building:
                 known = {c.name: c.id for c in current.schema.columns}
                 columns = tuple(replace(c, id=known[fit.names[c.name]]) for c in schema.columns)
                 refined = replace(schema, columns=columns)
-                current.emitted = _on_the_wire(fit, current.schema)
+                current.emitted = on_the_wire(fit, current.schema)
                 current.id, current.declared = fingerprint(refined), True
                 current.revisions = [Revision(0, refined, current.at)]
                 current.points.append(point)
@@ -171,13 +185,19 @@ class _Building:
         current = self.versions[-1]
         observation = point.observation
         append_only = self.dialect_of(observation.connector).append_only
-        known = identify(current.schema, schema, observation.renames, append_only, self.next_id)
+        renames = observation.renames or effective(self.stated, schema)
+        foreign = inserted(current.schema, schema) if declared and append_only else ()
+        known = identify(current.schema, schema, renames, append_only and not foreign, self.next_id)
         same = {c.id for c in known.columns} == {c.id for c in current.schema.columns}
         if not same or fingerprint(known) != current.id:
             former = [p.observation for p in current.points]
             self.open(point, known, declared, self.last_mark)
             for kind, message in () if declared else doubts(current.schema, known, former, observation):
                 self.contradict(kind, self.versions[-1], message, point)
+            self.stated = ()
+            if foreign:
+                self.versions[-1].phantom = True
+                self.contradict("foreign-columns", self.versions[-1], of_another(foreign, self.table), point)
             return
         current.points.append(point)
         if known != current.schema:
@@ -203,10 +223,10 @@ class _Building:
             version, fit = next((v, f) for v, f in fits if not f.wrong)
         if fit.wrong:
             told = f"events carry {_list(fit.wrong)}, which the declared structure does not explain"
-            self.contradict("emitted-differs", version, told, point)
+            self.early.append((point, emitted, version, told))
             return
         version.points.append(point)
-        version.emitted.update(_on_the_wire(fit, emitted))
+        version.emitted.update(on_the_wire(fit, emitted))
         if version is not living[0] and fit.exact:
             told = f"events still had the structure of version {self.number(version)}"
             self.contradict("emitted-lags-declared", living[0], told, point)
@@ -214,6 +234,23 @@ class _Building:
             told = f"no event carries the declared {_list(fit.missing)}"
             self.contradict("column-not-emitted", version, told, point)
         self.compare_facts(version, fit, emitted, point)
+
+    def settle(self) -> None:
+        """What no structure explained that was declared so far may be of one that was declared later."""
+        for point, emitted, version, told in self.early:
+            later = self.versions[self.versions.index(version) + 1 :]
+            living = [v for v in later if v.incarnation == version.incarnation and v.declared]
+            found = next(((v, f) for v in living if (f := match(v.schema, emitted)).exact), None)
+            if found is None:
+                self.contradict("emitted-differs", version, told, point)
+                continue
+            following, fit = found
+            following.points[1:] = sorted([*following.points[1:], point], key=lambda p: p.order)
+            following.emitted.update(on_the_wire(fit, emitted))
+            if not point.observation.snapshot and point.mark.position.rank < following.at.position.rank:
+                told = f"events had the structure of version {self.number(following)} before it was declared"
+                self.contradict("emitted-leads-declared", following, told, point)
+            self.compare_facts(following, fit, emitted, point)
 
     def compare_facts(self, version: Open, fit: Match, emitted: TableSchema, point: Point) -> None:
         """Key and nullability of an event against those declared."""
@@ -243,6 +280,21 @@ class _Building:
         told = "the same records were delivered again with another structure"
         place = Point((0, (), 0, 0, "", 0, 0), observation.first, observation)
         self.contradict("delivered-twice-differently", there[-1], told, place)
+
+    def weigh(self, observation: Observation) -> None:
+        """What the connector's own schema history says: support for a version, or a contradiction."""
+        schema, place = observation.schema, observation.first
+        if schema is None or not self.versions:
+            return
+        rank, kind = place.position.rank, place.position.kind
+        begun = [v for v in self.versions if v.at.position.kind != kind or v.at.position.rank <= rank]
+        for version in (*reversed(begun), *self.versions):
+            if self.shows(version, schema) or match(schema, version.schema).exact:
+                version.second.append(observation)
+                return
+        told = f"the connector's own schema history has the columns {_list(schema.names)}"
+        point = Point((0, (), 0, 0, "", 0, 0), place, observation)
+        self.contradict("internal-differs", (begun or self.versions)[-1], told, point)
 
     def shows(self, version: Open, schema: TableSchema) -> bool:
         """Whether a structure, as emitted or declared, is that of the version."""
@@ -281,7 +333,7 @@ class _Building:
         counted: set[Observation] = set()
         for number, (version, confirmation) in enumerate(zip(self.versions, facts, strict=True), start=1):
             before = result[-1] if result else None
-            evidence = _evidence(version, counted)
+            evidence = evidence_of(version, counted)
             result.append(self.close(number, version, evidence, confirmation, before))
         return tuple(result)
 
@@ -294,7 +346,7 @@ class _Building:
         before: SchemaVersion | None,
     ) -> SchemaVersion:
         """One version as a value."""
-        revisions = tuple(_with_emitted(r, version.emitted) for r in version.revisions)
+        revisions = tuple(with_emitted(r, version.emitted) for r in version.revisions)
         opened = version.points[0].observation
         suspects: tuple[RenameCandidate, ...] = ()
         # A statement that was read says itself what it renames: there is nothing to suspect.
@@ -305,7 +357,7 @@ class _Building:
             number=number,
             id=version.id,
             incarnation=version.incarnation,
-            status=_status(version, confirmation.unconfirmed),
+            status=status_of(version, confirmation.unconfirmed),
             revisions=revisions,
             after=version.after,
             at=version.at,
@@ -318,40 +370,6 @@ class _Building:
         )
 
 
-def _on_the_wire(fit: Match, emitted: TableSchema) -> dict[str, str]:
-    """Declared name → name on the wire; an event may tell the declared name beside its own."""
-    wire = {c.name: c.emitted_name or c.name for c in emitted.columns}
-    return {declared: wire[name] for declared, name in fit.names.items()}
-
-
-def _with_emitted(revision: Revision, emitted: dict[str, str]) -> Revision:
-    columns = tuple(
-        replace(c, emitted_name=emitted.get(c.name, c.emitted_name)) for c in revision.schema.columns
-    )
-    return replace(revision, schema=replace(revision.schema, columns=columns))
-
-
-def _status(version: Open, unconfirmed: tuple[str, ...]) -> Status:
-    witnesses = {p.observation.witness for p in version.points}
-    if witnesses == {"inferred"}:
-        return "inferred"
-    if version.declared:
-        return "confirmed" if "emitted" in witnesses else "declared"
-    return "provisional" if unconfirmed else "confirmed"
-
-
-def _evidence(version: Open, counted: set[Observation]) -> tuple[Evidence, ...]:
-    """What each witness said, in order of its first word; a run counts where its first edge stands."""
-    mine = [o for o in dict.fromkeys(p.observation for p in version.points) if o not in counted]
-    counted.update(mine)
-    result: list[Evidence] = []
-    for witness in dict.fromkeys(p.observation.witness for p in version.points):
-        marks = [p.mark for p in version.points if p.observation.witness == witness]
-        count = sum(o.count for o in (*mine, *version.repeats) if o.witness == witness)
-        result.append(Evidence(witness, count, marks[0], marks[-1]))
-    return tuple(result)
-
-
 def _aliases(observations: list[Observation], table: TableId) -> tuple[Alias, ...]:
     """Topics and schema names under which the table's own events came, and former table names."""
     names: dict[tuple[str, str], Mark] = {}
@@ -360,7 +378,7 @@ def _aliases(observations: list[Observation], table: TableId) -> tuple[Alias, ..
             names.setdefault(("topic", o.first.topic), o.first)
             if o.schema_name:
                 names.setdefault(("schema_name", o.schema_name), o.first)
-        if o.table == table and o.previous is not None:
+        if o.table == table and o.previous is not None and o.action == "rename":
             names.setdefault(("table", str(o.previous)), o.first)
     return tuple(Alias(kind, name, mark) for (kind, name), mark in sorted(names.items()))  # type: ignore[arg-type]
 

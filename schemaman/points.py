@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from schemaman.evidence import Mark, Observation, Rank
+from schemaman.evidence import STATEMENTS, Mark, Observation, Rank
 from schemaman.schema import TableSchema, fingerprint
 
 OrderKey = tuple[int, Rank, int, int, str, int, int]
@@ -45,7 +45,7 @@ def behind_what_they_follow(read: Sequence[Read], streamed: Sequence[Point]) -> 
     structure than that, it follows the streamed records of the old one as well that were committed before
     the read: they only came late. `streamed` is in order.
     """
-    declared = any(p.observation.witness == "declared" for p in (*streamed, *(r.point for r in read)))
+    declared = any(p.observation.witness in STATEMENTS for p in (*streamed, *(r.point for r in read)))
     followed = _Streamed(streamed, declared)
     placed = [followed.place(one) for one in read]
     # beside the stream no position is told: before anything was streamed, it follows the first snapshot
@@ -65,10 +65,10 @@ def _before_the_stream(point: Point) -> Point:
 
 
 class _Streamed:
-    """The streamed points of a table, in order."""
+    """The streamed points of a table, in order; `declared` if a witness declares its structures."""
 
     def __init__(self, streamed: Sequence[Point], declared: bool) -> None:
-        points = self._points = [p for p in streamed if p.observation.witness != "declared"]
+        points = self._points = [p for p in streamed if p.observation.witness not in STATEMENTS]
         self._declared = declared
         self._places = [p.order[:2] for p in points]
         # places never go back, but times may, after a restart
@@ -78,7 +78,7 @@ class _Streamed:
     def place(self, read: Read) -> Point:
         """The point behind what it follows; its place is negative if it has no position and follows none."""
         point = read.point
-        if point.observation.witness == "declared":
+        if point.observation.witness in STATEMENTS:
             # what a connector declares keeps its place: it comes in one partition, in its own order
             return point
         at = bisect_right(self._places, point.order[:2]) - 1 if read.followed else -1

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from schemaman.evidence import ALTERNATIONS, Mark, Observation, PositionKind, Rank
+from schemaman.evidence import ALTERNATIONS, STATEMENTS, Mark, Observation, PositionKind, Rank
 from schemaman.points import Point, Read, behind_what_they_follow, time_of
 
 
@@ -60,7 +60,7 @@ def _collapsed(runs: list[Observation]) -> list[Observation]:
     A scanner collapses what it saw at once; here the same is done to what several have seen, so
     that the history does not depend on how the records were cut.
     """
-    images = [o for o in runs if o.witness != "declared"]
+    images = [o for o in runs if o.witness not in STATEMENTS]
     if len(images) <= ALTERNATIONS and not any(o.interrupted for o in images):
         return runs
     intervals: dict[Observation, Observation] = {}
@@ -69,7 +69,7 @@ def _collapsed(runs: list[Observation]) -> list[Observation]:
         known = intervals.get(content, replace(run, count=0, interrupted=True))
         last = max(known.last, run.last, key=lambda mark: mark.offset)
         intervals[content] = replace(known, last=last, count=known.count + run.count)
-    return sorted([*(o for o in runs if o.witness == "declared"), *intervals.values()], key=_sort_text)
+    return sorted([*(o for o in runs if o.witness in STATEMENTS), *intervals.values()], key=_sort_text)
 
 
 _ANY = Mark("", 0, 0)
@@ -84,7 +84,7 @@ def _sort_text(observation: Observation) -> tuple[int, int, str]:
 
 
 def _continues(last: Observation, following: Observation) -> bool:
-    if last.witness == "declared" or last.interrupted or following.interrupted:
+    if last.witness in STATEMENTS or last.interrupted or following.interrupted:
         return False
     if _place(last) != _place(following) or following.first.offset <= last.last.offset:
         return False
@@ -151,7 +151,7 @@ def _sibling(run: Observation, points: Sequence[Point]) -> bool:
     """
     before = points[-1].observation
     alike = replace(run, first=before.first, last=before.last, count=before.count)
-    return run.witness == "declared" or alike == before
+    return run.witness in STATEMENTS or alike == before
 
 
 def _edges(run: Observation) -> list[Mark]:

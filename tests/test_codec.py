@@ -62,8 +62,8 @@ SCHEMAS = st.one_of(schemas(), schemas(ids=True))
 OBSERVATIONS: st.SearchStrategy[Observation] = every(
     Observation,
     table=TABLES,
-    witness=st.sampled_from(["declared", "emitted", "inferred"]),
-    action=st.sampled_from(["image", "drop", "rename", "truncate"]),
+    witness=st.sampled_from(["declared", "emitted", "inferred", "internal"]),
+    action=st.sampled_from(["image", "create", "drop", "rename", "truncate", "statement"]),
     connector=NAMES,
     connector_version=TEXTS,
     first=MARKS,
@@ -77,6 +77,10 @@ OBSERVATIONS: st.SearchStrategy[Observation] = every(
     schema_name=MAYBE_TEXT,
     interrupted=st.booleans(),
     weak=st.booleans(),
+    stated=st.lists(
+        st.tuples(TEXTS, st.sampled_from(["default", "comment"]), MAYBE_TEXT), max_size=2
+    ).map(tuple),
+    silent=st.sampled_from([(), ("default",), ("comment", "key")]),
 )
 REJECTS = every(
     Reject,

@@ -9,6 +9,7 @@ from schemaman.decode.body import Body, SchemaLookup, read_event, read_key
 from schemaman.decode.envelope import observe
 from schemaman.decode.flat import is_row, observe_row
 from schemaman.decode.framing import AUTO, Forms, framed
+from schemaman.decode.internal_history import observe_history
 from schemaman.decode.outcomes import aside, reject
 from schemaman.decode.schema_change import observe_changes
 from schemaman.decode.signal import SIGNALS, signal_notes
@@ -63,6 +64,8 @@ def _decode(run: Run, stream: str, schemas: SchemaLookup, forms: Forms) -> tuple
             return (observe_row(run, stream, value, key),)
         case "schema-change":
             return observe_changes(run, stream, value)
+        case "internal-history":
+            return observe_history(run, stream, value)
         case kind:
             return (aside(run, kind),)
 

@@ -3,222 +3,184 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from schemaman.ddl import format_type, parse_type
+from schemaman.decode import unstructured
 from schemaman.decode.body import Body
-from schemaman.decode.members import Struct, needed, number, structs, text, texts
-from schemaman.decode.origin import Origin, origin_of
+from schemaman.decode.change import Change, by_database, change_of, excerpt, former, note, observation
+from schemaman.decode.declared import declared_schema, id_parts, untold
+from schemaman.decode.members import Struct, structs, text
+from schemaman.decode.origin import origin_of
 from schemaman.decode.outcomes import aside
-from schemaman.decode.statement import table_statements
-from schemaman.dialects._spelling import spell
-from schemaman.errors import SchemamanError, UnreadableInput
-from schemaman.evidence import DeclaredColumn, Dialect, Observation, Outcome, Run
-from schemaman.renames import stated, stated_tables
-from schemaman.schema import Column, TableId, TableSchema
-from schemaman.types import Type, Unknown
+from schemaman.decode.shadow import is_sentry, swapped_in, swapped_out, worked_on
+from schemaman.decode.statement import subjects
+from schemaman.errors import UnreadableInput
+from schemaman.evidence import Attribute, Note, Observation, Outcome, Run
+from schemaman.schema import TableId
 
-_PART = r'(?:"(?:[^"]|"")*"|[^".]+)'
-_ID = re.compile(rf"{_PART}(?:\.{_PART})*")
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A record on its way to being read: who speaks, of what, with which statement."""
-
-    run: Run
-    stream: str
-    origin: Origin
-    database: str
-    ddl: str | None
+UNORDERED = "schema-changes-unordered"
+_RENAMES = re.compile(r"\b(RENAME|CHANGE)\b", re.IGNORECASE)
 
 
 def observe_changes(run: Run, stream: str, value: Body) -> tuple[Outcome, ...]:
-    """An observation for every table that the record declares, drops or renames.
+    """An observation for every table that the record declares, drops or renames, and what is to know of it.
 
-    Without a structure only DROP TABLE and TRUNCATE say something of a table; the statements with
-    which a snapshot clears the way for what it is about to create say nothing.
-    Source: Debezium ConnectTableChangeSerializer; SchemaChangeEvent of each connector.
+    Source: Debezium ConnectTableChangeSerializer; SchemaChangeEvent of each connector, which is sent to
+    partition 0 whatever the topic has.
 
     Raises:
         UnreadableInput: the record is not of the known form.
     """
     payload = value.payload
-    ddl = text(payload, "ddl")
-    change = Change(
-        run=run,
-        stream=stream,
-        origin=origin_of(payload),
-        database=text(payload, "databaseName") or "",
-        # Db2, SQL Server and Informix write "N/A" or "n/a" while streaming, null in a snapshot
-        ddl=ddl if ddl is not None and ddl.upper() != "N/A" else None,
+    change = change_of(
+        run, stream, origin_of(payload), text(payload, "databaseName"), text(payload, "ddl"), "declared"
     )
-    entries = structs(payload, "tableChanges")
-    if not entries:
-        return _without_structure(change)
-    return tuple(_entry(change, entry) for entry in entries)
+    found = structs(payload, "tableChanges")
+    notes = () if run.first.partition == 0 else (_unordered(change),)
+    if not found:
+        never = "tableChanges" not in payload or change.origin.connector == "vitess"
+        return (*unstructured.outcomes(change, never=never), *notes)
+    return (*(o for entry in found for o in entry_outcomes(change, entry)), *_unread(change), *notes)
 
 
-def _entry(change: Change, entry: Struct) -> Outcome:
-    table = _table_id(change, text(entry, "id") or "")
+def entry_outcomes(change: Change, entry: Struct) -> tuple[Outcome, ...]:
+    """What one entry of `tableChanges` says.
+
+    Raises:
+        UnreadableInput: it is not of the known form.
+    """
+    table = table_of(change, text(entry, "id") or "")
     match entry.get("type"):
         case "DROP" if change.origin.snapshot and change.ddl is not None:
-            return aside(change.run, "snapshot-drop")
+            return (aside(change.run, "snapshot-drop"),)
+        case "DROP" if _worked_on(change, table) is not None:
+            return (aside(change.run, "shadow-table"),)
         case "DROP":
-            return _observation(change, table, action="drop")
-        case "CREATE" | "ALTER" as kind:
-            return _declared(change, table, entry.get("table"), altered=kind == "ALTER")
+            return (observation(change, table, action="drop"),)
+        case "CREATE":
+            return _declared(change, table, entry, altered=False)
+        case "ALTER":
+            return _declared(change, table, entry, altered=True)
         case other:
             raise UnreadableInput(f"tableChanges knows CREATE, ALTER and DROP; this is {other!r}")
 
 
-def _declared(change: Change, table: TableId, image: Any, altered: bool) -> Observation:
-    if not isinstance(image, dict):
-        raise UnreadableInput(f"tableChanges declares {table} without its structure")
-    schema = _image(image, change.origin.dialect)
-    if not altered or change.ddl is None:
-        return _observation(change, table, schema=schema)
-    previous = _former(change, table)
-    return replace(
-        _observation(change, table, schema=schema),
-        action="rename" if previous is not None else "image",
-        previous=previous,
-        renames=stated(change.ddl, change.origin.connector),
-    )
+def table_of(change: Change, id: str) -> TableId:
+    """The table of an id.
 
+    Two parts are database and table for MySQL and MariaDB, schema and table for others; their database is
+    that of the source block, since Db2 tells no `databaseName` while streaming.
 
-def _observation(
-    change: Change, table: TableId, action: Any = "image", schema: TableSchema | None = None
-) -> Observation:
-    return Observation(
-        table=table,
-        witness="declared",
-        action=action,
-        connector=change.origin.connector,
-        connector_version=change.origin.version,
-        first=change.run.first,
-        last=change.run.last,
-        count=change.run.count,
-        snapshot=change.origin.snapshot,
-        schema=schema,
-        ddl=change.ddl,
-        interrupted=change.run.interrupted,
-    )
-
-
-def _former(change: Change, table: TableId) -> TableId | None:
-    """What the table was called before, if the statement renames it."""
-    if change.ddl is None:
-        return None
-    for old, new in stated_tables(change.ddl, change.origin.connector):
-        if _named(change, new) == table:
-            return _named(change, old)
-    return None
-
-
-def _named(change: Change, parts: tuple[str, ...]) -> TableId:
-    """The table of a name in a statement, in the record's database where the name tells none."""
-    database = parts[-2] if len(parts) > 1 else change.database
-    return TableId(change.origin.server, database, "", parts[-1], change.stream)
-
-
-def _without_structure(change: Change) -> tuple[Outcome, ...]:
-    found = table_statements(change.ddl or "")
-    if not found:
-        return (aside(change.run, "ddl-without-structure"),)
-    if change.origin.snapshot:
-        return (aside(change.run, "snapshot-drop"),)
-    return tuple(_observation(change, _named(change, s.parts), action=s.action) for s in found)
-
-
-def _table_id(change: Change, id: str) -> TableId:
-    """The table of an id such as `"db"."t"`, whose parts are quoted and quotes inside doubled.
-
-    Two parts are database and table for MySQL and MariaDB, schema and table for others; their
-    database is that of the source block, since Db2 tells no `databaseName` while streaming.
-    Source: Debezium TableId.toDoubleQuotedString.
+    Raises:
+        UnreadableInput: the id cannot be read, or nothing tells the database.
     """
-    if not _ID.fullmatch(id):
-        raise UnreadableInput(f"the table id {id!r} cannot be read")
-    parts = [_unquoted(part) for part in re.findall(_PART, id)]
-    origin, by_database = change.origin, change.origin.connector in ("mysql", "mariadb")
-    match parts:
-        case [table]:
+    origin = change.origin
+    match id_parts(id):
+        case (table,):
             database, schema = origin.database or change.database, ""
-        case [first, table]:
-            database, schema = (first, "") if by_database else (origin.database, first)
-        case [database, schema, table]:
+        case (first, table):
+            database, schema = (first, "") if by_database(origin) else (origin.database, first)
+        case (database, schema, table):
             pass
         case _:
-            raise UnreadableInput(f"the table id {id!r} has more than three parts")
+            raise UnreadableInput(f"the table id {id!r} cannot be read")
     return TableId(origin.server, database, schema, table, change.stream)
 
 
-def _unquoted(part: str) -> str:
-    return part[1:-1].replace('""', '"') if part.startswith('"') else part
-
-
-def _image(image: Struct, dialect: Dialect) -> TableSchema:
-    columns = [_declared_column(c) for c in structs(image, "columns")]
-    if not columns:
-        raise UnreadableInput("tableChanges declares a table without columns")
-    return TableSchema(
-        columns=tuple(_column(c, dialect) for c in sorted(columns, key=lambda c: c.position)),
-        key=texts(image, "primaryKeyColumnNames"),
-        comment=text(image, "comment"),
+def _declared(change: Change, table: TableId, entry: Struct, *, altered: bool) -> tuple[Outcome, ...]:
+    image: Any = entry.get("table")
+    if not isinstance(image, dict):
+        raise UnreadableInput(f"tableChanges declares {table} without its structure")
+    schema = declared_schema(image, text(entry, "comment"), change.origin.dialect)
+    said = replace(
+        observation(change, table, schema=schema),
+        stated=change.told.stated,
+        silent=_silent(change, untold(image, schema), keyed=bool(schema.key)),
     )
+    if altered:
+        return _altered(change, replace(said, renames=change.told.renames), entry)
+    if is_sentry(change.ddl):
+        return (aside(change.run, "shadow-table"),)
+    worked = _worked_on(change, table)
+    if worked is not None:
+        return (aside(change.run, "shadow-table"), _shadow(change, table, worked))
+    return (replace(said, action="create") if _anew(change) else said,)
 
 
-def _declared_column(column: Struct) -> DeclaredColumn:
-    return DeclaredColumn(
-        name=needed(text(column, "name"), "name"),
-        jdbc_type=needed(number(column, "jdbcType"), "jdbcType"),
-        type_name=needed(text(column, "typeName"), "typeName"),
-        type_expression=text(column, "typeExpression"),
-        length=_bound(column, "length"),
-        scale=_bound(column, "scale"),
-        position=needed(number(column, "position"), "position"),
-        nullable=column.get("optional") is not False,
-        comment=text(column, "comment"),
-        default=text(column, "defaultValueExpression"),
-        # none come as null or as an empty list
-        enum_values=tuple(label(v) for v in texts(column, "enumValues")) or None,
+def _worked_on(change: Change, table: TableId) -> str | None:
+    return worked_on(table.table) if by_database(change.origin) else None
+
+
+def _silent(change: Change, untold: tuple[Attribute, ...], *, keyed: bool) -> tuple[Attribute, ...]:
+    """The attributes that the structure cannot tell.
+
+    One without comments is only known to be silent on them where the statement could be read. Db2 asks for a
+    unique index in a snapshot, and while streaming for the primary key alone. Source: Debezium
+    JdbcConnection.readTableColumns, Db2Connection.getTableSchemaFromTable.
+    """
+    silent = tuple(a for a in untold if a == "default" or change.told.parsed)
+    unasked = change.origin.connector == "db2" and not change.origin.snapshot and not keyed
+    return (*silent, "key") if unasked else silent
+
+
+def _altered(change: Change, said: Observation, entry: Struct) -> tuple[Outcome, ...]:
+    table = said.table
+    previous = _previous(change, table, entry)
+    if previous is None:
+        worked = _worked_on(change, table)
+        if worked is None:
+            return (said,)
+        # what the copy is made into, the table will be
+        stated = replace(said, table=replace(table, table=worked), action="statement", schema=None)
+        return (stated,) if said.renames else (aside(change.run, "shadow-table"),)
+    if by_database(change.origin) and swapped_out(previous.table, table.table, change.touched):
+        return (aside(change.run, "shadow-table"),)
+    if by_database(change.origin) and swapped_in(previous.table, table.table, change.touched):
+        shadow = _worked_on(change, previous) is not None
+        put = replace(said, previous=None if shadow else previous, renames=(), stated=(), ddl=None)
+        told = f"an online schema change put the copy {previous.table} in the place of {table.table}"
+        return (put, note(change, "online-migration", f"{told}: one new version", table))
+    return (replace(said, action="rename", previous=previous),)
+
+
+def _previous(change: Change, table: TableId, entry: Struct) -> TableId | None:
+    """What the table was called before: as the statement says, or the internal history's `previousId`.
+
+    Oracle gives every ALTER a previous id, mostly the same. Source: Debezium JsonTableChangeSerializer,
+    OracleDdlParserListener.
+    """
+    stated = former(change, table)
+    if stated is not None:
+        return stated
+    id = text(entry, "previousId")
+    previous = None if id is None else table_of(change, id)
+    return None if previous == table else previous
+
+
+def _anew(change: Change) -> bool:
+    """Whether a streamed statement creates the table, whatever was there under its name."""
+    streamed = () if change.origin.snapshot else subjects(change.ddl or "")
+    return any(s.verb == "CREATE" and s.kind == "table" and s.anew for s in streamed)
+
+
+def _shadow(change: Change, table: TableId, worked: str) -> Note:
+    told = f"{table.table} is the working copy of an online schema change of {worked}"
+    return note(change, "shadow-table", f"{told}: it has no history", replace(table, table=worked))
+
+
+def _unread(change: Change) -> tuple[Note, ...]:
+    """A statement of which not even renames could be read: they are only suspected from the structure."""
+    found = change.told
+    if change.ddl is None or found.parsed or found.renames or found.tables or not _RENAMES.search(change.ddl):
+        return ()
+    message = f"{excerpt(change.ddl)}: the statement cannot be read, so that its renames are unknown"
+    return (note(change, "ddl-not-parsed", message),)
+
+
+def _unordered(change: Change) -> Note:
+    told = (
+        "schema changes lie in more than one partition, where connectors write to the first alone: "
+        "their order is lost but for the positions that they tell"
     )
-
-
-def _bound(column: Struct, name: str) -> int | None:
-    """A length or a scale; -1 is none. Source: Debezium Column.UNSET_INT_VALUE; lengths are Java integers."""
-    value = number(column, name)
-    if value is None or (name == "length" and value == -1):
-        return None
-    if not (0 if name == "length" else -16384) <= value < 2**31:
-        raise UnreadableInput(f"a column with a {name} of {value}")
-    return value
-
-
-def label(value: str) -> str:
-    """A label, which comes as the statement wrote it, in quotes."""
-    quoted = len(value) > 1 and value[0] == value[-1] == "'"
-    return value[1:-1].replace("''", "'") if quoted else value
-
-
-def _type(column: DeclaredColumn, dialect: Dialect) -> Type:
-    """The type; unknown where its numbers are none that such a type can have."""
-    type = dialect.declared_type(column)
-    try:
-        sound = parse_type(format_type(type)) == type
-    except SchemamanError:
-        sound = False
-    return type if sound else Unknown(column.type_name)
-
-
-def _column(column: DeclaredColumn, dialect: Dialect) -> Column:
-    return Column(
-        name=column.name,
-        type=_type(column, dialect),
-        nullable=column.nullable,
-        default=column.default,
-        comment=column.comment,
-        source_type=spell(column.type_name, column.length, column.scale, column.enum_values),
-    )
+    return note(change, UNORDERED, told)

@@ -26,6 +26,29 @@ class TableStatement:
     parts: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a statement is about: `CREATE`, `ALTER`, `RENAME` or `DROP` of a table, an index or a database.
+
+    `parts` are those of the table's name, for an index of its table, or of the database. `anew`: the table is
+    made whether or not there is one of that name.
+    """
+
+    verb: str
+    kind: Literal["table", "index", "database"]
+    parts: tuple[str, ...]
+    anew: bool = False
+
+
+def subjects(ddl: str) -> tuple[Subject, ...]:
+    """What the statements of a text are about, in order; views, grants, settings and the like left out.
+
+    Source: MySQL and MariaDB manuals, CREATE TABLE, CREATE INDEX, DROP INDEX, ALTER TABLE, RENAME TABLE,
+    DROP DATABASE; Oracle SQL reference, CREATE TABLE.
+    """
+    return tuple(found for words in _statements(ddl) if (found := _subject(words)) is not None)
+
+
 def table_statements(ddl: str) -> tuple[TableStatement, ...]:
     """The tables that the statements of a text drop or truncate, in order; temporary ones left out.
 
@@ -36,6 +59,12 @@ def table_statements(ddl: str) -> tuple[TableStatement, ...]:
 
 Word = tuple[str, bool]
 """A token, and whether it was quoted."""
+
+_ADVERBS = frozenset(
+    {"OR", "REPLACE", "UNIQUE", "FULLTEXT", "SPATIAL", "BITMAP", "ONLINE", "OFFLINE", "IGNORE"}
+    | {"GLOBAL", "PRIVATE", "SHARDED", "DUPLICATED", "IMMUTABLE", "BLOCKCHAIN"}
+)
+"""Words between CREATE, ALTER or DROP and what is created; of temporary tables nothing is said."""
 
 
 def _statements(ddl: str) -> Iterator[list[Word]]:
@@ -53,6 +82,44 @@ def _statements(ddl: str) -> Iterator[list[Word]]:
             case _:
                 words.append((token[0], False))
     yield words
+
+
+def _subject(words: list[Word]) -> Subject | None:
+    plain = ["" if quoted else word.upper() for word, quoted in words]
+    verb = plain[0] if plain else ""
+    if verb == "RENAME" and plain[1:2] in (["TABLE"], ["TABLES"]):
+        return Subject(verb, "table", _parts(words, _past_condition(plain, 2)))
+    if verb not in ("CREATE", "ALTER", "DROP"):
+        return None
+    at = next((i for i, word in enumerate(plain[1:], 1) if word not in _ADVERBS), len(plain))
+    match plain[at : at + 1]:
+        case ["TABLE"]:
+            name = _past_condition(plain, at + 1)
+            return Subject(verb, "table", _parts(words, name), verb == "CREATE" and name == at + 1)
+        case ["INDEX"]:
+            on = next((i for i, word in enumerate(plain) if word == "ON"), len(plain))
+            return Subject(verb, "index", _parts(words, on + 1))
+        case ["DATABASE"] | ["SCHEMA"]:
+            return Subject(verb, "database", _parts(words, _past_condition(plain, at + 1)))
+        case _:
+            return None
+
+
+def _past_condition(plain: list[str], at: int) -> int:
+    """Behind `IF EXISTS` or `IF NOT EXISTS`."""
+    for condition in (["IF", "EXISTS"], ["IF", "NOT", "EXISTS"]):
+        if plain[at : at + len(condition)] == condition:
+            return at + len(condition)
+    return at
+
+
+def _parts(words: list[Word], at: int) -> tuple[str, ...]:
+    """The dotted name that begins at a place; empty if none does."""
+    parts = [word for word, _ in words[at : at + 1]]
+    while [word for word, _ in words[at + 1 : at + 2]] == ["."] and at + 2 < len(words):
+        at += 2
+        parts.append(words[at][0])
+    return tuple(parts)
 
 
 def _read(words: list[Word]) -> Iterator[TableStatement]:

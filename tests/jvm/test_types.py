@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from schemaman.ddl import format_type
+from schemaman.decode.declared import label
 from schemaman.decode.origin import DIALECTS
-from schemaman.decode.schema_change import label
 from schemaman.dialects._spelling import spell
 from schemaman.evidence import DeclaredColumn
 from schemaman.faces import lost, tells_nullability

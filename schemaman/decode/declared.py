@@ -1,0 +1,121 @@
+"""The structure of a table as a schema change declares it, and the id that names the table there."""
+
+from __future__ import annotations
+
+import re
+
+from schemaman.ddl import format_type, parse_type
+from schemaman.decode.members import Struct, needed, number, structs, text, texts
+from schemaman.dialects._spelling import spell
+from schemaman.errors import SchemamanError, UnreadableInput
+from schemaman.evidence import Attribute, DeclaredColumn, Dialect
+from schemaman.schema import Column, TableSchema
+from schemaman.types import Type, Unknown
+
+_PART = r'(?:"(?:[^"]|"")*"|[^".]+)'
+_ID = re.compile(rf"{_PART}(?:\.{_PART})*")
+
+
+def id_parts(id: str) -> tuple[str, ...]:
+    """The parts of a table's id such as `"db"."t"`, whose parts are quoted and quotes inside doubled.
+
+    Source: Debezium TableId.toDoubleQuotedString.
+
+    Raises:
+        UnreadableInput: it is none, or has more than three parts.
+    """
+    if not _ID.fullmatch(id):
+        raise UnreadableInput(f"the table id {id!r} cannot be read")
+    parts = tuple(_unquoted(part) for part in re.findall(_PART, id))
+    if len(parts) > 3:
+        raise UnreadableInput(f"the table id {id!r} has more than three parts")
+    return parts
+
+
+def _unquoted(part: str) -> str:
+    return part[1:-1].replace('""', '"') if part.startswith('"') else part
+
+
+def declared_schema(table: Struct, comment: str | None, dialect: Dialect) -> TableSchema:
+    """The structure that a `table` member declares; `comment` is the table's, where it stands outside.
+
+    Source: Debezium ConnectTableChangeSerializer and JsonTableChangeSerializer, of which the second leaves
+    out sizes that are not set, and has the table's comment beside the table.
+
+    Raises:
+        UnreadableInput: it has no columns, or members that are not what they must be.
+    """
+    columns = [_declared_column(c) for c in structs(table, "columns")]
+    if not columns:
+        raise UnreadableInput("tableChanges declares a table without columns")
+    return TableSchema(
+        columns=tuple(_column(c, dialect) for c in sorted(columns, key=lambda c: c.position)),
+        key=texts(table, "primaryKeyColumnNames"),
+        comment=text(table, "comment") or comment,
+    )
+
+
+def untold(table: Struct, schema: TableSchema) -> tuple[Attribute, ...]:
+    """The attributes of which this structure cannot tell that there are none.
+
+    Defaults are told since 2.0, in the internal history since 1.8; comments with `include.schema.comments`
+    alone, so that a structure without any of them may not tell them. Source: Debezium release notes.
+    """
+    members = {name for column in structs(table, "columns") for name in column}
+    told = members & {"defaultValueExpression", "hasDefaultValue"}
+    commented = schema.comment is not None or any(c.comment is not None for c in schema.columns)
+    return (*(() if told else ("default",)), *(() if commented else ("comment",)))
+
+
+def _declared_column(column: Struct) -> DeclaredColumn:
+    return DeclaredColumn(
+        name=needed(text(column, "name"), "name"),
+        jdbc_type=needed(number(column, "jdbcType"), "jdbcType"),
+        type_name=needed(text(column, "typeName"), "typeName"),
+        type_expression=text(column, "typeExpression"),
+        length=_bound(column, "length"),
+        scale=_bound(column, "scale"),
+        position=needed(number(column, "position"), "position"),
+        nullable=column.get("optional") is not False,
+        comment=text(column, "comment"),
+        default=text(column, "defaultValueExpression"),
+        # none come as null or as an empty list
+        enum_values=tuple(label(v) for v in texts(column, "enumValues")) or None,
+    )
+
+
+def _bound(column: Struct, name: str) -> int | None:
+    """A length or a scale; -1 is none. Source: Debezium Column.UNSET_INT_VALUE; lengths are Java integers."""
+    value = number(column, name)
+    if value is None or (name == "length" and value == -1):
+        return None
+    if not (0 if name == "length" else -16384) <= value < 2**31:
+        raise UnreadableInput(f"a column with a {name} of {value}")
+    return value
+
+
+def label(value: str) -> str:
+    """A label, which comes as the statement wrote it, in quotes."""
+    quoted = len(value) > 1 and value[0] == value[-1] == "'"
+    return value[1:-1].replace("''", "'") if quoted else value
+
+
+def _type(column: DeclaredColumn, dialect: Dialect) -> Type:
+    """The type; unknown where its numbers are none that such a type can have."""
+    type = dialect.declared_type(column)
+    try:
+        sound = parse_type(format_type(type)) == type
+    except SchemamanError:
+        sound = False
+    return type if sound else Unknown(column.type_name)
+
+
+def _column(column: DeclaredColumn, dialect: Dialect) -> Column:
+    return Column(
+        name=column.name,
+        type=_type(column, dialect),
+        nullable=column.nullable,
+        default=column.default,
+        comment=column.comment,
+        source_type=spell(column.type_name, column.length, column.scale, column.enum_values),
+    )

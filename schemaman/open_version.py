@@ -1,0 +1,75 @@
+"""A version while it is being built, and what its points make of it in the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from schemaman.evidence import Mark, Observation
+from schemaman.faces import Match
+from schemaman.points import Point
+from schemaman.schema import TableSchema
+from schemaman.versions import Evidence, Revision, Status
+
+
+@dataclass(slots=True)
+class Open:
+    """A version while it is being built; `declared` if a declared image gave its structure."""
+
+    id: str
+    incarnation: int
+    declared: bool
+    after: Mark | None
+    at: Mark
+    revisions: list[Revision]
+    points: list[Point] = field(default_factory=list)
+    repeats: list[Observation] = field(default_factory=list)
+    emitted: dict[str, str] = field(default_factory=dict)
+    until: Mark | None = None
+    phantom: bool = False
+    second: list[Observation] = field(default_factory=list)
+
+    @property
+    def schema(self) -> TableSchema:
+        """The structure as of the last revision."""
+        return self.revisions[-1].schema
+
+
+def on_the_wire(fit: Match, emitted: TableSchema) -> dict[str, str]:
+    """Declared name → name on the wire; an event may tell the declared name beside its own."""
+    wire = {c.name: c.emitted_name or c.name for c in emitted.columns}
+    return {declared: wire[name] for declared, name in fit.names.items()}
+
+
+def with_emitted(revision: Revision, emitted: dict[str, str]) -> Revision:
+    """The revision with the names under which its columns travel."""
+    columns = tuple(
+        replace(c, emitted_name=emitted.get(c.name, c.emitted_name)) for c in revision.schema.columns
+    )
+    return replace(revision, schema=replace(revision.schema, columns=columns))
+
+
+def status_of(version: Open, unconfirmed: tuple[str, ...]) -> Status:
+    """How sure the version is; `phantom`: a structure that nobody can have made, and that no event showed."""
+    witnesses = {p.observation.witness for p in version.points}
+    if witnesses == {"inferred"}:
+        return "inferred"
+    if version.phantom and "emitted" not in witnesses:
+        return "phantom"
+    if version.declared:
+        return "confirmed" if "emitted" in witnesses else "declared"
+    return "provisional" if unconfirmed else "confirmed"
+
+
+def evidence_of(version: Open, counted: set[Observation]) -> tuple[Evidence, ...]:
+    """What each witness said, in order of its first word; a run counts where its first edge stands."""
+    mine = [o for o in dict.fromkeys(p.observation for p in version.points) if o not in counted]
+    counted.update(mine)
+    result: list[Evidence] = []
+    for witness in dict.fromkeys(p.observation.witness for p in version.points):
+        marks = [p.mark for p in version.points if p.observation.witness == witness]
+        count = sum(o.count for o in (*mine, *version.repeats) if o.witness == witness)
+        result.append(Evidence(witness, count, marks[0], marks[-1]))
+    if version.second:
+        told = sorted(version.second, key=lambda o: (o.first.topic, o.first.partition, o.first.offset))
+        result.append(Evidence("internal", sum(o.count for o in told), told[0].first, told[-1].last))
+    return tuple(result)
