@@ -7,12 +7,12 @@ cannot tell from a change of its own is left too: one column under a likely name
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from schemaman.evidence import Observation
-from schemaman.names import Release, adjust_field, adjusted_forms, restore_misread
+from schemaman.names import Release
+from schemaman.naming import originals, under_own_names
 from schemaman.schema import TableSchema
 from schemaman.types import (
     Binary,
@@ -28,7 +28,6 @@ from schemaman.types import (
     Type,
 )
 
-_ESCAPE = re.compile(r"_u([0-9a-f]{3,4})")
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 
 KEYS_IN_TABLE_ORDER: Release = (1, 9)
@@ -55,51 +54,55 @@ class Encoding:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._raws = {restore_misread(raw) for name in names if (raw := _unescaped(name)) != name}
-        self._version = ""
-        self._names: dict[str, str] = {}
+        self._raws = {own for name in names for own in originals(name) if own != name}
+        self._last: Observation | None = None
         self._types: dict[str, tuple[Type, Type]] = {}
 
     def begin(self, observation: Observation) -> None:
         """The first structure of a table, or of a new one under an old name."""
-        self._version, self._names, self._types = observation.connector_version, {}, {}
+        self._last, self._types = observation, {}
 
     def read(self, observation: Observation, emitted: TableSchema, known: TableSchema) -> Understood:
         """The structure in the words of the known one, as far as the wire alone made the difference."""
-        upgraded = self._version not in ("", observation.connector_version)
-        self._version = observation.connector_version
+        last, self._last = self._last or observation, observation
+        upgraded = last.connector_version not in ("", observation.connector_version)
         told: list[tuple[str, str]] = []
-        schema = self._named(emitted, known, upgraded, told)
+        schema = self._named(last, emitted, known, upgraded, told)
         schema = self._typed(schema, known, upgraded, told)
         return Understood(_facts_of(observation, schema, known, told), tuple(told))
 
     def _named(
-        self, emitted: TableSchema, known: TableSchema, upgraded: bool, told: list[tuple[str, str]]
+        self,
+        last: Observation,
+        emitted: TableSchema,
+        known: TableSchema,
+        upgraded: bool,
+        told: list[tuple[str, str]],
     ) -> TableSchema:
         if emitted.names == known.names:
             return emitted
-        current = {e: k for e, k in self._names.items() if e in emitted.names and k in known.names}
-        found = {**_adjusted(emitted, known), **current}
-        fresh = {e: k for e, k in found.items() if e not in current}
-        if fresh and not self._changed_by_setting(emitted, known, fresh, upgraded):
-            found, fresh = current, {}
-        if len(set(found.values())) < len(found):
-            return emitted
+        now = self._last or last
+        oldest = min(release_of(o.connector_version) for o in (last, now))
+        schema = under_own_names(
+            known,
+            emitted,
+            vouched=upgraded
+            or last.schema_name != now.schema_name
+            or any(name in self._raws for name in known.names if name not in emitted.names),
+            misreading=now.connector == "postgresql"
+            and oldest < NAMES_READ_RIGHT
+            and (upgraded or last.snapshot != now.snapshot),
+        )
+        before = {c.name: c.emitted_name or c.name for c in known.columns}
+        fresh = [
+            f"{own.name} as {wire.name}"
+            for own, wire in zip(schema.columns, emitted.columns, strict=True)
+            if own.name != wire.name != before[own.name]
+        ]
         if fresh:
-            pairs = ", ".join(f"{k} as {e}" for e, k in fresh.items())
+            pairs = ", ".join(fresh)
             told.append(("encoding-changed", f"events carry {pairs} from here on: the columns are the same"))
-            self._names.update(fresh)
-        return _renamed(emitted, found)
-
-    def _changed_by_setting(
-        self, emitted: TableSchema, known: TableSchema, fresh: Mapping[str, str], upgraded: bool
-    ) -> bool:
-        """Whether nobody but the connector can have given these columns their other names."""
-        explained = {*known.names, *self._names, *fresh}
-        if any(name not in explained for name in emitted.names):
-            return False
-        alone = len(fresh) == 1 and all(_likely(e, k) and k not in self._raws for e, k in fresh.items())
-        return upgraded or not alone
+        return schema
 
     def _typed(
         self, emitted: TableSchema, known: TableSchema, upgraded: bool, told: list[tuple[str, str]]
@@ -187,42 +190,6 @@ def _facts_of(
         told.append(("key-order-not-told", "events of this release tell the key in the order of the columns"))
         return replace(schema, key=known.key)
     return schema
-
-
-def _adjusted(emitted: TableSchema, known: TableSchema) -> dict[str, str]:
-    """Emitted name → known name, for new names that are other forms of known ones that went."""
-    free = [c for c in known.columns if c.name not in emitted.names]
-    found: dict[str, str] = {}
-    for column in emitted.columns:
-        if known.column(column.name) is None:
-            alike = (c for c in free if c.type == column.type and _one_name(c.name, column.name))
-            former = next(alike, None)
-            if former is not None:
-                found[column.name] = former.name
-                free.remove(former)
-    return found
-
-
-@lru_cache(4096)
-def _one_name(one: str, other: str) -> bool:
-    """Whether two field names may be forms of one column's name."""
-    raws = {r for name in (one, other) for r in (name, restore_misread(_unescaped(name)))}
-    return any({one, other} <= adjusted_forms(raw) for raw in raws)
-
-
-def _unescaped(name: str) -> str:
-    """Source: Debezium UnicodeReplacementFunction, which writes `_u` and four digits, or three."""
-    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), name)
-
-
-def _likely(emitted: str, known: str) -> bool:
-    """Whether a person might have given a column the other name."""
-    return adjust_field(known, "avro") == emitted or adjust_field(emitted, "avro") == known
-
-
-def _renamed(schema: TableSchema, names: Mapping[str, str]) -> TableSchema:
-    columns = tuple(replace(c, name=names.get(c.name, c.name)) for c in schema.columns)
-    return replace(schema, columns=columns, key=tuple(names.get(k, k) for k in schema.key))
 
 
 def _may_be_encoded(was: Type, now: Type, same: list[Type]) -> bool:

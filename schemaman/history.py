@@ -19,6 +19,7 @@ from schemaman.faces import Match, match, tells_nullability
 from schemaman.identity import identify
 from schemaman.images import Renames, completed, composed, effective, inserted, of_another
 from schemaman.open_version import Open, evidence_of, on_the_wire, status_of, with_emitted
+from schemaman.naming import under_own_names
 from schemaman.points import Point
 from schemaman.precedence import by_precedence
 from schemaman.renames import candidates
@@ -300,7 +301,7 @@ class _Building:
         """Whether a structure, as emitted or declared, is that of the version."""
         if version.declared:
             return fingerprint(schema) == version.id or match(version.schema, schema).exact
-        return fingerprint(schema) == version.id
+        return fingerprint(under_own_names(version.schema, schema, vouched=True)) == version.id
 
     def flag_windows(self) -> None:
         """Keep which versions began while rows were being read."""

@@ -1,0 +1,172 @@
+"""Naming epochs: one structure that travels under other names, since another adjustment mode wrote them.
+
+Law: a table keeps the names under which it was seen first, and each column tells how it travels now. Who
+renames a column renames that one; a mode rewrites all names of a table by one rule, the schema's name too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from schemaman.names import Mode, adjust_field, adjusted_forms, misread, restore_misread
+from schemaman.schema import Column, TableSchema
+from schemaman.types import without_labels
+
+MODES: tuple[Mode, ...] = ("none", "avro", "avro_unicode", "scrubbed")
+_ESCAPE = re.compile(r"_u([0-9a-f]{3,4})")
+_READINGS = 64
+"""More names than these behind one are no help."""
+
+
+def under_own_names(
+    known: TableSchema, seen: TableSchema, *, vouched: bool, misreading: bool = False
+) -> TableSchema:
+    """What an event showed, under the names that the table has already; unchanged where no epoch explains it.
+
+    `vouched`: something else changed that goes with an epoch, as the name of the schema does or the release
+    of the connector. Without that, a single column is one that was renamed, unless its new name is one that
+    nobody would choose; two or more that follow one mode while no other column contradicts it are an epoch.
+    `misreading`: one of the two may have been read byte by byte, the other not.
+    """
+    seen = _renamed(seen, _as_before(known, seen))
+    if set(known.names) == set(seen.names):
+        return seen
+    for way in (_by_place, _by_name):
+        pairs = max((way(known, seen, mode, misreading) for mode in MODES), key=len)
+        changed = [(old, new) for new, old in pairs.items() if new != old]
+        if len(changed) > 1 or (changed and (vouched or _telling(*changed[0], misreading))):
+            return _renamed(seen, pairs)
+    return seen
+
+
+def _as_before(known: TableSchema, seen: TableSchema) -> dict[str, str]:
+    """Name seen → own name of columns that travel as they did; empty if two would become one.
+
+    Where both times a name of its own came with the field, that one counts.
+    """
+    there = {c.emitted_name or c.name: c for c in known.columns}
+    names = {
+        c.name: k.name
+        for c in seen.columns
+        if (k := there.get(c.emitted_name or c.name))
+        and (c.name == c.emitted_name or k.name == k.emitted_name)
+    }
+    after = [names.get(c.name, c.name) for c in seen.columns]
+    return names if len(set(after)) == len(after) else {}
+
+
+def _by_place(known: TableSchema, seen: TableSchema, mode: Mode, misreading: bool) -> dict[str, str]:
+    """Name seen → own name, where column for column is the same; empty if one of them is not."""
+    if len(known.columns) != len(seen.columns):
+        return {}
+    rows = list(zip(seen.columns, known.columns, strict=True))
+    return {c.name: k.name for c, k in rows} if all(_same(k, c, mode, misreading) for c, k in rows) else {}
+
+
+def _by_name(known: TableSchema, seen: TableSchema, mode: Mode, misreading: bool) -> dict[str, str]:
+    """Name seen → own name, where columns came or went as well; empty if one contradicts the mode."""
+    now, before = set(seen.names), set(known.names)
+    if not all(
+        _same(k, c, mode, misreading) for k in known.columns for c in seen.columns if c.name == k.name
+    ):
+        return {}
+    left = [k for k in known.columns if k.name not in now]
+    came = [c for c in seen.columns if c.name not in before]
+    pairs = [(c.name, k.name) for c in came for k in left if _same(k, c, mode, misreading)]
+    one, other = _once([new for new, _ in pairs]), _once([old for _, old in pairs])
+    return {new: old for new, old in pairs if new in one and old in other}
+
+
+def _telling(one: str, other: str, misreading: bool) -> bool:
+    """Whether one of two names is the other one escaped or misread: a name that nobody chooses."""
+    if misreading and (_twins(one, other) or _twins(other, one)):
+        return True
+    return any(
+        long == misread(short)
+        or long == adjust_field(short, "scrubbed") != adjust_field(short, "avro")
+        or any(short in adjusted_forms(own) for own in originals(long))
+        for short, long in ((one, other), (other, one))
+    )
+
+
+def _once(names: Sequence[str]) -> set[str]:
+    return {name for name in names if names.count(name) == 1}
+
+
+def _same(known: Column, seen: Column, mode: Mode, misreading: bool) -> bool:
+    alike = without_labels(known.type) == without_labels(seen.type)
+    return alike and travels_as(known.name, seen.emitted_name or seen.name, mode, misreading=misreading)
+
+
+def _renamed(seen: TableSchema, names: Mapping[str, str]) -> TableSchema:
+    if not names:
+        return seen
+    columns = tuple(replace(c, name=names.get(c.name, c.name)) for c in seen.columns)
+    return replace(seen, columns=columns, key=tuple(names.get(k, k) for k in seen.key))
+
+
+def travels_as(name: str, emitted: str, mode: Mode, *, misreading: bool = False) -> bool:
+    """Whether a column known as `name`, its own name or one under which it travelled, is `emitted` in a mode.
+
+    `misreading`: where mode avro made both of one name, they are alike but for their underscores, one for
+    each character or one for each byte of it.
+    """
+    raw = {name, *originals(name)}
+    if any(adjust_field(form, mode) == emitted for own in raw for form in (own, misread(own))):
+        return True
+    match mode:
+        case "none":
+            return name in adjusted_forms(emitted)
+        case "avro_unicode":
+            return any(name in adjusted_forms(own) for own in originals(emitted))
+        case "avro":
+            return misreading and (_twins(name, emitted) or _twins(emitted, name))
+        case "scrubbed":
+            return False
+
+
+def originals(emitted: str) -> tuple[str, ...]:
+    """The names that mode avro_unicode writes so: several, since it pads too little; none if it never does.
+
+    A name that PostgreSQL's stream had misread is told as it was before. Source: Debezium
+    UnicodeReplacementFunction.
+    """
+    found: list[str] = []
+    open_ends = [("", emitted)]
+    while open_ends:
+        text, rest = open_ends.pop()
+        if not rest:
+            found.append(restore_misread(_joined(text)))
+        elif rest[0] != "_":
+            open_ends.append((text + rest[0], rest[1:]))
+        elif escape := _ESCAPE.match(rest):
+            open_ends += [(text + chr(int(d, 16)), rest[2 + len(d) :]) for d in _escapes(escape.group(1))]
+        if len(found) + len(open_ends) > _READINGS:
+            return ()
+    forms = {name: (name, misread(name)) for name in found}
+    return tuple(
+        sorted(n for n, of in forms.items() if emitted in {adjust_field(f, "avro_unicode") for f in of})
+    )
+
+
+def _escapes(digits: str) -> tuple[str, ...]:
+    """How many of the digits may belong to an escape: four below U+0100 and from U+1000 on, else three."""
+    if len(digits) == 4 and (digits.startswith("00") or int(digits, 16) >= 0xFF80):
+        return (digits,)
+    return (digits[:3],) if len(digits) == 3 or digits[0] == "0" else (digits, digits[:3])
+
+
+def _joined(units: str) -> str:
+    """The text of UTF-16 units, half a pair left as it is."""
+    return units.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "replace")
+
+
+def _twins(short: str, long: str) -> bool:
+    """Whether `long` has two or three underscores where `short` has one, and else the same."""
+    texts, gaps = re.split("_+", short), re.findall("_+", short)
+    if re.split("_+", long) != texts or short == long:
+        return False
+    pairs = zip(gaps, re.findall("_+", long), strict=True)
+    return all(len(one) <= len(other) <= 3 * len(one) for one, other in pairs)
