@@ -26,7 +26,7 @@ from tests.truth.wire import as_mysql_emits, on_the_wire
 RUNS = (
     *(f"postgres/shop-{run}" for run in ("json", "avro", "avro-old", "oldest", "upgrade", "upgrade-avro")),
     *(f"postgres/shop-{run}" for run in ("downtime", "downtime-newest", "crash", "busy", "incremental")),
-    *(f"postgres/shop-{run}" for run in ("names-none", "names-avro", "names-unicode")),
+    *(f"postgres/shop-{run}" for run in ("names-none", "names-avro", "names-unicode", "flat-routed")),
     *(f"db2/shop-{run}-json" for run in ("1.9.8", "2.5.4", "3.4.1")),
     *(f"db2/shop-{run}" for run in ("1.9.8-defaults-fail", "2.5.4-avro", "3.4.1-avro-unicode")),
     *(f"db2/shop-3.4.1-{run}" for run in ("synchpoint", "transactions")),

@@ -27,9 +27,12 @@ class Fact:
 
 
 def facts(folder: Path) -> dict[Place, Fact]:
-    """Every record of a run that has a source block, by its place."""
+    """Every record of a run that has a source block, or fields that were taken from one, by its place."""
     found = {}
     for place, value in _values(folder):
+        if value and "__table" in value:
+            flat = {n.removeprefix("__source_"): v for n, v in value.items() if n.startswith("__source_")}
+            value = {"source": {**flat, "table": value["__table"]}}
         if value and isinstance(value.get("source"), dict):
             source = value["source"]
             snapshot = source.get("snapshot") not in (None, "false", False)
