@@ -18,8 +18,8 @@ from schemaman.evidence import STATEMENTS, Dialect, Mark, Observation
 from schemaman.faces import Match, match, tells_nullability
 from schemaman.identity import identify
 from schemaman.images import Renames, completed, composed, effective, inserted, of_another
-from schemaman.open_version import Open, evidence_of, on_the_wire, status_of, with_emitted
 from schemaman.naming import under_own_names
+from schemaman.open_version import Open, evidence_of, on_the_wire, status_of, with_emitted
 from schemaman.points import Point
 from schemaman.precedence import by_precedence
 from schemaman.renames import candidates
