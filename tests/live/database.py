@@ -10,11 +10,13 @@ import os
 import pwd
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -41,21 +43,20 @@ def database_server() -> Iterator[str]:
     Raises:
         NotReady: it could not be set up or did not come up.
     """
-    # pytest's own folders are closed to other users, and `nobody` is one.
-    with tempfile.TemporaryDirectory(prefix="schemaman-live-", ignore_cleanup_errors=True) as place:
+    with tempfile.TemporaryDirectory(prefix="schemaman-live-", dir=_place()) as place:
         folder = Path(place)
         programs = _programs(folder)
         data = folder / "data"
         data.mkdir(mode=0o700)
-        if _is_root():
-            user = pwd.getpwnam(_UNPRIVILEGED)
-            folder.chmod(0o755)
-            os.chown(data, user.pw_uid, user.pw_gid)
-        _initdb(programs, data)
-        port = free_port()
-        settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
-        command: list[str | Path] = [programs / "postgres", "-D", data, "-p", str(port), *settings]
-        server = Server("PostgreSQL", command, folder / "postgresql.log", cwd=folder, **_user())
+        try:
+            user = _user(folder, data)
+            _initdb(programs, data, user)
+            port = free_port()
+            server = Server(
+                "PostgreSQL", _command(programs, data, port), folder / "server.log", cwd=folder, **user
+            )
+        except (OSError, KeyError) as error:
+            raise NotReady(f"PostgreSQL does not run as root, nor here as {_UNPRIVILEGED}: {error}") from None
         with running(server, signal.SIGINT):
             url = f"postgresql://postgres@127.0.0.1:{port}"
             await_true("a connection", lambda: _answers(url), server, _READY)
@@ -66,12 +67,28 @@ def _is_root() -> bool:
     return os.geteuid() == 0
 
 
-def _user() -> dict[str, object]:
-    """Options of a child process that gives up root."""
+def _place() -> str | None:
+    """A folder for temporary files that every user can reach; pytest's own are closed to others."""
+    places = [Path(tempfile.gettempdir()).resolve(), Path("/tmp"), Path("/var/tmp"), Path("/dev/shm")]
+    reachable = (
+        p for p in places if p.is_dir() and all(q.stat().st_mode & stat.S_IXOTH for q in (p, *p.parents))
+    )
+    return str(next(reachable, places[0])) if _is_root() else None
+
+
+def _user(folder: Path, data: Path) -> dict[str, Any]:
+    """Options of a child process: root gives itself up, and hands the data over."""
     if not _is_root():
         return {}
     user = pwd.getpwnam(_UNPRIVILEGED)
+    folder.chmod(0o755)
+    os.chown(data, user.pw_uid, user.pw_gid)
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": ()}
+
+
+def _command(programs: Path, data: Path, port: int) -> list[str | Path]:
+    settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
+    return [programs / "postgres", "-D", data, "-p", str(port), *settings]
 
 
 def _programs(folder: Path) -> Path:
@@ -94,15 +111,23 @@ def _programs(folder: Path) -> Path:
     return copy / "pginstall" / "bin"
 
 
-def _initdb(programs: Path, data: Path) -> None:
-    command = [programs / "initdb", "-D", data, "-U", "postgres", "--auth=trust", "--no-sync"]
+def _initdb(programs: Path, data: Path, user: dict[str, Any]) -> None:
+    command: list[str | Path] = [
+        programs / "initdb",
+        "-D",
+        data,
+        "-U",
+        "postgres",
+        "--auth=trust",
+        "--no-sync",
+    ]
     done = subprocess.run(
         [*command, "--encoding=UTF8", "--locale=C"],
         cwd=data.parent,
         capture_output=True,
         text=True,
         check=False,
-        **_user(),  # type: ignore[call-overload]
+        **user,
     )
     if done.returncode != 0:
         raise NotReady(f"PostgreSQL could not set up its folder: {done.stdout}{done.stderr}")

@@ -35,8 +35,25 @@ def json_with_schemas(registered: Registered | None = None) -> Form:
     return Form({}, lambda record: json.loads(record.value or b"")["payload"], lambda folder: [])
 
 
+def flattened(registered: Registered) -> Form:
+    """JSON with schemas, rows flattened by ExtractNewRecordState, with what places them added."""
+    told = ("schema", "table", "txId", "lsn", "ts_ms", "snapshot", "db", "name", "connector", "version")
+    settings = {
+        "transforms": "flat",
+        "transforms.flat.type": "io.debezium.transforms.ExtractNewRecordState",
+        "transforms.flat.add.fields": ",".join(["op", "ts_ms", *(f"source.{name}" for name in told)]),
+        "transforms.flat.delete.tombstone.handling.mode": "rewrite",
+    }
+
+    def envelope(record: Record) -> Envelope:
+        row = json.loads(record.value or b"")["payload"]
+        return {"source": {name: row[f"__source_{name}"] for name in told}}
+
+    return Form(settings, envelope, lambda folder: [])
+
+
 def avro_with_ids(registered: Registered) -> Form:
-    """Avro as Apicurio's converter frames it: a zero byte and a global id of eight bytes."""
+    """Avro as Apicurio's converter frames it: a zero byte and a global id of eight bytes; by an export."""
 
     def envelope(record: Record) -> Envelope:
         value = record.value or b""
@@ -50,17 +67,14 @@ def avro_with_ids(registered: Registered) -> Form:
 
 
 def avro_with_headers(registered: Registered) -> Form:
-    """Avro whose global id lies in a header: the form proves itself."""
+    """Avro whose global id lies in a header, so that the form proves itself; the live registry is asked."""
 
     def envelope(record: Record) -> Envelope:
         id = dict(record.headers)["apicurio.value.globalId"] or b""
         return _decoded(record.value or b"", registered.text(int.from_bytes(id, "big")))
 
-    return Form(
-        _apicurio(registered, headers=True),
-        envelope,
-        lambda folder: ["--registry", _exported(registered, folder)],
-    )
+    settings = _apicurio(registered, headers=True)
+    return Form(settings, envelope, lambda folder: ["--registry", registered.url])
 
 
 def _apicurio(registered: Registered, *, headers: bool) -> dict[str, str]:
@@ -87,7 +101,7 @@ def _exported(registered: Registered, folder: Path) -> str:
     return str(path)
 
 
-def _decoded(body: bytes, text: str) -> Envelope:
-    found = fastavro.schemaless_reader(io.BytesIO(body), fastavro.parse_schema(json.loads(text)))
+def _decoded(body: bytes, text: str | None) -> Envelope:
+    found = fastavro.schemaless_reader(io.BytesIO(body), fastavro.parse_schema(json.loads(text or "")))
     assert isinstance(found, dict)
     return found

@@ -19,8 +19,9 @@ from tests.truth.wire import on_the_wire
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The truth, the records, and the histories by table, at one moment of a run."""
+    """The truth, the records, and the histories by table, at one moment of the run `name`."""
 
+    name: str
     truth: PostgresTruth
     facts: dict[Place, Fact]
     histories: dict[str, TableHistory]
@@ -28,7 +29,7 @@ class Told:
     @classmethod
     def now(cls, stream: Streaming, folder: Path) -> Told:
         """All that has been told until now; a store in `folder` remembers from one moment to the next."""
-        return cls(stream.narrator.truth, stream.topics.facts(), _histories(stream, folder))
+        return cls(stream.name, stream.narrator.truth, stream.topics.facts(), _histories(stream, folder))
 
     def differences(self) -> list[Difference]:
         """Where the history says something else than the catalogue did."""

@@ -1,4 +1,4 @@
-"""A stand-in for a schema registry: what Apicurio's converter asks for, and the export of what it has.
+"""A stand-in for a schema registry: what Apicurio's converter asks for, and what readers ask.
 
 It keeps texts and gives ids, nothing else: no compatibility, no references, no deletions.
 """
@@ -28,9 +28,9 @@ class Registered:
         with self._lock:
             return self.ids.setdefault(text, len(self.ids) + 1)
 
-    def text(self, id: int) -> str:
-        """The text that has this id."""
-        return next(text for text, known in self.ids.items() if known == id)
+    def text(self, id: int) -> str | None:
+        """The text that has this id, if any."""
+        return next((text for text, known in self.ids.items() if known == id), None)
 
     def export(self, path: Path) -> None:
         """Write what is registered as an export that schemaman reads."""
@@ -73,7 +73,14 @@ def _handler(registered: Registered) -> type[BaseHTTPRequestHandler]:
             self._answer(200, answer)
 
         def do_GET(self) -> None:
-            self._answer(404, {"error_code": 404, "message": self.path, "name": "ArtifactNotFoundException"})
+            """Source: the same, "Get artifact by global ID" and its references."""
+            match self.path.removeprefix(PATH).split("/"):
+                case ["", "ids", "globalIds", id] if (text := registered.text(int(id))) is not None:
+                    self._answer(200, json.loads(text))
+                case ["", "ids", "globalIds", _, "references"]:
+                    self._answer(200, [])
+                case _:
+                    self._answer(404, {"error_code": 404, "name": "ArtifactNotFoundException"})
 
         def _answer(self, code: int, body: object) -> None:
             data = json.dumps(body).encode()

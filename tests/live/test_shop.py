@@ -12,7 +12,7 @@ from schemaman.types import without_labels
 from schemaman.versions import SchemaVersion
 from tests.live import shop
 from tests.live.connect import Worker
-from tests.live.forms import Form, avro_with_headers, avro_with_ids, json_with_schemas
+from tests.live.forms import Form, avro_with_headers, avro_with_ids, flattened, json_with_schemas
 from tests.live.remembered import Told
 from tests.live.schema_registry import Registered
 from tests.live.streaming import streaming
@@ -27,6 +27,7 @@ Shape = tuple[tuple[tuple[str, str, bool], ...], tuple[str, ...]]
 
 FORMS: dict[str, Callable[[Registered], Form]] = {
     "json": json_with_schemas,
+    "flat": flattened,
     "avro_ids": avro_with_ids,
     "avro_headers": avro_with_headers,
 }
@@ -53,7 +54,7 @@ def told(
 
 def test_every_version_is_what_the_catalogue_said(told: Told, figure: Callable[[str, object], None]) -> None:
     assert [str(d) for d in told.differences()] == []
-    figure("versions of a live database, each what its catalogue said", sum(_versions(told)))
+    figure(f"versions of live {told.name}, each what its catalogue said", sum(_versions(told)))
 
 
 def test_every_structure_that_the_catalogue_said_is_a_version(told: Told) -> None:
