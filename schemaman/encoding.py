@@ -15,9 +15,11 @@ from schemaman.names import Release
 from schemaman.naming import originals, under_own_names
 from schemaman.schema import TableSchema
 from schemaman.types import (
+    Array,
     Binary,
     Decimal,
     Floating,
+    Interval,
     Json,
     Map,
     Numeric,
@@ -200,8 +202,8 @@ def _may_be_encoded(was: Type, now: Type, same: list[Type]) -> bool:
 def _kinds(type: Type) -> Iterator[str]:
     """The settings under which a column may take this form.
 
-    Source: Debezium TemporalPrecisionMode, DecimalHandlingMode, BinaryHandlingMode, HStoreHandlingMode;
-    Geometry has a member more in version 2.
+    Source: Debezium TemporalPrecisionMode, DecimalHandlingMode, BinaryHandlingMode, HStoreHandlingMode,
+    IntervalHandlingMode; Geometry has a member more in version 2.
     """
     match type:
         case Timestamp(_, zoned) | Time(_, zoned):
@@ -212,6 +214,10 @@ def _kinds(type: Type) -> Iterator[str]:
             yield "binary"
         case Json() | Map():
             yield "hstore"
+        case Interval():
+            yield "interval"
+        case Array(element):
+            yield from (f"array of {kind}" for kind in _kinds(element))
         case String():
             yield from ("decimal", "binary")
         case Struct(fields) if {"wkb", "srid"} <= {f.name for f in fields}:
