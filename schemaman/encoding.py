@@ -69,7 +69,7 @@ class Encoding:
         last, self._last = self._last or observation, observation
         upgraded = last.connector_version not in ("", observation.connector_version)
         told: list[tuple[str, str]] = []
-        schema = self._named(last, emitted, known, upgraded, told)
+        schema = self._named(last, _in_place(emitted, known, told), known, upgraded, told)
         schema = self._typed(schema, known, upgraded, told)
         return Understood(_facts_of(observation, schema, known, told), tuple(told))
 
@@ -138,12 +138,26 @@ def doubts(
         )
     kept = tuple(n for n in before.names if n in after.names)
     gone = [n for n in before.names if n not in after.names]
+    if _perhaps_made_anew(before, after):
+        yield (
+            "perhaps-made-anew",
+            "key and columns changed at once: the table may have been dropped and created again under its "
+            "name, which the stream of this database does not tell",
+        )
     if gone and kept == after.names and not observation.snapshot and all(o.snapshot for o in former):
         yield (
             "column-not-streamed",
             f"{', '.join(gone)} was read from the table and is not in the stream: generated columns are not "
             "streamed, or it was dropped before the first change of a row",
         )
+
+
+def _perhaps_made_anew(before: TableSchema, after: TableSchema) -> bool:
+    """Whether less than half of the columns stayed, and of the key nothing."""
+    stayed = {c.id for c in before.columns} & {c.id for c in after.columns}
+    keys = {before.column(k) for k in before.key}, {after.column(k) for k in after.key}
+    ids = [{c.id for c in key if c is not None} for key in keys]
+    return 2 * len(stayed) < len(before.columns) and not ids[0] & ids[1]
 
 
 def release_of(version: str) -> Release:
@@ -192,6 +206,24 @@ def _facts_of(
         told.append(("key-order-not-told", "events of this release tell the key in the order of the columns"))
         return replace(schema, key=known.key)
     return schema
+
+
+def _in_place(emitted: TableSchema, known: TableSchema, told: list[tuple[str, str]]) -> TableSchema:
+    """Columns that only the key carries, in the place where they were known."""
+    away = [c for c in emitted.columns if c.emitted_name is None and known.column(c.name) is not None]
+    if not away:
+        return emitted
+    told.append(
+        ("column-excluded", f"only the key carries {', '.join(c.name for c in away)}: left out of the row")
+    )
+    places = {name: place for place, name in enumerate(known.names)}
+    rest = [c for c in emitted.columns if c not in away]
+    for column in sorted(away, key=lambda c: places[c.name]):
+        before = next(
+            (i for i, c in enumerate(rest) if places.get(c.name, -1) > places[column.name]), len(rest)
+        )
+        rest.insert(before, column)
+    return replace(emitted, columns=tuple(rest))
 
 
 def _may_be_encoded(was: Type, now: Type, same: list[Type]) -> bool:

@@ -91,11 +91,13 @@ class Alias:
 REMARKS = frozenset(
     {
         "changed-while-read",
+        "column-excluded",
         "column-not-streamed",
         "connector-changed",
         "encoding-changed",
         "facts-not-told",
         "key-order-not-told",
+        "perhaps-made-anew",
     }
 )
 """Kinds of disagreements that contradict nobody: what else than the table may have changed what was seen."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from schemaman.decode.body import Body, Node
-from schemaman.decode.key import key_fields
+from schemaman.decode.key import keyed
 from schemaman.decode.members import text
 from schemaman.decode.origin import Origin, origin_of
 from schemaman.errors import UnreadableInput
@@ -57,5 +57,4 @@ def _row(value: Body) -> Node:
 
 def _schema(row: Node, key: Body | None, origin: Origin) -> TableSchema:
     columns = tuple(replace(c, name=origin.read_name(c.name)) for c in columns_of(row))
-    own = {c.emitted_name: c.name for c in columns}
-    return TableSchema(columns, tuple(own.get(f, origin.read_name(f)) for f in key_fields(key)))
+    return keyed(columns, key, origin.read_name)

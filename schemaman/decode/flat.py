@@ -7,7 +7,7 @@ from typing import Any
 
 from schemaman.decode.additions import Additions, additions, identity, is_flattened, physical_of
 from schemaman.decode.body import Body
-from schemaman.decode.key import key_fields
+from schemaman.decode.key import keyed
 from schemaman.decode.origin import UNKNOWN
 from schemaman.decode.wire import facts
 from schemaman.errors import UnreadableInput
@@ -71,8 +71,7 @@ def table_of(
 def _schema(row: dict[str, Any], key: Body | None, *, restore: bool) -> TableSchema:
     read = restore_misread if restore else str
     columns = tuple(replace(c, name=read(c.name)) for c in columns_of(row))
-    own = {c.emitted_name: c.name for c in columns}
-    return TableSchema(columns, tuple(own.get(f, read(f)) for f in key_fields(key)))
+    return keyed(columns, key, read)
 
 
 def _text(value: object) -> str:

@@ -1,10 +1,17 @@
-"""The key of a data event: which columns make it, in key order."""
+"""The key of a data event: which columns make it, in key order; and rows that changed theirs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
 from schemaman.decode.body import Body
 from schemaman.errors import UnreadableInput
-from schemaman.languages.connect import fields_of
+from schemaman.evidence import Record
+from schemaman.languages.connect import columns_of, fields_of
+from schemaman.schema import Column, TableSchema
+from schemaman.types import Unknown
 
 ROUTING_FIELDS = frozenset({"__dbz__physicalTableIdentifier", "__dbz__sourceIdentifier"})
 """Fields that topic routing adds to keep keys of merged tables apart; they are no columns.
@@ -28,3 +35,50 @@ def key_fields(key: Body | None) -> tuple[str, ...]:
     else:
         raise UnreadableInput("the key is a bare value; which column it is of cannot be told")
     return tuple(n for n in names if n not in ROUTING_FIELDS)
+
+
+def keyed(columns: Sequence[Column], key: Body | None, read_name: Callable[[str], str]) -> TableSchema:
+    """The structure of a row with its key; columns that only the key carries come first, without field name.
+
+    Source: Debezium, `column.exclude.list` takes columns out of the row and never out of the key.
+    """
+    fields = key_fields(key)
+    own = {c.emitted_name: c.name for c in columns}
+    away = tuple(replace(c, name=read_name(c.name), emitted_name=None) for c in _away(key, fields, own))
+    names = tuple(own.get(f, read_name(f)) for f in fields)
+    return TableSchema((*away, *columns), names)
+
+
+def _away(key: Body | None, names: Sequence[str], own: Mapping[str | None, str]) -> list[Column]:
+    away = [n for n in names if n not in own]
+    if not away or key is None:
+        return []
+    told = {} if key.schema is None else {c.emitted_name: c for c in columns_of(key.schema)}
+    return [told.get(name, Column(name, Unknown("key"))) for name in away]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyChange:
+    """That a row got another key: the event is its `old` or its `new` end, `other` the key at the other one.
+
+    The text is as the header's converter wrote it, by default the JSON of the key.
+    """
+
+    end: Literal["old", "new"]
+    other: str
+
+
+_HEADERS: dict[str, Literal["old", "new"]] = {"__debezium.newkey": "old", "__debezium.oldkey": "new"}
+
+
+def key_change(record: Record) -> KeyChange | None:
+    """What a record says of a row whose key was changed; None if nothing.
+
+    A delete under the old key, with its tombstone, and a create under the new one are one row: none ends or
+    begins, and the structure is the same. Source: Debezium RelationalChangeRecordEmitter, headers
+    `__debezium.newkey` and `__debezium.oldkey`.
+    """
+    for name, value in record.headers:
+        if name in _HEADERS and value is not None:
+            return KeyChange(_HEADERS[name], value.decode(errors="replace"))
+    return None
