@@ -1,0 +1,210 @@
+"""The order in which records are read tells nothing: interleaved, in pieces, read twice or sent twice."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cache
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemaman.adapters import files, schema_registry
+from schemaman.decode.body import SchemaLookup
+from schemaman.evidence import Observation, Record
+from schemaman.ingest import ingest
+from schemaman.log import Observed, Rejected
+from schemaman.registry import Registry
+from schemaman.schema import TableId
+from schemaman.stores.memory import MemoryStore
+from schemaman.timeline import merged
+from schemaman.versions import TableHistory
+from tests.cases.connector import INT, LONG, NOTE, TEXT, Connector, entry, shape
+from tests.house import CAPTURES
+from tests.records import Node, column, image
+
+RECORDINGS = sorted(str(p.parent.relative_to(CAPTURES)) for p in CAPTURES.glob("*/*/records.*"))
+NO_SCHEMAS = schema_registry.NO_REGISTRY
+
+
+class Desk:
+    """A registry of its own, and what was read into it."""
+
+    def __init__(self, schemas: SchemaLookup = NO_SCHEMAS) -> None:
+        self.store = MemoryStore()
+        self.registry = Registry(self.store, lambda: 0)
+        self.schemas = schemas
+
+    def read(self, records: Iterable[Record]) -> None:
+        """One dump: the records of a partition come in the order of their offsets."""
+        ingest(records, self.registry, "main", self.schemas)
+
+    @property
+    def histories(self) -> tuple[TableHistory, ...]:
+        """What is known of every table."""
+        return self.registry.tables()
+
+    @property
+    def observations(self) -> dict[TableId, tuple[Observation, ...]]:
+        """What was said of each table, however it was cut."""
+        said: dict[TableId, list[Observation]] = defaultdict(list)
+        for stamped in self.store.read(kinds=(Observed,)):
+            if isinstance(stamped.entry, Observed):
+                said[stamped.entry.observation.table].append(stamped.entry.observation)
+        return {table: merged(mine) for table, mine in said.items()}
+
+    @property
+    def rejected(self) -> Counter[tuple[str, int, str]]:
+        """How many records of each partition were set aside, and why."""
+        entries = (s.entry for s in self.store.read(kinds=(Rejected,)))
+        found: Counter[tuple[str, int, str]] = Counter()
+        for reject in (e.reject for e in entries if isinstance(e, Rejected)):
+            found[reject.topic, reject.partition, reject.reason] += reject.count
+        return found
+
+
+@cache
+def recorded(run: str) -> tuple[tuple[Record, ...], SchemaLookup]:
+    """The records of a recording, and its registry."""
+    file = files.find(str(CAPTURES / run))
+    schemas = schema_registry.load(file.registry) if file.registry else NO_SCHEMAS
+    return tuple(r for r in files.records(file) if isinstance(r, Record)), schemas
+
+
+@cache
+def whole(run: str) -> Desk:
+    """A recording, read as it was recorded."""
+    records, schemas = recorded(run)
+    desk = Desk(schemas)
+    desk.read(records)
+    return desk
+
+
+def interleaved(records: Sequence[Record], random: Random) -> list[Record]:
+    """The records with their partitions mixed in another way; each partition keeps its order."""
+    partitions: dict[tuple[str, int], list[Record]] = defaultdict(list)
+    for record in records:
+        partitions[record.topic, record.partition].append(record)
+    turns = [place for place, mine in partitions.items() for _ in mine]
+    random.shuffle(turns)
+    upcoming = {place: iter(mine) for place, mine in partitions.items()}
+    return [next(upcoming[place]) for place in turns]
+
+
+@given(st.sampled_from(RECORDINGS), st.randoms(use_true_random=False))
+def test_partitions_interleave_in_any_way(run: str, random: Random) -> None:
+    records, schemas = recorded(run)
+    desk = Desk(schemas)
+    desk.read(interleaved(records, random))
+    assert desk.observations == whole(run).observations
+    assert desk.histories == whole(run).histories
+    assert desk.rejected == whole(run).rejected
+
+
+@given(
+    st.sampled_from(RECORDINGS),
+    st.lists(st.tuples(st.integers(0, 600), st.integers(1, 300)), max_size=4),
+    st.randoms(use_true_random=False),
+)
+def test_dumps_overlap_and_come_in_any_order(run: str, pieces: list[tuple[int, int]], random: Random) -> None:
+    records, schemas = recorded(run)
+    mixed = interleaved(records, random)
+    desk = Desk(schemas)
+    for start, length in pieces:
+        desk.read(mixed[start : start + length])
+    desk.read(interleaved(records, random))
+    desk.read(mixed)
+    assert desk.histories == whole(run).histories
+    assert desk.rejected == whole(run).rejected
+
+
+ADDED: tuple[Node, ...] = (
+    NOTE,
+    {**INT, "optional": True},
+    {**LONG, "optional": True},
+    {**TEXT, "optional": True},
+)
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> Connector:
+    """A connector that streams rows of two tables while columns come, go and change."""
+    name = draw(st.sampled_from(["postgresql", "mysql"]))
+    connector = Connector(name)
+    tables: dict[str, dict[str, Node]] = {t: {"id": INT} for t in ("t", "u")}
+    for table in tables:
+        _declare(connector, table, tables[table])
+    for step in range(draw(st.integers(1, 25))):
+        table = draw(st.sampled_from(sorted(tables)))
+        columns = tables[table]
+        match draw(st.sampled_from(["row", "row", "row", "add", "drop", "widen"])):
+            case "add":
+                tables[table] = {**columns, f"c{step}": draw(st.sampled_from(ADDED))}
+                _declare(connector, table, tables[table])
+            case "drop" if len(columns) > 1:
+                tables[table] = dict(list(columns.items())[:-1])
+                _declare(connector, table, tables[table])
+            case "widen":
+                tables[table] = {**columns, "id": LONG}
+                _declare(connector, table, tables[table])
+            case _:
+                partition = 0 if name == "mysql" else draw(st.integers(0, 2))
+                connector.row(columns, table=table, partition=partition)
+    return connector
+
+
+def _declare(connector: Connector, table: str, columns: dict[str, Node]) -> None:
+    """What the schema-change topic says, if the connector has one."""
+    if connector.name == "postgresql":
+        return
+    words = {"int32": "INT", "int64": "BIGINT", "string": "TEXT"}
+    told = [
+        column(name, words[str(node["type"])], place, optional=bool(node["optional"]))
+        for place, (name, node) in enumerate(columns.items(), start=1)
+    ]
+    change = entry("ALTER", f'"shop"."{table}"', image(*told, key=("id",)))
+    connector.change(change, ddl=f"ALTER TABLE {table} …", table=table)
+
+
+def taught(records: Iterable[Record]) -> dict[str, list[tuple[str, object]]]:
+    """The structures of each table, and where in the source's log each begins."""
+    desk = Desk()
+    desk.read(records)
+    return {str(h.table): [(shape(v.schema), v.at.position) for v in h.versions] for h in desk.histories}
+
+
+@given(streams(), st.randoms(use_true_random=False), st.integers(0, 30))
+def test_a_stream_teaches_the_same_in_any_order_and_in_pieces(
+    connector: Connector, random: Random, cut: int
+) -> None:
+    straight, desk = Desk(), Desk()
+    straight.read(interleaved(connector.records, Random(0)))
+    mixed = interleaved(connector.records, random)
+    desk.read(mixed[cut:])
+    desk.read(mixed)
+    desk.read(mixed[:cut])
+    assert desk.observations == straight.observations
+    assert desk.histories == straight.histories
+
+
+@given(streams(), st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12)), max_size=3))
+def test_what_a_restarted_connector_sends_again_changes_no_version(
+    connector: Connector, restarts: list[tuple[int, int]]
+) -> None:
+    records = list(connector.records)
+    for at, back in sorted(restarts, reverse=True):
+        records[at:at] = connector.records[max(0, min(at, len(connector.records)) - back) : at]
+    assert taught(renumbered(records)) == taught(connector.records)
+
+
+def renumbered(records: Iterable[Record]) -> list[Record]:
+    """The records behind each other, as a broker numbers them."""
+    reached: dict[tuple[str, int], int] = defaultdict(int)
+    placed = []
+    for record in records:
+        place = (record.topic, record.partition)
+        placed.append(replace(record, offset=reached[place]))
+        reached[place] += 1
+    return placed
