@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from schemaman.adapters import files, schema_registry
 from schemaman.adapters.schema_registry import Export
-from schemaman.decode.framing import AUTO, FORMS, Form, Forms, Framed, Side, framed
+from schemaman.decode.framing import AUTO, FORMS, FRAMING_HEADERS, Form, Forms, Framed, Side, framed
 from schemaman.errors import UnreadableInput
 from schemaman.evidence import Record, awaits_schema
 from schemaman.ingest import ingest
@@ -27,18 +27,17 @@ from schemaman.registry import Registry
 from schemaman.scan import merge, scan
 from schemaman.stores.memory import MemoryStore
 from schemaman.versions import TableHistory
+from tests import registries
 from tests.house import CAPTURES
+from tests.registries import CONTENT, GLOBAL
 
 RUN = "postgres/shop-avro"
-GLOBAL, CONTENT = 1000, 2000
-"""What the ids of Apicurio add to those of the recording."""
-
 Header = tuple[str, bytes | None]
 Frame = Callable[[int, bytes, Side], tuple[bytes, list[Header]]]
 
 
 def guid(id: int) -> UUID:
-    return UUID(int=id << 64 | 0xABCDEF)
+    return UUID(registries.guid(id))
 
 
 def in_front(magic: bytes, name: Callable[[int], bytes]) -> Frame:
@@ -228,6 +227,23 @@ def test_what_is_ambiguous_is_read_once_the_form_is_told() -> None:
     assert (told.rejects, told.new) == (0, values)
     assert desk.rejects("main") == ()
     assert [t.versions for t in desk.tables()] == [t.versions for t in expected()]
+
+
+@given(
+    st.binary(max_size=24),
+    st.lists(st.tuples(st.sampled_from([*sorted(FRAMING_HEADERS), "h"]), st.none() | st.binary(max_size=18))),
+    st.sampled_from(("key", "value")),
+    st.sampled_from(FORMS),
+)
+def test_nothing_but_a_reason_comes_of_bytes_and_headers(
+    data: bytes, headers: list[Header], side: Side, form: Form
+) -> None:
+    try:
+        told = framed(data, tuple(headers), side, form)
+    except UnreadableInput:
+        return
+    assert told is None or 0 <= told.start <= len(data)
+    assert told is None or told.proof(data) == framed(data, tuple(headers), side, form).proof(data)  # type: ignore[union-attr]
 
 
 def test_all_forms_are_named() -> None:
