@@ -230,7 +230,9 @@ def test_an_export_with_references(tmp_path: Path) -> None:
     found = schema_registry.load(str(tmp_path / "registry.json"))
     assert json.loads(found(3) or "") == WHOLE
     assert found(f"guid:{guid(3)}") == found(3)
-    assert (found(4), found(5), found(6)) == (None, None, None)
+    assert (found(4), found(5), found(7)) == (None, None, None)
+    with pytest.raises(UnreadableInput, match="the schema 6 is of type PROTOBUF"):
+        found(6)
 
 
 @pytest.mark.parametrize("path", ["", *APICURIO])

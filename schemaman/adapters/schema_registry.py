@@ -23,9 +23,17 @@ class Export:
     """The schemas of a registry by id; called with an id, it gives the text, or None. It can be pickled."""
 
     schemas: Mapping[SchemaId, str] = field(default_factory=dict)
+    others: Mapping[SchemaId, str] = field(default_factory=dict)
+    """The types of those schemas that are not Avro."""
 
     def __call__(self, id: SchemaId) -> str | None:
-        """The text of the schema with that id; None if the export has none."""
+        """The text of the schema with that id; None if the export has none.
+
+        Raises:
+            UnreadableInput: the schema is not Avro.
+        """
+        if id in self.others:
+            raise UnreadableInput(f"the schema {id} is of type {self.others[id]}; Avro is read")
         return self.schemas.get(id)
 
 
@@ -66,12 +74,14 @@ def load(path: str) -> Export:
         UnreadableInput: the file is missing or not such a list.
     """
     listed = _listed(path)
-    texts = {}
+    texts, others = dict[SchemaId, str](), dict[SchemaId, str]()
     for number, entry in enumerate(listed, 1):
         ids, text, references = _schema(path, number, entry)
-        whole = _whole(text, references, listed)
+        kind = _kind(entry)
+        whole = _whole(text, references, listed) if kind == "AVRO" else None
+        others.update(dict.fromkeys(ids, kind) if kind != "AVRO" else {})
         texts.update(dict.fromkeys(ids, whole) if whole is not None else {})
-    return Export(texts)
+    return Export(texts, others)
 
 
 def subject(path: str, name: str, version: int | None = None) -> str:
@@ -81,7 +91,8 @@ def subject(path: str, name: str, version: int | None = None) -> str:
         UnreadableInput: the file is missing or not such a list.
         UnknownName: it has no such subject or version; the message lists what there is.
     """
-    listed = [e for e in _listed(path) if isinstance(e, dict) and isinstance(e.get("schema"), str)]
+    avro = (e for e in _listed(path) if isinstance(e, dict) and _kind(e) == "AVRO")
+    listed = [e for e in avro if isinstance(e.get("schema"), str)]
     mine = {e["version"]: e["schema"] for e in listed if e.get("subject") == name and "version" in e}
     if not mine:
         near = get_close_matches(name, sorted({str(e.get("subject")) for e in listed}), 3)
@@ -107,7 +118,11 @@ def _listed(path: str) -> list[object]:
 def _entries(path: str, document: object) -> list[object]:
     if not isinstance(document, list):
         raise UnreadableInput(f"{path}: not the export of a registry", hint="a list of {id, schema, …}")
-    return [e for e in document if not isinstance(e, dict) or e.get("schemaType") in (None, "AVRO")]
+    return document
+
+
+def _kind(entry: object) -> str:
+    return str(entry.get("schemaType") or "AVRO") if isinstance(entry, dict) else "AVRO"
 
 
 def _schema(path: str, number: int, entry: object) -> tuple[tuple[SchemaId, ...], str, object]:
