@@ -51,7 +51,7 @@ class Streaming:
         """Start the connector and wait until its snapshot, of so many records, has arrived."""
         self.narrator.snapshot()
         self._worker.create(self.name, self._settings)
-        self._until("the snapshot", lambda: len(self.topics.facts()) >= records)
+        self.until("the snapshot", lambda: len(self.topics.facts()) >= records)
 
     def row(self, *statements: str) -> None:
         """Run statements and wait after each until its record has arrived: the connector does not lag."""
@@ -61,7 +61,7 @@ class Streaming:
     def arrived(self, transactions: list[int]) -> None:
         """Wait until the records of these transactions lie in their topics."""
         wanted = set(transactions)
-        self._until(f"transactions {transactions}", lambda: wanted <= self.topics.transactions())
+        self.until(f"transactions {transactions}", lambda: wanted <= self.topics.transactions())
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
@@ -70,7 +70,7 @@ class Streaming:
         yield
         self._worker.resume(self.name)
 
-    def _until(self, what: str, happened) -> None:
+    def until(self, what: str, happened) -> None:
         def read() -> bool:
             self.topics.read()
             self._worker.check(self.name)

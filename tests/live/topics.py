@@ -42,8 +42,8 @@ class Topics:
         """Every record with a source block, by its place, in the order of arrival."""
         found = {}
         for record in self.records:
-            if record.value is not None:
-                source = self._form.envelope(record)["source"]
+            source = self._form.envelope(record).get("source") if record.value is not None else None
+            if source is not None:
                 place = (record.topic, record.partition, record.offset)
                 found[place] = Fact(place, source, source.get("snapshot") not in (None, "false"))
         return found
