@@ -127,6 +127,21 @@ def travels_as(name: str, emitted: str, mode: Mode, *, misreading: bool = False)
             return False
 
 
+def rule_between(name: str, emitted: str) -> str:
+    """What makes one name of the other: `none`, a mode, `misread`, both, a mode of a release, or `other`."""
+    if emitted == name:
+        return "none"
+    for words, form in (("", name), ("misread", misread(name))):
+        if words and form == emitted:
+            return words
+        for mode in MODES[1:]:
+            if adjust_field(form, mode) == emitted:
+                return f"{words}, then {mode}" if words else mode
+    if any(name in adjusted_forms(own) for own in originals(emitted)):
+        return "avro_unicode"
+    return "avro of 2.2" if adjust_field(name, "avro", (2, 2)) == emitted else "other"
+
+
 def originals(emitted: str) -> tuple[str, ...]:
     """The names that mode avro_unicode writes so: several, since it pads too little; none if it never does.
 

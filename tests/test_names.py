@@ -84,10 +84,24 @@ COLUMNS = [
     ("é", "_", "_u00e9", "_C3_A9"),
 ]
 
+# The numbers of the worked examples, list by list; 14 is a test of its own, as its names are very long.
+NUMBERS = (
+    [1, 2, 3, 4, 5, 6, 7, 9, 11, 12, 12, 13],
+    [8, 10],
+    [15, 16, 17, 18, 19, 20, 21, 22, 23],
+    [24, 25, 25, 26, 26, 27, 28, 29, 29, 30, 31, 31, 32],
+)
+IN_TABLES, IN_UNICODE_TABLES, IN_BARE, IN_COLUMNS = ([f"example {n}" for n in numbers] for numbers in NUMBERS)
+
 MODES = st.sampled_from(["none", "avro", "avro_unicode", "scrubbed"])
 
 
-@pytest.mark.parametrize(("parts", "name", "plain", "avro", "escaped"), TABLES)
+def test_each_of_the_32_examples_is_here():
+    assert {n for numbers in NUMBERS for n in numbers} | {14} == set(range(1, 33))
+    assert [len(n) for n in NUMBERS] == [len(e) for e in (TABLES, UNICODE_TABLES, BARE, COLUMNS)]
+
+
+@pytest.mark.parametrize(("parts", "name", "plain", "avro", "escaped"), TABLES, ids=IN_TABLES)
 def test_tables(parts, name, plain, avro, escaped):
     assert topic(*parts) == name
     assert adjust_schema(f"{name}.Value", "none") == plain
@@ -95,7 +109,7 @@ def test_tables(parts, name, plain, avro, escaped):
     assert adjust_schema(f"{name}.Value", "avro_unicode") == escaped
 
 
-@pytest.mark.parametrize(("parts", "name", "escaped"), UNICODE_TABLES)
+@pytest.mark.parametrize(("parts", "name", "escaped"), UNICODE_TABLES, ids=IN_UNICODE_TABLES)
 def test_tables_under_the_unicode_strategy(parts, name, escaped):
     assert topic(*parts, unicode=True) == name
     assert adjust_schema(f"{name}.Value", "none") == f"{name}.Value"
@@ -103,7 +117,7 @@ def test_tables_under_the_unicode_strategy(parts, name, escaped):
     assert adjust_schema(f"{name}.Value", "avro_unicode") == escaped
 
 
-@pytest.mark.parametrize(("name", "as_topic", "avro", "escaped"), BARE)
+@pytest.mark.parametrize(("name", "as_topic", "avro", "escaped"), BARE, ids=IN_BARE)
 def test_bare_names(name, as_topic, avro, escaped):
     assert topic(name) == as_topic
     assert adjust_schema(name, "none") == name
@@ -111,7 +125,7 @@ def test_bare_names(name, as_topic, avro, escaped):
     assert adjust_schema(name, "avro_unicode") == escaped
 
 
-@pytest.mark.parametrize(("column", "avro", "escaped", "scrubbed"), COLUMNS)
+@pytest.mark.parametrize(("column", "avro", "escaped", "scrubbed"), COLUMNS, ids=IN_COLUMNS)
 def test_columns(column, avro, escaped, scrubbed):
     assert adjust_field(column, "none") == column
     assert adjust_field(column, "avro") == avro
@@ -128,6 +142,7 @@ def test_a_leading_digit_in_older_releases():
 
 
 def test_long_names_are_cut_and_then_collide():
+    """Example 14."""
     long = "t" * 260
     assert topic("srv", "public", long) == f"srv.public.{long}"[:249]
     assert topic("srv", "public", f"{long}a") == topic("srv", "public", f"{long}b")

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal, assert_never
 
 from schemaman import names
 from schemaman.documents.tables import SCHEMA_VERSION
 from schemaman.names import Mode
+from schemaman.naming import originals, rule_between
 from schemaman.report import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
 from schemaman.schema import Column
+from schemaman.topics import Strategy, schema_name
 from schemaman.versions import TableHistory
 
 MODES: tuple[Mode, ...] = ("avro", "avro_unicode", "scrubbed")
+ADJUSTING: tuple[Mode, ...] = ("none", "avro", "avro_unicode")
+
+Of = Literal["column", "topic", "schema"]
 
 
 @dataclass(frozen=True, slots=True)
 class Collision:
-    """Names that become one: `emitted`, in a mode of the connector; `now` if events show it already."""
+    """Names that become one: `emitted`, in a mode of the connector; `now` if events show it already.
 
+    `of` is what bears them: columns of a table, or tables as topics or schemas. `mode` is `case` for columns
+    that differ by nothing else, `topic` for topics, and `none` for what is so now.
+    """
+
+    of: Of
     mode: str
     emitted: str
     names: tuple[str, ...]
@@ -34,11 +45,13 @@ def names_report(histories: Sequence[TableHistory], *, whole: bool) -> Report:
         found = collisions(schema.columns)
         if shown or found:
             blocks.append(Heading(str(history.table), 3))
+        if shown and whole:
+            blocks.append(Grid("", ("topic", "schema of rows", "by the rule"), tuple(_places(history))))
         if shown:
-            rows = tuple(_row(column) for column in shown)
-            blocks.append(Grid("", ("column", "on the wire", "by the rule"), rows))
+            rows = tuple(_row(column, _earlier(history, column)) for column in shown)
+            blocks.append(Grid("", ("column", "on the wire", "by the rule", "earlier"), rows))
         blocks += [_notice(c) for c in found]
-    blocks += [_notice(c) for c in topic_collisions(histories)]
+    blocks += [_notice(c) for c in (*topic_collisions(histories), *schema_collisions(histories))]
     if not blocks:
         told = "every column travels under its own name, and nothing collides"
         blocks.append(Paragraph((Text(told, "good"),)))
@@ -46,15 +59,45 @@ def names_report(histories: Sequence[TableHistory], *, whole: bool) -> Report:
 
 
 def rule_of(column: Column) -> str | None:
-    """What made the emitted name: `none`, a mode, `misread`, or `other`; None where no event showed it."""
+    """What made the emitted name, as `naming.rule_between` says; None where no event showed it.
+
+    A name that only mode avro_unicode writes, and whose own one nobody told, is of that mode.
+    """
     emitted = column.emitted_name
     if emitted is None:
         return None
-    if emitted == column.name:
-        return "none"
-    found = (mode for mode in MODES if names.adjust_field(column.name, mode) == emitted)
-    fallback = "misread" if names.misread(column.name) == emitted else "other"
-    return next(found, fallback)
+    if emitted == column.name and _untold(column):
+        return "avro_unicode"
+    return rule_between(column.name, emitted)
+
+
+def _untold(column: Column) -> tuple[str, ...]:
+    """What the column may be called at its source, where only its escaped name is known."""
+    return tuple(own for own in originals(column.name) if own != column.name)
+
+
+def _earlier(history: TableHistory, column: Column) -> tuple[str, ...]:
+    """The other names under which a column travelled, in their order."""
+    columns = (c for v in history.versions for r in v.revisions for c in r.schema.columns)
+    told = (c.emitted_name for c in columns if c.id == column.id)
+    return tuple(dict.fromkeys(name for name in told if name not in (None, column.emitted_name)))
+
+
+def _rules_of_schemas(history: TableHistory) -> list[tuple[str, str, str | None]]:
+    """(topic, schema name, the mode that makes one of the other) as events had them."""
+    topics = [a.name for a in history.aliases if a.kind == "topic"]
+    schemas = [a.name for a in history.aliases if a.kind == "schema_name"]
+    pairs = [
+        (topic, name, mode)
+        for topic in topics
+        for name in schemas
+        for mode in ADJUSTING
+        if schema_name(topic, "row", mode) == name
+    ]
+    first = {(topic, name): (topic, name, mode) for topic, name, mode in reversed(pairs)}
+    known = {name for _, name in first}
+    lone = [(", ".join(topics), name, None) for name in schemas if name not in known]
+    return sorted([*first.values(), *lone], key=lambda row: row[:2])
 
 
 def collisions(columns: Sequence[Column]) -> tuple[Collision, ...]:
@@ -63,53 +106,98 @@ def collisions(columns: Sequence[Column]) -> tuple[Collision, ...]:
     for column in columns:
         if column.emitted_name is not None:
             shared.setdefault(column.emitted_name, []).append(column.name)
-    found = [Collision("none", wire, tuple(own), True) for wire, own in shared.items() if len(own) > 1]
+    found = [
+        Collision("column", "none", wire, tuple(own), True) for wire, own in shared.items() if len(own) > 1
+    ]
     for mode in MODES:
         for group in names.collisions((c.name for c in columns), mode):
-            found.append(Collision(mode, names.adjust_field(group[0], mode), group, False))
+            found.append(Collision("column", mode, names.adjust_field(group[0], mode), group, False))
+    cases: dict[str, list[str]] = {}
+    for column in columns:
+        cases.setdefault(column.name.lower(), []).append(column.name)
+    found += [Collision("column", "case", k, tuple(own), False) for k, own in cases.items() if len(own) > 1]
     return tuple(found)
+
+
+def _grouped(pairs: Iterable[tuple[str, TableHistory]]) -> list[tuple[str, tuple[str, ...]]]:
+    """What several tables of one stream become, with the tables; in order."""
+    groups: dict[tuple[str, str], dict[str, None]] = {}
+    for made, history in pairs:
+        groups.setdefault((history.table.stream, made), {})[str(history.table)] = None
+    return [(made, tuple(own)) for (_, made), own in groups.items() if len(own) > 1]
 
 
 def topic_collisions(histories: Sequence[TableHistory]) -> tuple[Collision, ...]:
     """Tables whose records share a topic now, or whose names make one topic."""
-    told: dict[str, list[str]] = {}
-    made: dict[str, list[str]] = {}
-    for history in histories:
-        table = history.table
-        for alias in history.aliases:
-            if alias.kind == "topic" and alias.until is None:
-                told.setdefault(f"{table.stream}:{alias.name}", []).append(str(table))
-        topic = names.topic(table.server, table.schema or table.database, table.table)
-        made.setdefault(f"{table.stream}:{topic}", []).append(str(table))
-    found = [Collision("topic", topic, tuple(own), True) for topic, own in told.items() if len(set(own)) > 1]
-    known = {c.names for c in found}
-    for topic, own in made.items():
-        if len(set(own)) > 1 and tuple(own) not in known:
-            found.append(Collision("topic", topic, tuple(own), False))
+    told, made = _sharing(histories, "topic"), _grouped((_topic(h), h) for h in histories)
+    now = {own for _, own in told}
+    return (
+        *(Collision("topic", "topic", topic, own, True) for topic, own in told),
+        *(Collision("topic", "topic", topic, own, False) for topic, own in made if own not in now),
+    )
+
+
+def schema_collisions(histories: Sequence[TableHistory]) -> tuple[Collision, ...]:
+    """Tables with topics of their own whose rows have schemas of one name now, or would in a mode."""
+    routed = {own for _, own in _sharing(histories, "topic")}
+    same = routed | {own for _, own in _grouped((_topic(h), h) for h in histories)}
+    told = [(n, own) for n, own in _sharing(histories, "schema_name") if own not in routed]
+    found = [Collision("schema", "none", name, own, True) for name, own in told]
+    same |= {own for _, own in told}
+    for mode in ADJUSTING[1:]:
+        made = _grouped((schema_name(_topic(h), "row", mode), h) for h in histories)
+        found += [Collision("schema", mode, name, own, False) for name, own in made if own not in same]
     return tuple(found)
 
 
-def _row(column: Column) -> tuple[Inline, ...]:
-    wire = column.emitted_name
+def _sharing(histories: Sequence[TableHistory], kind: str) -> list[tuple[str, tuple[str, ...]]]:
+    aliases = ((a.name, h) for h in histories for a in h.aliases if a.kind == kind and a.until is None)
+    return _grouped(aliases)
+
+
+def _topic(history: TableHistory) -> str:
+    """The topic of a table if nothing is configured otherwise."""
+    table = history.table
+    schema = table.schema or table.database
+    return Strategy(table.server).table(history.connector, table.database or schema, schema, table.table)
+
+
+def _places(history: TableHistory) -> Iterable[tuple[Inline, ...]]:
+    for topic, name, mode in _rules_of_schemas(history):
+        yield ((Text(topic, code=True),), (Text(name, code=True),), (Text(mode or "other", "muted"),))
+
+
+def _row(column: Column, earlier: tuple[str, ...]) -> tuple[Inline, ...]:
+    wire, untold = column.emitted_name, _untold(column)
+    rule = rule_of(column) or "—"
     return (
         (Text(column.name, code=True),),
         (Text(wire, code=True),) if wire is not None else (Text("not seen", "muted"),),
-        (Text(rule_of(column) or "—", "muted"),),
+        (Text(f"{rule} of {' or '.join(untold)}" if untold and rule == "avro_unicode" else rule, "muted"),),
+        (Text(", ".join(earlier) or "—", "muted"),),
     )
 
 
 def _notice(found: Collision) -> Notice:
-    listed = ", ".join(found.names)
-    if found.mode == "topic":
-        verb = "share" if found.now else "would share"
-        message = f"{listed} {verb} the topic {found.emitted.partition(':')[2]}."
-    elif found.now:
-        message = f"{listed} travel as one field, {found.emitted}."
-    else:
-        message = f"{listed} would become one field, {found.emitted}, in mode {found.mode}."
-    if found.now:
+    listed, one, mode = ", ".join(found.names), found.emitted, found.mode
+    match found.of:
+        case "topic":
+            message = f"{listed} {'share' if found.now else 'would share'} the topic {one}."
+        case "schema" if found.now:
+            message = f"rows of {listed} have schemas of one name, {one}."
+        case "schema":
+            message = f"rows of {listed} would have schemas of one name, {one}, in mode {mode}."
+        case "column" if found.now:
+            message = f"{listed} travel as one field, {one}."
+        case "column" if mode == "case":
+            message = f"{listed} differ by case alone: the connector of PostgreSQL stops there since 3.4."
+        case "column":
+            message = f"{listed} would become one field, {one}, in mode {mode}."
+        case _:
+            assert_never(found.of)
+    if found.now and found.of != "schema":
         return Notice("names collide", "break", "", message)
-    return Notice("names would collide", "note", "", message)
+    return Notice("names would collide" if not found.now else "names collide", "note", "", message)
 
 
 def _document(histories: Sequence[TableHistory]) -> dict[str, object]:
@@ -119,17 +207,35 @@ def _document(histories: Sequence[TableHistory]) -> dict[str, object]:
             {
                 "table": str(h.table),
                 "topics": [a.name for a in h.aliases if a.kind == "topic"],
-                "columns": [
-                    {"name": c.name, "emitted_name": c.emitted_name, "rule": rule_of(c)}
-                    for c in h.latest.schema.columns
+                "schemas": [
+                    {"topic": topic, "name": name, "rule": mode or "other"}
+                    for topic, name, mode in _rules_of_schemas(h)
                 ],
+                "columns": [_column(h, c) for c in h.latest.schema.columns],
                 "collisions": [_collision(c) for c in collisions(h.latest.schema.columns)],
             }
             for h in histories
         ],
         "topic_collisions": [_collision(c) for c in topic_collisions(histories)],
+        "schema_collisions": [_collision(c) for c in schema_collisions(histories)],
+    }
+
+
+def _column(history: TableHistory, column: Column) -> dict[str, object]:
+    return {
+        "name": column.name,
+        "emitted_name": column.emitted_name,
+        "rule": rule_of(column),
+        "earlier": list(_earlier(history, column)),
+        "originals": list(_untold(column)),
     }
 
 
 def _collision(found: Collision) -> dict[str, object]:
-    return {"mode": found.mode, "emitted": found.emitted, "names": list(found.names), "now": found.now}
+    return {
+        "of": found.of,
+        "mode": found.mode,
+        "emitted": found.emitted,
+        "names": list(found.names),
+        "now": found.now,
+    }

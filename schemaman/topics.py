@@ -1,0 +1,112 @@
+"""What a connector calls its topics, those of tables and its own, and the schemas of the records in them.
+
+All of it can be configured otherwise; these are the strategies that Debezium ships.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from schemaman.names import NEWEST, Mode, Release, adjust_schema, topic
+
+Part = Literal["key", "row", "envelope"]
+
+_BY_SCHEMA = frozenset({"postgresql", "db2", "oracle", "informix"})
+_BY_BOTH = frozenset({"sqlserver", "db2as400"})
+_SUFFIX: dict[Part, str] = {"key": "Key", "row": "Value", "envelope": "Envelope"}
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How topics are named; the default of each setting is Debezium's.
+
+    `unicode`: the strategies that escape illegal characters. `heartbeat` and `transaction` are
+    `topic.heartbeat.prefix` and `topic.transaction`. Source: Debezium AbstractTopicNamingStrategy.
+    """
+
+    prefix: str
+    delimiter: str = "."
+    unicode: bool = False
+    transaction: str = "transaction"
+    heartbeat: str = "__debezium-heartbeat"
+
+    def table(
+        self,
+        connector: str,
+        database: str | None,
+        schema: str | None,
+        table: str,
+        *,
+        release: Release = NEWEST,
+        databases: bool = False,
+    ) -> str:
+        """The topic of a table or a collection; `databases`: SQL Server 1.x was told `database.names`.
+
+        Source: Debezium SchemaTopicNamingStrategy (`prefix.schema.table`, with several partitions
+        `prefix.database.schema.table`), DefaultTopicNamingStrategy (`prefix.database.table`).
+        """
+        if connector in _BY_BOTH:
+            several = connector != "sqlserver" or release >= (2, 0) or databases
+            return self._made(database if several else None, schema, table)
+        return self._made(schema if connector in _BY_SCHEMA else database, table)
+
+    @property
+    def schema_changes(self) -> str:
+        """The topic of schema changes: the prefix itself."""
+        return self._made()
+
+    @property
+    def transactions(self) -> str:
+        """The topic of the beginnings and ends of transactions."""
+        return self._made(self.transaction)
+
+    @property
+    def heartbeats(self) -> str:
+        """The topic of heartbeats, whose own prefix stands first."""
+        return topic(self.heartbeat, self.prefix, delimiter=self.delimiter, unicode=False)
+
+    @property
+    def messages(self) -> str:
+        """The topic of PostgreSQL's logical messages. Source: Debezium LogicalDecodingMessageMonitor."""
+        return self._made("message")
+
+    def _made(self, *parts: str | None) -> str:
+        return topic(self.prefix, *parts, delimiter=self.delimiter, unicode=self.unicode)
+
+
+def routed(name: str, regex: str, replacement: str) -> str:
+    """The topic that a router makes of another: replaced where all of it matches, else as it was.
+
+    `replacement` as Java writes it: `$1` is the first group. Source: Debezium
+    AbstractRegexTopicNamingStrategy and ByLogicalTableRouter; Kafka RegexRouter.
+
+    Raises:
+        re.error: `regex` or `replacement` cannot be read.
+    """
+    made = re.fullmatch(regex, name)
+    return name if made is None else made.expand(re.sub(r"\$(\d+)", r"\\g<\1>", replacement)) or name
+
+
+def schema_name(name: str, part: Part, mode: Mode, release: Release = NEWEST) -> str:
+    """The name of the Connect schema of a record's part: it begins with the topic as Debezium named it.
+
+    Source: Debezium TableSchemaBuilder; `before` and `after` share that of the row.
+    """
+    return adjust_schema(f"{name}.{_SUFFIX[part]}", mode, release)
+
+
+def schema_mode(release: Release) -> Mode:
+    """How a release names schemas if nothing is said. Source: Debezium CommonConnectorConfig."""
+    return "avro" if release < (2, 0) else "none"
+
+
+def field_mode(*, avro: bool = False) -> Mode:
+    """How fields are named if nothing is said, in every release.
+
+    `avro`: the connector's own configuration names the Avro converter of Confluent or Apicurio; one that is
+    set for the whole worker does not count.
+    Source: Debezium FieldNameSelector, `sanitize.field.names` up to 2.1.
+    """
+    return "avro" if avro else "none"

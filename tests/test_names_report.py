@@ -1,0 +1,133 @@
+"""What `names` says: how names travel and why, what collides now, and what would in another mode."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from schemaman.evidence import Mark, Observation
+from schemaman.history import fold
+from schemaman.names import misread
+from schemaman.naming import rule_between
+from schemaman.schema import Column, TableId, TableSchema
+from schemaman.summary.naming import Collision, collisions, names_report, schema_collisions, topic_collisions
+from schemaman.types import Integer
+from schemaman.versions import TableHistory
+from tests import chain
+from tests.test_history import dialect_of
+
+
+def columns(*names: str) -> tuple[Column, ...]:
+    return tuple(Column(n, Integer(32), emitted_name=n) for n in names)
+
+
+def table(name: str, topic: str = "", schema_name: str = "") -> TableHistory:
+    topic = topic or f"srv.s.{name}"
+    at = Mark(topic, 0, 0)
+    seen = Observation(
+        TableId("srv", "d", "s", name), "emitted", "image", "postgresql", "3.4.1.Final", at, at, 1, False,
+        TableSchema(columns("id")), schema_name=schema_name or f"{topic}.Value",
+    )  # fmt: skip
+    found = fold([seen], seen.table, dialect_of)
+    assert found is not None
+    return found
+
+
+def document(history: TableHistory) -> Any:
+    told: Any = names_report([history], whole=True).data
+    return told["tables"][0]
+
+
+@pytest.mark.parametrize(("name", "emitted", "rule"), [
+    ("a b", "a b", "none"), ("a b", "a_b", "avro"), ("a b", "a_u0020b", "avro_unicode"),
+    ("2a", "x2a", "scrubbed"),
+    ("ö", misread("ö"), "misread"), ("ö", "__", "misread, then avro"), ("2nd", "_nd", "avro of 2.2"),
+    ("a_b", "a_u0020b", "avro_unicode"), ("a", "b", "other"),
+])  # fmt: skip
+def test_rules(name, emitted, rule):
+    assert rule_between(name, emitted) == rule
+
+
+def test_tables_in_one_topic_are_told_and_kept_apart():
+    """Case 49: two names become one topic, and its subject alternates between two schemas."""
+    both = [table("EMP#NO", "srv.s.EMP_NO"), table("EMP$NO", "srv.s.EMP_NO")]
+    assert topic_collisions(both) == (
+        Collision("topic", "topic", "srv.s.EMP_NO", ('srv.d.s.EMP#NO', 'srv.d.s.EMP$NO'), True),
+    )  # fmt: skip
+    assert schema_collisions(both) == ()
+    run = chain.histories("postgres/shop-names-none")
+    shared = [c for c in topic_collisions(run) if c.now]
+    assert [c.emitted for c in shared] == ["shopdb.Inventory-2.Stock_1"]
+    assert all(h.versions for h in run if str(h.table) in shared[0].names)
+
+
+def test_tables_whose_names_would_make_one_topic():
+    both = [table("EMP#NO", "routed.a"), table("EMP$NO", "routed.b")]
+    assert [(c.of, c.emitted, c.now) for c in topic_collisions(both)] == [("topic", "srv.s.EMP_NO", False)]
+
+
+def test_columns_that_would_become_one_field():
+    """Case 50: the task would fail and the topic fall silent, so it is predicted from the own names."""
+    found = collisions(columns("a-b", "a_b", "α1", "㬑", "x"))
+    assert [(c.mode, c.names, c.now) for c in found] == [
+        ("avro", ("a-b", "a_b"), False),
+        ("avro_unicode", ("α1", "㬑"), False),
+        ("scrubbed", ("a-b", "a_b"), False),
+    ]
+    history = chain.history("postgres/shop-names-none", "shop.plain")
+    assert ("avro", ("a-b", "a_b")) in {(c.mode, c.names) for c in collisions(history.latest.schema.columns)}
+
+
+def test_columns_that_differ_by_case_alone():
+    assert [(c.mode, c.names) for c in collisions(columns("note", "NOTE", "x"))] == [
+        ("case", ("note", "NOTE"))
+    ]
+
+
+def test_fields_that_are_one_already():
+    one, other = columns("a-b", "a_b")
+    found = collisions((replace(one, emitted_name="a_b"), other))
+    assert found[0] == Collision("column", "none", "a_b", ("a-b", "a_b"), True)
+
+
+def test_schemas_of_one_name():
+    apart = [table("order-items"), table("order_items")]
+    assert topic_collisions(apart) == ()
+    assert [(c.mode, c.emitted, c.now) for c in schema_collisions(apart)] == [
+        ("avro", "srv.s.order_items.Value", False)
+    ]
+    same = [table("order-items", schema_name="srv.s.order_items.Value"), table("order_items")]
+    assert [(c.mode, c.now) for c in schema_collisions(same)] == [("none", True)]
+
+
+def test_other_streams_share_nothing():
+    one = table("t")
+    other = replace(one, table=replace(one.table, stream="dev"))
+    assert topic_collisions([one, other]) == ()
+    assert schema_collisions([one, other]) == ()
+
+
+def test_the_map_of_names_of_a_recording():
+    history = chain.history("postgres/shop-names-none", "shop.order-items")
+    told = document(history)
+    assert told["schemas"] == [
+        {"topic": "shopdb.shop.order-items", "name": "shopdb.shop.order-items.Value", "rule": "none"},
+        {"topic": "shopdb.shop.order-items", "name": "shopdb.shop.order_items.Value", "rule": "avro"},
+        {"topic": "shopdb.shop.order-items", "name": "shopdb.shop.order_u002ditems.Value",
+         "rule": "avro_unicode"},
+    ]  # fmt: skip
+    assert told["columns"][0] == {
+        "name": "order-id", "emitted_name": "order_u002did", "rule": "avro_unicode",
+        "earlier": ["order-id", "order_id"], "originals": [],
+    }  # fmt: skip
+
+
+def test_an_escaped_name_tells_what_it_may_be():
+    history = chain.history("postgres/shop-names-unicode", "shop.Ünïcode")
+    told = document(history)
+    assert told["columns"][0] == {
+        "name": "schl_u00fcssel", "emitted_name": "schl_u00fcssel", "rule": "avro_unicode", "earlier": [],
+        "originals": ["schlüssel"],
+    }  # fmt: skip
