@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from schemaman.errors import StoreUnavailable
-from schemaman.evidence import Note, Observation, Reject
+from schemaman.evidence import Note, Observation, Reject, Seen, Tally
 from schemaman.log import Covered, Entry, Migrated, Noted, Observed, Rejected
 from schemaman.structure_codec import (
     UPGRADE,
@@ -105,6 +105,7 @@ def observation_to_json(observation: Observation) -> Json:
             weak=o.weak or None,
             stated=[list(said) for said in o.stated] or None,
             silent=list(o.silent) or None,
+            seen=maybe(_seen_to_json, o.seen),
         ),
     }
 
@@ -130,7 +131,32 @@ def observation_from_json(value: Parsed) -> Observation:
         value.get("weak", False),
         stated=tuple((column, attribute, text) for column, attribute, text in value.get("stated", ())),
         silent=tuple(value.get("silent", ())),
+        seen=maybe(_seen, value.get("seen")),
     )
+
+
+def _seen_to_json(seen: Seen) -> Json:
+    """What was seen; a tally names its marks by their places in `marks`, since many have the same."""
+    marks = dict.fromkeys(mark for tally in seen.tallies for mark in (*tally.early, tally.last))
+    places = {mark: place for place, mark in enumerate(marks)}
+    return {
+        "documents": seen.documents,
+        "marks": [mark_to_json(mark) for mark in marks],
+        "tallies": [
+            [list(t.path), t.kind, t.documents, [places[m] for m in t.early], places[t.last]]
+            for t in seen.tallies
+        ],
+        **given(cut=[list(path) for path in seen.cut] or None),
+    }
+
+
+def _seen(value: Parsed) -> Seen:
+    marks = [mark_from_json(mark) for mark in value["marks"]]
+    tallies = tuple(
+        Tally(tuple(path), kind, documents, tuple(marks[place] for place in early), marks[last])
+        for path, kind, documents, early, last in value["tallies"]
+    )
+    return Seen(value["documents"], tallies, tuple(tuple(path) for path in value.get("cut", ())))
 
 
 def reject_to_json(reject: Reject) -> Json:

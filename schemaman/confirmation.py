@@ -42,7 +42,7 @@ def confirmations(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
     incarnation = 0
     result: list[Confirmation] = []
     for schema, number, points in versions:
-        facts = _facts(schema)
+        facts = _facts(schema, points)
         if number != incarnation:
             first_read, settled, incarnation = {}, set(), number
         first_read = {f: t for f, t in first_read.items() if f in facts}
@@ -95,6 +95,12 @@ def _clock_ahead(points: Iterable[Point]) -> int:
     return max(0, max(told, default=0))
 
 
-def _facts(schema: TableSchema) -> list[Fact]:
-    """Facts in order; the position among equal names does not matter."""
-    return [("key", schema.key), *((f"nullable:{c.name}", c.nullable) for c in schema.columns)]
+def _facts(schema: TableSchema, points: Sequence[Point]) -> list[Fact]:
+    """Facts in order; the position among equal names does not matter.
+
+    What is inferred has a key; nobody says which columns may be null.
+    """
+    key: Fact = ("key", schema.key)
+    if all(p.observation.witness == "inferred" for p in points):
+        return [key]
+    return [key, *((f"nullable:{c.name}", c.nullable) for c in schema.columns)]

@@ -269,6 +269,7 @@ def source_of(history: TableHistory, answers: Mapping[Pair, bool] | None = None)
         unanswered=_open_questions(versions, told, now),
         past=past,
         ended=tuple(Past(v.id, _began(v)) for v in history.versions if v.incarnation != newest.incarnation),
+        inferred=newest.status == "inferred",
     )
 
 

@@ -6,7 +6,7 @@ Laws: `parse_type(format_type(t)) == t` for every type, and the same for column 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from schemaman.errors import BadReference
 from schemaman.types import (
@@ -30,9 +30,12 @@ from schemaman.types import (
     Time,
     Timestamp,
     Type,
+    Union,
     Unknown,
     Uuid,
     Xml,
+    members_of,
+    widens,
 )
 
 _INTEGERS = {8: "TINYINT", 16: "SMALLINT", 32: "INT", 64: "BIGINT"}
@@ -86,10 +89,35 @@ def format_type(type: Type) -> str:
             return f"ARRAY<{format_type(element)}{_null(nullable)}>"
         case Map(key, value, nullable):
             return f"MAP<{format_type(key)}, {format_type(value)}{_null(nullable)}>"
+        case Union(members):
+            return f"UNION<{', '.join(format_type(m) for m in members)}>"
         case Struct(fields):
             return f"STRUCT<{', '.join(_format_field(f) for f in fields)}>"
         case _:
             raise AssertionError(f"a plain type without a word: {type!r}")
+
+
+def either(types: Iterable[Type]) -> Type:
+    """The narrowest type for the values of all of these: one of them, or their union.
+
+    Raises:
+        ValueError: there are none.
+    """
+    single = {member for type in types for member in members_of(type)}
+    if not single:
+        raise ValueError("no type at all")
+    # Of two that hold each other's values, as labels in another order, the first by name stays.
+    ordered = sorted(single, key=format_type)
+    kept = [
+        type
+        for i, type in enumerate(ordered)
+        if not any(_covers(other, type, j < i) for j, other in enumerate(ordered) if i != j)
+    ]
+    return kept[0] if len(kept) == 1 else Union(tuple(kept))
+
+
+def _covers(other: Type, type: Type, before: bool) -> bool:
+    return widens(type, other) and (before or not widens(other, type))
 
 
 def quote_name(name: str) -> str:
@@ -185,7 +213,7 @@ class _Reader:
 
     def type(self) -> Type:
         start, word = self.at, self.take().upper()
-        if word in ("ARRAY", "MAP", "STRUCT"):
+        if word in ("ARRAY", "MAP", "STRUCT", "UNION"):
             return self.nested(word)
         if word in ("ENUM", "SET", "UNKNOWN") and self.peek() == "(":
             return self.labelled(word)
@@ -230,6 +258,11 @@ class _Reader:
             key = self.type()
             self.expect(",")
             found = Map(key, self.type(), self.nullable())
+        elif word == "UNION":
+            members = [self.type()]
+            while self.accept(","):
+                members.append(self.type())
+            found = either(members)
         else:
             fields: list[Field] = []
             while self.peek() != ">":

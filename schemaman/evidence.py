@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from schemaman.schema import TableId, TableSchema
+from schemaman.schema import Path, TableId, TableSchema
 from schemaman.types import Type
 
 PositionKind = Literal["lsn", "commit_lsn", "binlog", "gtid", "scn", "mongo", "none"]
@@ -54,7 +54,7 @@ class Position:
     `commit_lsn` (Db2, SQL Server, Informix): the change lsn, with `commit` = the commit lsn; a snapshot has
     no change lsn. SQL Server adds the event's number: `change lsn:number`.
     `scn` (Oracle): the system change number, with `commit` = that of the commit, None when unknown.
-    `binlog` (MySQL, MariaDB): `file:pos:row`. Kinds never compare.
+    `binlog` (MySQL, MariaDB): `file:pos:row`. `mongo` (MongoDB): `ts_ms:ord`. Kinds never compare.
     """
 
     kind: PositionKind
@@ -83,6 +83,9 @@ class Position:
                 base, _, index = file.rpartition(".")
                 place = (int(pos), int(row))
                 return (base, int(index), *place) if index.isdecimal() else (file, -1, *place)
+            case "mongo":
+                seconds, order = self.value.split(":", 1)
+                return (int(seconds), int(order))
             case "none":
                 return ()
             case _:
@@ -113,6 +116,33 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class Tally:
+    """How often a kind of value was seen in a place of documents.
+
+    `path` has names of members, and `inference.ELEMENT` inside arrays. `documents` counts records, however
+    many values each has there. `early` are the first few of them in time, in order; `last` is the last one.
+    """
+
+    path: Path
+    kind: str
+    documents: int
+    early: tuple[Mark, ...]
+    last: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What `documents` records without a schema showed: a tally for each path and kind, in order.
+
+    `cut` names the places below which there was more than is kept: a column, or the whole table as ().
+    """
+
+    documents: int = 0
+    tallies: tuple[Tally, ...] = ()
+    cut: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """Records of one topic-partition and one table whose bytes prove one shape.
 
@@ -122,7 +152,8 @@ class Run:
     a record could not even be compared (then `count` is 1). `interrupted`: other shapes of
     the same table lie between, since they alternate too often to be told one by one.
     `table` is what the records call their table: (server, database, schema, table), or the
-    schema's name where no source block speaks; empty for a record that stands alone.
+    schema's name where no source block speaks; empty for a record that stands alone. `seen`: what
+    all of its records showed where no schema tells their structure.
     """
 
     shape: str
@@ -133,6 +164,7 @@ class Run:
     fault: str | None = None
     interrupted: bool = False
     table: tuple[str, ...] = ()
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +205,7 @@ class Observation:
     weak: bool = False
     stated: tuple[Stated, ...] = ()
     silent: tuple[Attribute, ...] = ()
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True, slots=True)

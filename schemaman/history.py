@@ -4,7 +4,8 @@ Law: the history is a function of the set of observations; their order, their re
 the way in which runs were cut by several ingests do not matter.
 
 Where a schema-change record declares the structure, it makes the versions and events support
-or contradict them; where nothing is declared (PostgreSQL), the schemas of events make them.
+or contradict them; where nothing is declared (PostgreSQL), the schemas of events make them. What is
+only inferred makes versions where nobody else speaks; beside a better witness its records count.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from schemaman.aliases import aliases_of
 from schemaman.confirmation import Confirmation, confirmations
 from schemaman.encoding import Encoding, doubts
 from schemaman.evidence import STATEMENTS, Dialect, Mark, Observation
 from schemaman.faces import Match, match, tells_nullability
 from schemaman.identity import identify
 from schemaman.images import Renames, completed, composed, effective, inserted, of_another
+from schemaman.inferred_versions import Grown, by_weight, count, grown, hides_types, learn, row_id, uncover
 from schemaman.naming import under_own_names
 from schemaman.open_version import Open, evidence_of, on_the_wire, status_of, with_emitted
 from schemaman.points import Point
@@ -26,7 +29,6 @@ from schemaman.renames import candidates
 from schemaman.schema import TableId, TableSchema, fingerprint
 from schemaman.timeline import timeline
 from schemaman.versions import (
-    Alias,
     Disagreement,
     Evidence,
     RenameCandidate,
@@ -47,7 +49,8 @@ def fold(observations: Iterable[Observation], table: TableId, dialect_of: Dialec
     """
     mine = [o for o in observations if table in (o.table, o.previous)]
     said, second = by_precedence(mine)
-    line = timeline(said)
+    told, documents, others = by_weight(said)
+    line = timeline(told)
     building = _Building(table, dialect_of, {n for o in mine if o.schema is not None for n in o.schema.names})
     # what leaves a name at some place leaves it before something else takes it there
     for point in sorted(line.points, key=lambda p: (p.order, p.observation.table == table)):
@@ -58,15 +61,18 @@ def fold(observations: Iterable[Observation], table: TableId, dialect_of: Dialec
     for observation in second:
         building.weigh(observation)
     building.flag_windows()
+    if documents:
+        building.grow(grown(documents))
     if not building.versions:
         return None
+    count(building.versions, others)
     connector = max(said, key=lambda o: (_last_time(o), o.connector)).connector
     versions = building.finished()
     return TableHistory(
         table=table,
         connector=connector,
         versions=versions,
-        aliases=_aliases(mine, table),
+        aliases=aliases_of(mine, table),
         disagreements=building.all_disagreements(),
         events=tuple(building.events),
         identity="weak" if all(o.weak for o in mine) else "source",
@@ -185,6 +191,9 @@ class _Building:
         """Same shape: support, or a revision of attributes. Another shape: another version."""
         current = self.versions[-1]
         observation = point.observation
+        if hides_types(observation) and learn(current, schema):
+            current.points.append(point)
+            return
         append_only = self.dialect_of(observation.connector).append_only
         renames = observation.renames or effective(self.stated, schema)
         foreign = inserted(current.schema, schema) if declared and append_only else ()
@@ -210,10 +219,17 @@ class _Building:
             self.versions[-1].until = point.mark
         self.next_id = max([self.next_id, *((c.id or 0) + 1 for c in schema.columns)])
         revision = Revision(0, schema, point.mark)
-        version = Open(
-            fingerprint(schema), self.incarnation, declared, after, point.mark, [revision], [point]
-        )
+        id = row_id(schema) if hides_types(point.observation) else fingerprint(schema)
+        version = Open(id, self.incarnation, declared, after, point.mark, [revision], [point])
         self.versions.append(version)
+
+    def grow(self, documents: Grown) -> None:
+        """Take the versions of a collection, all at once."""
+        self.versions += documents.versions
+        for kind, message, marks in documents.remarks:
+            newest = len(self.versions) - 1
+            self.contradictions[kind, newest, message] = list(marks or (self.versions[newest].at,))
+        count(self.versions, documents.repeated)
 
     def compare(self, point: Point, emitted: TableSchema) -> None:
         """An event beside a declared structure: which version is it of, and does it agree?"""
@@ -301,6 +317,8 @@ class _Building:
         """Whether a structure, as emitted or declared, is that of the version."""
         if version.declared:
             return fingerprint(schema) == version.id or match(version.schema, schema).exact
+        if hides_types(version.points[0].observation):
+            return row_id(schema) == version.id
         return fingerprint(under_own_names(version.schema, schema, vouched=True)) == version.id
 
     def flag_windows(self) -> None:
@@ -328,6 +346,7 @@ class _Building:
 
     def finished(self) -> tuple[SchemaVersion, ...]:
         """The versions as values, numbered."""
+        uncover(self.versions)
         told = [(v.schema, v.incarnation, v.points) for v in self.versions]
         facts = confirmations(told, self.dialect_of)
         result: list[SchemaVersion] = []
@@ -369,19 +388,6 @@ class _Building:
             candidates=suspects,
             proven=confirmation.proven,
         )
-
-
-def _aliases(observations: list[Observation], table: TableId) -> tuple[Alias, ...]:
-    """Topics and schema names under which the table's own events came, and former table names."""
-    names: dict[tuple[str, str], Mark] = {}
-    for o in sorted(observations, key=lambda o: (o.first.topic, o.first.partition, o.first.offset)):
-        if o.table == table and o.witness == "emitted":
-            names.setdefault(("topic", o.first.topic), o.first)
-            if o.schema_name:
-                names.setdefault(("schema_name", o.schema_name), o.first)
-        if o.table == table and o.previous is not None and o.action == "rename":
-            names.setdefault(("table", str(o.previous)), o.first)
-    return tuple(Alias(kind, name, mark) for (kind, name), mark in sorted(names.items()))  # type: ignore[arg-type]
 
 
 def _last_time(observation: Observation) -> int:

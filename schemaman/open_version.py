@@ -65,8 +65,11 @@ def evidence_of(version: Open, counted: set[Observation]) -> tuple[Evidence, ...
     mine = [o for o in dict.fromkeys(p.observation for p in version.points) if o not in counted]
     counted.update(mine)
     result: list[Evidence] = []
-    for witness in dict.fromkeys(p.observation.witness for p in version.points):
-        marks = [p.mark for p in version.points if p.observation.witness == witness]
+    edges = [(p.observation.witness, p.mark) for p in version.points]
+    spoke = {witness for witness, _ in edges}
+    edges += [(o.witness, m) for o in version.repeats if o.witness not in spoke for m in (o.first, o.last)]
+    for witness in dict.fromkeys(witness for witness, _ in edges):
+        marks = [mark for said, mark in edges if said == witness]
         count = sum(o.count for o in (*mine, *version.repeats) if o.witness == witness)
         result.append(Evidence(witness, count, marks[0], marks[-1]))
     if version.second:

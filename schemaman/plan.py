@@ -83,7 +83,8 @@ class Source:
     what may be renamed on a live table that still has the old name. `past` lists the versions of this
     incarnation up to the current one, oldest first: a stamped table is renamed exactly by them, and
     columns that left are told from those that nobody knows. `ended` lists the versions of earlier
-    incarnations: a table that bears the stamp of one holds the rows of another table.
+    incarnations: a table that bears the stamp of one holds the rows of another table. `inferred`: nobody told
+    the structure, it was guessed from values; no table follows that.
     """
 
     table: str
@@ -96,6 +97,7 @@ class Source:
     unanswered: tuple[tuple[str, str], ...] = ()
     past: tuple[Past, ...] = ()
     ended: tuple[Past, ...] = ()
+    inferred: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,6 +147,7 @@ def _source_document(source: Source) -> _Json:
         "unanswered": [list(pair) for pair in source.unanswered],
         "past": [_past_document(past) for past in source.past],
         "ended": [_past_document(past) for past in source.ended],
+        **({"inferred": True} if source.inferred else {}),
     }
 
 
@@ -166,6 +167,7 @@ def _source(told: _Json) -> Source:
         unanswered=tuple((old, new) for old, new in told["unanswered"]),
         past=tuple(Past(p["id"], p["began"], p["names"]) for p in told["past"]),
         ended=tuple(Past(p["id"], p["began"], p["names"]) for p in told["ended"]),
+        inferred=told.get("inferred", False),
     )
 
 

@@ -13,7 +13,8 @@ from itertools import groupby
 from schemaman.decode.look import Look, Looker
 from schemaman.decode.outline import Texts
 from schemaman.decode.wire import Reading
-from schemaman.evidence import ALTERNATIONS, Mark, Record, Run
+from schemaman.evidence import ALTERNATIONS, Mark, Record, Run, Seen
+from schemaman.inference import Sightings, added
 
 Place = tuple[str, int]
 
@@ -55,6 +56,13 @@ class _Open:
     layout: bytes | None
     texts: Texts
     count: int = 1
+    sightings: Sightings | None = None
+
+    def see(self, record: Record, look: Look) -> None:
+        """Count what a record shows whose schema does not tell its structure."""
+        if look.shown is not None:
+            self.sightings = self.sightings or Sightings()
+            self.sightings.see(look.shown, _mark(record, look))
 
 
 @dataclass(slots=True)
@@ -118,7 +126,9 @@ class Scanner:
         if run is None or run.shape != look.shape or not self._goes_on(run, look):
             self._close(table)
             table.open = _Open(look.shape, record, look, record, look, look.layout, look.texts)
+            table.open.see(record, look)
             return None
+        run.see(record, look)
         run.count += 1
         run.last, run.look, run.layout, run.texts = record, look, look.layout, look.texts
         return None
@@ -131,7 +141,8 @@ class Scanner:
         run, table.open = table.open, None
         if run is not None:
             last = run.look or self._looker.look(run.last)
-            table.closed.append(_run(run.first, run.first_look, run.last, last, run.count))
+            seen = None if run.sightings is None else run.sightings.seen()
+            table.closed.append(_run(run.first, run.first_look, run.last, last, run.count, seen))
             table.closed = _capped(table.closed)
 
 
@@ -140,7 +151,9 @@ def _forward(run: _Open, layout: bytes | None, texts: Texts) -> bool:
     return layout is not None and run.layout is layout and texts >= run.texts  # type: ignore[operator]
 
 
-def _run(first: Record, look: Look, last: Record, last_look: Look, count: int) -> Run:
+def _run(
+    first: Record, look: Look, last: Record, last_look: Look, count: int, seen: Seen | None = None
+) -> Run:
     return Run(
         shape=look.shape,
         first=_mark(first, look),
@@ -149,6 +162,7 @@ def _run(first: Record, look: Look, last: Record, last_look: Look, count: int) -
         sample=first,
         fault=look.fault,
         table=look.table,
+        seen=seen,
     )
 
 
@@ -169,10 +183,15 @@ def _joined(runs: Iterable[Run]) -> list[Run]:
     joined: list[Run] = []
     for run in runs:
         if joined and _follows(joined[-1], run):
-            joined[-1] = replace(joined[-1], last=run.last, count=joined[-1].count + run.count)
+            joined[-1] = _longer(joined[-1], run, run.last)
         else:
             joined.append(run)
     return joined
+
+
+def _longer(run: Run, other: Run, last: Mark) -> Run:
+    seen = tuple(s for s in (run.seen, other.seen) if s is not None)
+    return replace(run, last=last, count=run.count + other.count, seen=added(seen) if seen else None)
 
 
 def _follows(run: Run, following: Run) -> bool:
@@ -193,7 +212,7 @@ def _capped(runs: list[Run]) -> list[Run]:
             intervals[run.shape] = replace(run, interrupted=True)
         else:
             last = max(known.last, run.last, key=lambda mark: mark.offset)
-            intervals[run.shape] = replace(known, last=last, count=known.count + run.count)
+            intervals[run.shape] = _longer(known, run, last)
     return list(intervals.values())
 
 

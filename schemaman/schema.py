@@ -86,7 +86,7 @@ def quote_part(part: str) -> str:
 
 
 def walk(schema: TableSchema) -> Iterator[tuple[Path, Type, bool]]:
-    """Every place of a table in order: path, type, nullable; parents before children."""
+    """Every place of a table in order: path, type, nullable; parents first; a union is one place."""
     for column in schema.columns:
         yield from _walk((column.name,), column.type, column.nullable)
 

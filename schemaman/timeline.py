@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from schemaman.evidence import ALTERNATIONS, STATEMENTS, Mark, Observation, PositionKind, Rank
+from schemaman.inference import added, joined_rows, names_alone
 from schemaman.points import Point, Read, behind_what_they_follow, time_of
 
 
@@ -48,7 +49,7 @@ def merged(observations: Iterable[Observation]) -> tuple[Observation, ...]:
     for observation in sorted(set(observations), key=lambda o: (*_place(o), _sort_text(o))):
         last = result[-1] if result else None
         if last is not None and _continues(last, observation):
-            result[-1] = replace(last, last=observation.last, count=last.count + observation.count)
+            result[-1] = longer(last, observation, observation.last)
         else:
             result.append(observation)
     return tuple(o for _, runs in groupby(result, key=_place) for o in _collapsed(list(runs)))
@@ -65,11 +66,32 @@ def _collapsed(runs: list[Observation]) -> list[Observation]:
         return runs
     intervals: dict[Observation, Observation] = {}
     for run in images:
-        content = replace(run, first=_ANY, last=_ANY, count=0, interrupted=True)
-        known = intervals.get(content, replace(run, count=0, interrupted=True))
+        content = replace(_content(run), interrupted=True)
+        known = intervals.get(content)
+        if known is None:
+            intervals[content] = replace(run, interrupted=True)
+            continue
         last = max(known.last, run.last, key=lambda mark: mark.offset)
-        intervals[content] = replace(known, last=last, count=known.count + run.count)
+        intervals[content] = longer(known, run, last)
     return sorted([*(o for o in runs if o.witness in STATEMENTS), *intervals.values()], key=_sort_text)
+
+
+def longer(run: Observation, other: Observation, last: Mark) -> Observation:
+    """Two observations of the same content as one, which ends at `last`."""
+    seen = [o.seen for o in (run, other) if o.seen is not None]
+    schema = run.schema
+    if schema is not None and other.schema is not None and run.witness == "inferred":
+        schema = joined_rows(schema, other.schema)
+    count = run.count + other.count
+    return replace(run, last=last, count=count, seen=added(seen) if seen else None, schema=schema)
+
+
+def _content(run: Observation) -> Observation:
+    """What an observation says, whatever the place, the count, and the types that nulls may hide."""
+    schema = run.schema
+    if run.witness == "inferred" and schema is not None:
+        schema = names_alone(schema)
+    return replace(run, first=_ANY, last=_ANY, count=0, seen=None, schema=schema)
 
 
 _ANY = Mark("", 0, 0)
@@ -90,8 +112,7 @@ def _continues(last: Observation, following: Observation) -> bool:
         return False
     if following.first.position.rank < last.last.position.rank:
         return False
-    alike = replace(following, first=last.first, last=last.last, count=last.count)
-    return alike == last
+    return _content(following) == _content(last)
 
 
 def _kind_starts(runs: Sequence[Observation]) -> dict[PositionKind, int]:
@@ -150,8 +171,7 @@ def _sibling(run: Observation, points: Sequence[Point]) -> bool:
     declared images at one position are parts of one statement.
     """
     before = points[-1].observation
-    alike = replace(run, first=before.first, last=before.last, count=before.count)
-    return run.witness in STATEMENTS or alike == before
+    return run.witness in STATEMENTS or _content(run) == _content(before)
 
 
 def _edges(run: Observation) -> list[Mark]:

@@ -157,6 +157,17 @@ class Struct:
 
 
 @dataclass(frozen=True, slots=True)
+class Union:
+    """Values of several types in one place, as documents have them; build it with `either`.
+
+    `members` are two or more, none a union, none able to hold all values of another, in the order of their
+    names: so equal unions are equal values.
+    """
+
+    members: tuple[Type, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """A type that no dialect knows; `name` is the database's own word for it."""
 
@@ -184,6 +195,7 @@ Type = (
     | Array
     | Map
     | Struct
+    | Union
     | Unknown
 )
 
@@ -201,6 +213,10 @@ def widens(old: Type, new: Type) -> bool:
     """Whether every value of `old` is, unchanged, a value of `new`."""
     if old == new:
         return True
+    if isinstance(old, Union):
+        return all(widens(member, new) for member in old.members)
+    if isinstance(new, Union):
+        return any(widens(old, member) for member in new.members)
     match old:
         case Integer():
             return _integer_fits(old, new)
@@ -243,6 +259,11 @@ def widens(old: Type, new: Type) -> bool:
             assert_never(old)
 
 
+def members_of(type: Type) -> tuple[Type, ...]:
+    """The types that a value of this type may have: those of a union, else the type itself."""
+    return type.members if isinstance(type, Union) else (type,)
+
+
 def without_labels(type: Type) -> Type:
     """The type with the labels of every enum left out: labels are attributes, not shape."""
     match type:
@@ -256,6 +277,8 @@ def without_labels(type: Type) -> Type:
             return Map(without_labels(key), without_labels(value), nullable)
         case Struct(fields):
             return Struct(tuple(replace(f, type=without_labels(f.type), comment=None) for f in fields))
+        case Union(members):
+            return Union(tuple(without_labels(m) for m in members))
         case _:
             return type
 

@@ -96,8 +96,11 @@ REMARKS = frozenset(
         "connector-changed",
         "encoding-changed",
         "facts-not-told",
+        "field-dormant",
         "key-order-not-told",
         "perhaps-made-anew",
+        "rarely-seen",
+        "too-many-names",
     }
 )
 """Kinds of disagreements that contradict nobody: what else than the table may have changed what was seen."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from schemaman.ddl import either
 from schemaman.schema import Column, Scalar, TableSchema
 from schemaman.types import (
     Array,
@@ -97,7 +98,10 @@ def structs(types: SearchStrategy[Type]) -> SearchStrategy[Struct]:
 
 def _nest(types: SearchStrategy[Type]) -> SearchStrategy[Type]:
     return st.one_of(
-        st.builds(Array, types, st.booleans()), st.builds(Map, types, types, st.booleans()), structs(types)
+        st.builds(Array, types, st.booleans()),
+        st.builds(Map, types, types, st.booleans()),
+        structs(types),
+        st.lists(types, min_size=2, max_size=3).map(either),
     )
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from schemaman import codec, history_codec, structure_codec
 from schemaman.errors import StoreUnavailable
-from schemaman.evidence import Mark, Note, Observation, Position, Reject
+from schemaman.evidence import Mark, Note, Observation, Position, Reject, Seen, Tally
 from schemaman.log import Covered, Entry, Migrated, Noted, Observed, Rejected
 from schemaman.schema import Column, TableId, TableSchema
 from schemaman.types import Integer
@@ -59,6 +59,21 @@ TABLES: st.SearchStrategy[TableId] = every(
     TableId, server=NAMES, database=TEXTS, schema=TEXTS, table=NAMES, stream=NAMES
 )
 SCHEMAS = st.one_of(schemas(), schemas(ids=True))
+PATHS = st.lists(NAMES, min_size=1, max_size=3).map(tuple)
+TALLIES: st.SearchStrategy[Tally] = every(
+    Tally,
+    path=PATHS,
+    kind=NAMES,
+    documents=COUNTS,
+    early=st.lists(MARKS, max_size=3).map(tuple),
+    last=MARKS,
+)
+SEEN: st.SearchStrategy[Seen] = every(
+    Seen,
+    documents=COUNTS,
+    tallies=st.lists(TALLIES, max_size=3).map(tuple),
+    cut=st.lists(PATHS, max_size=2).map(tuple),
+)
 OBSERVATIONS: st.SearchStrategy[Observation] = every(
     Observation,
     table=TABLES,
@@ -81,6 +96,7 @@ OBSERVATIONS: st.SearchStrategy[Observation] = every(
         st.tuples(TEXTS, st.sampled_from(["default", "comment"]), MAYBE_TEXT), max_size=2
     ).map(tuple),
     silent=st.sampled_from([(), ("default",), ("comment", "key")]),
+    seen=st.none() | SEEN,
 )
 REJECTS = every(
     Reject,

@@ -193,6 +193,7 @@ def test_who_appends_and_whose_facts_are_late():
         "informix": (False, False),
         "vitess": (False, False),
         "unknown": (False, True),
+        "mongodb": (False, False),
     }
 
 

@@ -72,7 +72,8 @@ def test_plug_ins_stand_beside_but_never_replace(package, tmp_path, monkeypatch)
 def test_the_dialects():
     shelf: Shelf[Dialect] = Shelf("schemaman.dialects", "DIALECT")
     assert shelf.names() == (
-        "db2", "informix", "mariadb", "mysql", "oracle", "postgresql", "sqlserver", "vitess",
+        "db2", "informix", "mariadb", "mongodb", "mysql", "oracle", "postgresql",
+        "sqlserver", "unknown", "vitess",
     )  # fmt: skip
     with pytest.raises(UnknownName, match="no dialect 'postgres'") as caught:
         shelf.get("postgres")

@@ -132,6 +132,12 @@ def additions(
     )
 
 
+def flattened_row(row: Mapping[str, object], headers: Headers = ()) -> dict[str, object] | None:
+    """A row without a schema, without what was added; None where nothing was, so that it may be no row."""
+    added = additions(row, headers)
+    return {n: v for n, v in row.items() if n not in added.names} if added.found else None
+
+
 def identity(topic: str, name: str, added: Additions, physical: str | None) -> tuple[Identity, bool]:
     """Who the table of a flattened row is: (server, database, schema, table), and whether that is proven.
 

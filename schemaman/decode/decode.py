@@ -9,6 +9,7 @@ from schemaman.decode.body import Body, SchemaLookup, read_event, read_key
 from schemaman.decode.envelope import observe
 from schemaman.decode.flat import is_row, observe_row
 from schemaman.decode.framing import AUTO, Forms, framed
+from schemaman.decode.inferred import observe_inferred, tells_no_structure
 from schemaman.decode.internal_history import observe_history
 from schemaman.decode.outcomes import aside, reject
 from schemaman.decode.schema_change import observe_changes
@@ -57,7 +58,7 @@ def _decode(run: Run, stream: str, schemas: SchemaLookup, forms: Forms) -> tuple
     match kind_of(record, value):
         case "event":
             key = _key(record, schemas, forms)
-            observed = observe(run, stream, value, key)
+            observed = (observe_inferred if tells_no_structure(value) else observe)(run, stream, value, key)
             return (observed, *signal_notes(observed))
         case "flattened":
             key = _key(record, schemas, forms)

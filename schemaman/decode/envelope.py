@@ -44,11 +44,7 @@ def observe(run: Run, stream: str, value: Body, key: Body | None) -> Observation
 
 def _row(value: Body) -> Node:
     """The node of the row's struct."""
-    if value.schema is None:
-        raise UnreadableInput(
-            "JSON without a schema tells no types (schemas.enable=false); this form is not read yet"
-        )
-    rows = {f["field"]: f for f in fields_of(value.schema) if f["field"] in ("before", "after")}
+    rows = {f["field"]: f for f in fields_of(value.schema or {}) if f["field"] in ("before", "after")}
     row = rows.get("after", rows.get("before"))
     if row is None or row.get("type") != "struct":
         raise UnreadableInput("the event has no row: neither `after` nor `before` is a struct")

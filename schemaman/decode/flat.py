@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from schemaman.decode.additions import Additions, additions, identity, is_flattened, physical_of
-from schemaman.decode.body import Body
-from schemaman.decode.key import keyed
+from schemaman.decode.body import Body, Node
+from schemaman.decode.inferred import seen_in
+from schemaman.decode.key import key_fields, keyed
 from schemaman.decode.origin import UNKNOWN
 from schemaman.decode.wire import facts
-from schemaman.errors import UnreadableInput
 from schemaman.evidence import Observation, Record, Run
+from schemaman.inference import row_columns
 from schemaman.languages.connect import columns_of, fields_of
 from schemaman.names import restore_misread
 from schemaman.schema import TableId, TableSchema
@@ -29,21 +30,21 @@ def observe_row(run: Run, stream: str, value: Body, key: Body | None) -> Observa
     Source: Debezium ExtractNewRecordState, whose value schema is that of the row with fields added behind it.
 
     Raises:
-        UnreadableInput: the row has no schema, or one that is not of the known form.
+        UnreadableInput: the row has a schema that is not of the known form.
     """
-    if value.schema is None:
-        raise UnreadableInput(
-            "JSON without a schema tells no types (schemas.enable=false); this form is not read yet"
-        )
-    fields = fields_of(value.schema)
-    optional = frozenset(f["field"] for f in fields if f.get("optional") is True)
     told = additions(value.payload, run.sample.headers)
-    added = additions(value.payload, run.sample.headers, optional=optional)
-    row = {**value.schema, "fields": [f for f in fields if f["field"] not in added.names]}
     table, weak = table_of(run, stream, value, key, told)
+    restore = told.connector == "postgresql"
+    if value.schema is None:
+        names = tuple(name for name in value.payload if name not in told.names)
+        seen = run.seen or seen_in(run, {name: value.payload[name] for name in names})
+        read = restore_misread if restore else str
+        schema = keyed(row_columns(names, seen, key_fields(key), read), key, read)
+    else:
+        seen, schema = None, _schema(_own(value.schema, value, run), key, restore=restore)
     return Observation(
         table=table,
-        witness="emitted",
+        witness="emitted" if seen is None else "inferred",
         action="image",
         connector=told.connector or UNKNOWN,
         connector_version=_text(told.source.get("version")),
@@ -51,11 +52,20 @@ def observe_row(run: Run, stream: str, value: Body, key: Body | None) -> Observa
         last=run.last,
         count=run.count,
         snapshot=told.read,
-        schema=_schema(row, key, restore=told.connector == "postgresql"),
+        schema=schema,
         schema_name=value.name or None,
         interrupted=run.interrupted,
         weak=weak,
+        seen=seen,
     )
+
+
+def _own(schema: Node, value: Body, run: Run) -> dict[str, Any]:
+    """The struct of a row without what was added to it."""
+    fields = fields_of(schema)
+    optional = frozenset(f["field"] for f in fields if f.get("optional") is True)
+    added = additions(value.payload, run.sample.headers, optional=optional)
+    return {**schema, "fields": [f for f in fields if f["field"] not in added.names]}
 
 
 def table_of(

@@ -10,7 +10,16 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 
-from schemaman.decode.additions import ROUTED, additions, identity, is_flattened, physical_of
+from schemaman.decode.additions import (
+    ROUTED,
+    Headers,
+    additions,
+    flattened_row,
+    identity,
+    is_flattened,
+    physical_of,
+)
+from schemaman.decode.document import is_document_schema, row_of, shown_by_document, shown_by_row
 from schemaman.decode.framing import FRAMING_HEADERS, Framed, SchemaId, framed
 from schemaman.decode.outline import Outline, Texts, flat, outline
 from schemaman.decode.wire import (
@@ -27,6 +36,7 @@ from schemaman.decode.wire import (
 )
 from schemaman.errors import UnreadableInput
 from schemaman.evidence import NOWHERE, UNKNOWN_SCHEMA, Position, Rank, Record
+from schemaman.inference import Shown
 
 _FORMS = 64
 _OUTLINES = 16
@@ -40,6 +50,7 @@ class Look:
 
     `table` and `shape` as in `evidence.Run`. `layout` and `texts` tell the place in a form that is cheap to
     compare: of one layout, places do not go back where texts do not; `layout` is None where that is unknown.
+    `shown` are paths and kinds of a record whose schema does not tell its structure; None of any other.
     """
 
     table: tuple[str, ...]
@@ -51,18 +62,20 @@ class Look:
     fault: str | None = None
     layout: bytes | None = None
     texts: Texts = ()
+    shown: frozenset[Shown] | None = None
 
 
 class Form:
     """Leading bytes that prove a schema, and what has been learned of the records that begin with them."""
 
-    __slots__ = ("behind", "looks", "name", "outlines", "prefix", "proof", "size")
+    __slots__ = ("behind", "document", "looks", "name", "outlines", "prefix", "proof", "size")
 
     def __init__(self, prefix: bytes, schema: JsonObject) -> None:
         self.prefix = prefix
         self.size = len(prefix)
         self.proof = _digest(prefix)
         self.name = str(schema.get("name") or "")
+        self.document = is_document_schema(schema)
         self.looks = 0
         self.outlines: list[Outline] = []
         self.behind: re.Pattern[bytes] | None = None
@@ -85,7 +98,7 @@ class Looker:
         self._topics: dict[str, _Forms] = {}
         self._shapes: dict[tuple[bytes, bytes, tuple[str, ...]], str] = {}
         self._layouts: dict[bytes, bytes] = {}
-        self._names: dict[SchemaId, str] = {}
+        self._names: dict[SchemaId, tuple[str, bool]] = {}
 
     def glance(self, record: Record) -> tuple[Outline, str, Texts] | None:
         """What comparing alone proves: outline, shape and texts of the place; None if it proves nothing."""
@@ -120,8 +133,8 @@ class Looker:
                 raise ValueError("the value is empty")
             framing = framed(value, record.headers, "value", self._reading.forms.value)
             if framing is not None:
-                told = self._framed(record, value, framing)
-                return self._seen(record, _digest(framing.proof(value)), key, told)
+                told, shown = self._framed(record, value, framing)
+                return self._seen(record, _digest(framing.proof(value)), key, told, shown)
             return self._json(forms, record, value, key)
         except (ValueError, UnreadableInput) as error:
             return Look((), _alone(record), fault=str(error))
@@ -130,7 +143,8 @@ class Looker:
         form = self._form(forms.values, value)
         if form is None:
             return self._whole(record, value, key)
-        found = tail_after(value, form.size) if self._quick else None
+        # of documents the schema proves nothing: each is parsed
+        found = tail_after(value, form.size) if self._quick and not form.document else None
         if found is not None:
             at, tail = found
             told = facts(tail, form.name)
@@ -138,16 +152,25 @@ class Looker:
                 return self._learned(form, value[at:], key, told, self._seen(record, form.proof, key, told))
         payload = payload_after(value, form.size)
         if payload is not None:
-            return self._seen(record, form.proof, key, self._facts(record, payload[0], form.name))
-        found = tail_after(value, form.size)  # a row that is damaged is not looked at, however much is parsed
+            shown = _shown_by_event(payload[0]) if form.document else None
+            told = self._facts(record, payload[0], form.name)
+            return self._seen(record, form.proof, key, told, shown)
+        # a row that is damaged is not looked at, however much is parsed
+        found = None if form.document else tail_after(value, form.size)
         if found is not None:
             return self._seen(record, form.proof, key, facts(found[1], form.name))
         return self._whole(record, value, key)
 
     def _whole(self, record: Record, value: bytes, key: bytes) -> Look:
         """What a JSON value shows that has its members in an order of its own, or no schema."""
-        proof, payload, name = _whole(value)
-        return self._seen(record, proof, key, self._facts(record, payload, name))
+        schema, payload = _parts(parse(value))
+        if schema is None:
+            row, shown = _shown_without_schema(payload, record.headers)
+            proof = _digest(_members(payload) + _members(row))
+            return self._seen(record, proof, key, self._facts(record, payload, ""), shown)
+        shown = _shown_by_event(payload) if is_document_schema(schema) else None
+        told = self._facts(record, payload, str(schema.get("name") or ""))
+        return self._seen(record, _digest(_compact(schema)), key, told, shown)
 
     def _facts(self, record: Record, payload: object, name: str) -> Facts:
         """What a payload says of itself; a flattened row says it with what was added to it and to its key."""
@@ -220,12 +243,16 @@ class Looker:
         match = known.match(tail, 0)
         return look if match is None else replace(look, layout=known.layout, texts=known.texts(match))
 
-    def _framed(self, record: Record, value: bytes, framing: Framed) -> Facts:
+    def _framed(
+        self, record: Record, value: bytes, framing: Framed
+    ) -> tuple[Facts, frozenset[Shown] | None]:
         text = self._registered(framing)
-        name = self._names.get(framing.schema)
-        if name is None:
-            name = self._names[framing.schema] = _avro_name(text)
-        return self._facts(record, self._reading.decode_body(text, value, framing), name)
+        named = self._names.get(framing.schema)
+        if named is None:
+            named = self._names[framing.schema] = _avro_name(text)
+        name, document = named
+        payload = self._reading.decode_body(text, value, framing)
+        return self._facts(record, payload, name), _shown_by_event(payload) if document else None
 
     def _registered(self, framing: Framed) -> str:
         text = self._reading.schemas(framing.schema)
@@ -255,7 +282,9 @@ class Looker:
             form.behind = flat(key[form.size :])
         return form.proof
 
-    def _seen(self, record: Record, proof: bytes, key: bytes, told: Facts) -> Look:
+    def _seen(
+        self, record: Record, proof: bytes, key: bytes, told: Facts, shown: frozenset[Shown] | None = None
+    ) -> Look:
         place = self._reading.position_of(told.connector, told.source) if told.source else NOWHERE
         try:
             rank = place.rank
@@ -263,7 +292,7 @@ class Looker:
         except ValueError:  # half a surrogate pair, too
             raise ValueError(f"a position that cannot be read: {place.kind} {place.value!r}") from None
         shape = self._shape(proof, key, told.proof) if told.table else _alone(record)
-        return Look(told.table, shape, place, rank, told.ts_ms, told.read_ms)
+        return Look(told.table, shape, place, rank, told.ts_ms, told.read_ms, shown=shown)
 
     def _shape(self, value: bytes, key: bytes, proof: tuple[str, ...]) -> str:
         known = self._shapes.get((value, key, proof))
@@ -295,12 +324,22 @@ def _glanced_key(forms: list[Form], key: bytes) -> bytes | None:
     return None
 
 
-def _whole(value: bytes) -> tuple[bytes, object, str]:
-    """Of a JSON value that was parsed whole: what proves its schema, the payload, the name of the schema."""
-    schema, payload = _parts(parse(value))
-    if schema is None:
-        return _digest(_members(payload)), payload, ""
-    return _digest(_compact(schema)), payload, str(schema.get("name") or "")
+def _shown_by_event(payload: object) -> frozenset[Shown] | None:
+    """What a change event of a document shows; None for a null."""
+    return shown_by_document(payload) if isinstance(payload, dict) else None
+
+
+def _shown_without_schema(
+    payload: object, headers: Headers
+) -> tuple[JsonObject | None, frozenset[Shown] | None]:
+    """The row of a payload without a schema, if it has one, and what that or the document shows."""
+    if not isinstance(payload, dict):
+        return None, None
+    source = payload.get("source")
+    if isinstance(source, dict) and source.get("connector") == "mongodb":
+        return None, shown_by_document(payload)
+    row = flattened_row(payload, headers) if facts(payload, "").bare else row_of(payload)
+    return row, None if row is None else shown_by_row(row)
 
 
 def _whole_key(key: bytes) -> bytes:
@@ -319,20 +358,20 @@ def _parts(document: object) -> tuple[JsonObject | None, object]:
 
 def _members(payload: object) -> bytes:
     """What is the same among payloads that nothing but their names tells apart."""
-    return b"no schema" + (_compact(list(payload)) if isinstance(payload, dict) else b"")
+    return b"no schema" + (_compact(sorted(payload)) if isinstance(payload, dict) else b"")
 
 
 def _compact(document: object) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-def _avro_name(text: str) -> str:
-    """The full name of a registered record."""
+def _avro_name(text: str) -> tuple[str, bool]:
+    """The full name of a registered record, and whether it is one of documents."""
     schema = parse(text.encode())
     if not isinstance(schema, dict):
-        return ""
+        return "", False
     name, space = str(schema.get("name") or ""), schema.get("namespace")
-    return f"{space}.{name}" if space and "." not in name else name
+    return f"{space}.{name}" if space and "." not in name else name, is_document_schema(schema)
 
 
 def _alone(record: Record) -> str:

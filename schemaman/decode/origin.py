@@ -69,8 +69,6 @@ def origin_of(payload: Mapping[str, Any]) -> Origin:
     connector, server = source.get("connector"), source.get("name")
     if not isinstance(connector, str) or not isinstance(server, str):
         raise UnreadableInput("the source block names no connector or no server")
-    if connector == "mongodb":
-        raise UnreadableInput("MongoDB documents are not read yet")
     return Origin(
         dialect=_dialect(connector),
         version=_text(source, "version"),
@@ -78,7 +76,8 @@ def origin_of(payload: Mapping[str, Any]) -> Origin:
         # Vitess leaves `db` empty and tells the keyspace beside it
         database=_text(source, "db") or _text(source, "keyspace"),
         schema=_text(source, "schema"),
-        table=_text(source, "table"),
+        # MongoDB has collections for tables
+        table=_text(source, "table") or _text(source, "collection"),
         snapshot=from_table(source) or payload.get("op") == "r",
     )
 

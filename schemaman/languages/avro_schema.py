@@ -32,6 +32,7 @@ from schemaman.types import (
     Time,
     Timestamp,
     Type,
+    Union,
     Unknown,
     Uuid,
     Xml,
@@ -180,7 +181,7 @@ def _plain(type: Type, name: str) -> Avro:
             return _decimal(precision, scale)
         case Numeric():
             return _variable_scale_decimal()
-        case Binary() | Unknown():
+        case Binary() | Union() | Unknown():
             return "bytes"
         case Bits(length):
             parameters = {} if length is None else {"connect.parameters": {"length": str(length)}}

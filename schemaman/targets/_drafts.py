@@ -44,6 +44,7 @@ from schemaman.types import (
     Time,
     Timestamp,
     Type,
+    Union,
     Unknown,
     Uuid,
     Xml,
@@ -90,6 +91,12 @@ def hold(type: Type, smallest_integer: int = 8) -> Held | Refusal:
             return _wrapped((key, value), lambda held: Map(held[0], held[1]), smallest_integer)
         case Struct(fields):
             return _struct(fields, smallest_integer)
+        case Union():
+            return Refusal(
+                "",
+                f"values of several types, {format_type(type)}, have no common type in a table",
+                "agree on one type at the source, or leave the column out",
+            )
         case Unknown(name):
             return Refusal(
                 "", f"nobody knows the type {name!r}", "teach the dialect this type, or leave the column out"

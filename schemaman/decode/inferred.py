@@ -1,0 +1,69 @@
+"""Events whose schema does not tell the structure: documents, and rows in JSON without schemas."""
+
+from __future__ import annotations
+
+from schemaman.decode.body import Body, Node
+from schemaman.decode.document import is_document_schema, row_of, shown_by_document, shown_by_row
+from schemaman.decode.key import key_fields, keyed
+from schemaman.decode.origin import Origin, origin_of
+from schemaman.errors import UnreadableInput
+from schemaman.evidence import Observation, Run, Seen
+from schemaman.inference import Sightings, row_columns
+from schemaman.schema import TableSchema
+
+DOCUMENTS = "mongodb"
+"""The connector whose tables are collections of documents."""
+
+
+def tells_no_structure(value: Body) -> bool:
+    """Whether an event comes without a schema of its row."""
+    return value.schema is None or is_document_schema(value.schema)
+
+
+def observe_inferred(run: Run, stream: str, value: Body, key: Body | None) -> Observation:
+    """What a run of such events says of its table: what was seen, and of rows the names of the columns.
+
+    Raises:
+        UnreadableInput: the event is not of the known form.
+    """
+    origin = origin_of(value.payload)
+    truncated = value.payload.get("op") == "t"
+    documents = origin.connector == DOCUMENTS
+    if value.schema is not None and not documents:
+        raise UnreadableInput("the event has no row: neither `after` nor `before` is a struct")
+    row = None if documents or truncated else row_of(value.payload)
+    seen = run.seen or seen_in(run, row, value.payload)
+    return Observation(
+        table=origin.table_id(stream),
+        witness="inferred",
+        action="truncate" if truncated else "image",
+        connector=origin.connector,
+        connector_version=origin.version,
+        first=run.first,
+        last=run.last,
+        count=run.count,
+        snapshot=origin.snapshot,
+        schema=None if row is None else row_schema(row, seen, key, origin),
+        interrupted=run.interrupted,
+        seen=seen if documents or row is not None else None,
+    )
+
+
+def row_schema(row: Node, seen: Seen, key: Body | None, origin: Origin) -> TableSchema:
+    """The names of a row in their order, with the JSON types that were seen; the key is the record's."""
+    columns = row_columns(tuple(row), seen, key_fields(key), origin.read_name)
+    return keyed(columns, key, origin.read_name)
+
+
+def seen_in(run: Run, row: dict[str, object] | None, document: dict[str, object] | None = None) -> Seen:
+    """What the first record of a run shows, where nobody has counted.
+
+    Raises:
+        UnreadableInput: a document or a name in it cannot be read.
+    """
+    sightings = Sightings()
+    try:
+        sightings.see(shown_by_document(document or {}) if row is None else shown_by_row(row), run.first)
+    except ValueError as fault:
+        raise UnreadableInput(str(fault)) from None
+    return sightings.seen()

@@ -1,0 +1,35 @@
+"""MongoDB: collections of documents, whose structure nobody declares; it is inferred from what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from schemaman.evidence import NOWHERE, DeclaredColumn, Dialect, Position
+from schemaman.types import Type, Unknown
+
+
+class MongoDb:
+    """The MongoDB connector."""
+
+    name = "mongodb"
+    append_only = False
+    late_facts = False
+    order: tuple[str, ...] = ()
+
+    def declared_type(self, column: DeclaredColumn) -> Type:
+        """Nothing is declared: there is no schema-change topic."""
+        return Unknown(column.type_name)
+
+    def position(self, source: Mapping[str, object]) -> Position:
+        """The cluster time: milliseconds, of whole seconds, and the order within the second.
+
+        Nowhere for what a snapshot reads without a time of its own. The resume token is not in the record.
+        Source: Debezium MongoDB SourceInfo, BsonTimestamp; from 2.x on snapshots have time 0 and order -1.
+        """
+        time, order = source.get("ts_ms"), source.get("ord")
+        if type(time) is not int or type(order) is not int or order < 0 or time <= 0:
+            return NOWHERE
+        return Position("mongo", f"{time}:{order}")
+
+
+DIALECT: Dialect = MongoDb()

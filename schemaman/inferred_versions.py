@@ -1,0 +1,123 @@
+"""Versions of what no schema tells: out of documents together, and out of rows by their names.
+
+Law: what is known better later, as a type that nulls hid, changes no id; documents that come later change no
+version that has settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from schemaman.evidence import Mark, Observation
+from schemaman.identity import identify
+from schemaman.inference import NOTHING_SEEN, joined_rows, moment, names_alone
+from schemaman.open_version import Open
+from schemaman.points import Point
+from schemaman.publication import published_observations, remarks
+from schemaman.schema import TableSchema, fingerprint
+from schemaman.timeline import merged, timeline
+from schemaman.versions import Revision
+
+Weighed = tuple[tuple[Observation, ...], tuple[Observation, ...], tuple[Observation, ...]]
+
+
+def by_weight(observations: Iterable[Observation]) -> Weighed:
+    """Observations that make versions one by one, those of documents that do so together, and the others.
+
+    A better witness supersedes what is inferred; documents tell more than rows without a schema.
+    """
+    told = tuple(observations)
+    inferred = tuple(o for o in told if o.witness == "inferred" and o.action == "image")
+    if not inferred:
+        return told, (), ()
+    better = tuple(o for o in told if o.witness != "inferred" or o.action != "image")
+    if any(o.schema is not None for o in better):
+        return better, (), inferred
+    documents = tuple(o for o in inferred if o.schema is None and o.seen is not None)
+    rows = tuple(o for o in inferred if o.schema is not None)
+    silent = tuple(o for o in inferred if o.schema is None and o.seen is None)
+    return (better, documents, rows + silent) if documents else (better + rows, (), silent)
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """Versions of a collection, each of which holds the one before; and what is to be known of the newest."""
+
+    versions: tuple[Open, ...] = ()
+    remarks: tuple[tuple[str, str, tuple[Mark, ...]], ...] = ()
+    repeated: tuple[Observation, ...] = ()
+
+
+def grown(documents: Sequence[Observation]) -> Grown:
+    """The versions that documents support together; those that were delivered again do not count again."""
+    line = timeline(documents)
+    if not line.points:
+        return Grown()
+    told, seen = published_observations(tuple(dict.fromkeys(p.observation for p in line.points)))
+    versions: list[Open] = []
+    known: TableSchema | None = None
+    next_id = 1
+    for order, (one, after) in enumerate(told):
+        if one.schema is None:
+            continue
+        known = identify(known, one.schema, (), False, next_id)
+        next_id = max([next_id, *((c.id or 0) + 1 for c in known.columns)])
+        edges = [Point((order, (), 0, 0, "", 0, n), m, one) for n, m in enumerate((one.first, one.last))]
+        if versions:
+            versions[-1].until = one.first
+        first = Revision(0, known, one.first)
+        versions.append(Open(fingerprint(known), 1, False, after, one.first, [first], edges))
+    return Grown(tuple(versions), remarks(seen, _lasts(documents)), line.repeated)
+
+
+def count(versions: Sequence[Open], observations: Iterable[Observation]) -> None:
+    """Records that support the version of their time and say nothing new."""
+    starts = [moment(version.at) for version in versions]
+    for one in merged(observations):
+        place = sum(start <= moment(one.first) for start in starts) - 1
+        versions[max(place, 0)].repeats.append(one)
+
+
+def hides_types(observation: Observation) -> bool:
+    """Whether it is of rows whose types nobody told."""
+    return observation.witness == "inferred" and observation.seen is not None
+
+
+def row_id(schema: TableSchema) -> str:
+    """The id of the shape of such rows: names and key; a type is known better with every record."""
+    return fingerprint(names_alone(schema))
+
+
+def learn(version: Open, schema: TableSchema) -> bool:
+    """Add what other rows of the same names showed; False if they have other names or another key."""
+    if version.schema.key != schema.key or set(version.schema.names) != set(schema.names):
+        return False
+    _tell(version, joined_rows(version.schema, schema))
+    return True
+
+
+def uncover(versions: Sequence[Open]) -> None:
+    """Types that nulls hide in one version, from its neighbours: nobody says that the column changed."""
+    for line in (versions, versions[::-1]):
+        for before, after in pairwise(line):
+            known = {c.id: c.type for c in before.schema.columns}
+            columns = after.schema.columns
+            if before.incarnation == after.incarnation and any(c.type == NOTHING_SEEN for c in columns):
+                types = [known.get(c.id, c.type) if c.type == NOTHING_SEEN else c.type for c in columns]
+                told = tuple(replace(c, type=type) for c, type in zip(columns, types, strict=True))
+                _tell(after, replace(after.schema, columns=told))
+
+
+def _tell(version: Open, schema: TableSchema) -> None:
+    version.revisions[-1] = replace(version.revisions[-1], schema=schema)
+
+
+def _lasts(observations: Iterable[Observation]) -> Mapping[tuple[str, int], int]:
+    """The last offset of each topic and partition."""
+    lasts: dict[tuple[str, int], int] = {}
+    for mark in (o.last for o in observations):
+        place = (mark.topic, mark.partition)
+        lasts[place] = max(mark.offset, lasts.get(place, 0))
+    return lasts

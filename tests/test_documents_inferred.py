@@ -1,0 +1,264 @@
+"""Recordings without schemas of their rows, from end to end, against what was really written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemaman.columns import format_columns
+from schemaman.counterparts import source_of
+from schemaman.decode.decode import decode
+from schemaman.decode.origin import DIALECTS
+from schemaman.evidence import Mark, Observation, Seen, Tally
+from schemaman.history import fold
+from schemaman.inference import ELEMENT, added
+from schemaman.plan import Policy
+from schemaman.planner import make_plan
+from schemaman.publication import placed
+from schemaman.reading import wires
+from schemaman.scan import scan
+from schemaman.schema import TableId
+from schemaman.versions import TableHistory
+from tests import chain
+from tests.house import CAPTURES
+from tests.test_scan import recorded, registry
+
+WHOLE = ("2.5.4-update-full", "2.5.4-pre-image", "2.5.4-pre-image-plain", "1.9.8-update-full")
+"""Runs whose updates bring the whole document."""
+PARTIAL = ("1.4.2-oplog", "2.5.4-change-streams-avro")
+"""Runs whose updates bring what was set alone."""
+MONGO = tuple(f"mongodb/inventory-{name}" for name in (*WHOLE, *PARTIAL))
+Shown = dict[tuple[str, tuple[str, ...], str], int]
+
+
+def observed(run: str, first: int = 0, last: int | None = None) -> list[Observation]:
+    schemas = registry(run)
+    runs = scan(recorded(run)[first:last], wires(schemas))
+    told = [outcome for one in runs for outcome in decode(one, "main", schemas)]
+    assert [o for o in told if not isinstance(o, Observation) and not hasattr(o, "kind")] == []
+    return [o for o in told if isinstance(o, Observation)]
+
+
+def histories(observations: list[Observation]) -> dict[str, TableHistory]:
+    tables = {o.table for o in observations}
+    found = {t.table: fold(observations, t, DIALECTS.get) for t in tables}
+    return {name: history for name, history in found.items() if history is not None}
+
+
+def counted(observations: list[Observation], table: str) -> Seen:
+    return added(o.seen for o in observations if o.seen is not None and o.table.table == table)
+
+
+def written(run: str) -> Shown:
+    """Each path and kind with the number of documents that showed it, as they were written."""
+    found: Shown = {}
+    for line in gzip.decompress((CAPTURES / run / "truth.jsonl.gz").read_bytes()).splitlines():
+        told = json.loads(line)
+        if told["record"] == "path":
+            path = tuple(ELEMENT if step == "[]" else step for step in told["path"])
+            found[told["collection"], path, told["type"]] = told["documents"]
+    return found
+
+
+def shown(run: str) -> Shown:
+    """The same as it was read."""
+    observations = observed(run)
+    found: Shown = {}
+    for table in {o.table.table for o in observations}:
+        for tally in placed(counted(observations, table).tallies):
+            # the description of an update does not tell how wide a small number is
+            kind = "int" if tally.kind == "integer" else tally.kind
+            place = (table.replace("order-items_2", "order-items 2"), tally.path, kind)
+            found[place] = found.get(place, 0) + tally.documents
+    return found
+
+
+LOOKED_UP_LATER = {
+    # a document that was gone when its update was looked up shows what was set alone
+    ("_id", "int"): -1, ("first_name", "string"): -1,
+    # two updates in a burst both show the document as it was after the second one
+    ("v", "string"): 1, ("w", "bool"): 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_was_seen_is_what_was_written(name):
+    run = f"mongodb/inventory-{name}"
+    found, truth = shown(run), written(run)
+    assert found.keys() == truth.keys()
+    differing = {(p[0], k): found[c, p, k] - n for (c, p, k), n in truth.items() if found[c, p, k] != n}
+    assert differing == LOOKED_UP_LATER
+
+
+@pytest.mark.parametrize("name", PARTIAL)
+def test_updates_that_bring_a_part_show_every_path_and_no_other(name):
+    run = f"mongodb/inventory-{name}"
+    found, truth = shown(run), written(run)
+    assert found.keys() == truth.keys()
+    assert all(found[place] <= truth[place] for place in truth)
+
+
+@pytest.mark.parametrize("run", MONGO)
+def test_each_collection_has_a_history_and_every_record_counts(run):
+    found = chain.histories(run)
+    assert {h.table.table for h in found} == {
+        "customers", "feed", "keys", "odd", "order-items 2", "products"
+    }  # fmt: skip
+    assert {h.table.parts[:2] for h in found} == {("fulfillment", "inventory")}
+    documents = sum(1 for r in recorded(run) if r.value is not None)
+    assert sum(v.records for h in found for v in h.versions) == documents
+    assert {v.status for h in found for v in h.versions} == {"inferred"}
+    assert {v.schema.key for h in found for v in h.versions} == {("_id",)}
+
+
+@pytest.mark.parametrize("run", MONGO)
+def test_two_shapes_in_turn_are_one_structure_and_an_outlier_is_none(run):
+    feed = chain.history(run, "inventory.feed")
+    assert len(feed.versions) <= 2
+    columns = {c.name: c for c in feed.latest.schema.columns}
+    assert columns.keys() == {"_id", "kind", "x", "y", "amount", "items"}
+    assert format_columns(replace(feed.latest.schema, columns=(replace(columns["x"], id=None),), key=())) == (
+        "x INT EMITTED 'x'"
+    )
+    (rare,) = feed.disagreements
+    assert rare.message == "seen in too few documents to be published: x as string in 1 of 40"
+
+
+@pytest.mark.parametrize("run", MONGO)
+def test_keys_of_many_kinds_are_a_union(run):
+    keys = chain.history(run, "inventory.keys").latest.schema
+    assert format_columns(keys).startswith(
+        "_id UNION<BIGINT, BINARY, DOUBLE, STRING, STRUCT<hi: STRING, nums: ARRAY<DOUBLE>>, "
+        "TIMESTAMP(3), UNKNOWN('bson:objectId')> NOT NULL"
+    )
+
+
+def test_modes_of_capture_and_converters_tell_the_same_structures():
+    """Another envelope, serialisation or release is not another structure."""
+    told = {
+        run: {h.table.table: h.latest.schema.names for h in chain.histories(f"mongodb/inventory-{run}")}
+        for run in (*WHOLE, *PARTIAL)
+    }
+    assert all(tables == told[WHOLE[0]] for tables in told.values())
+
+
+def test_an_upgrade_from_oplog_to_change_streams_makes_no_version():
+    """Envelope and places change; the documents go on."""
+    old, new = observed("mongodb/inventory-1.4.2-oplog"), observed("mongodb/inventory-2.5.4-update-full")
+    later = [replace(o, first=later_by(o.first), last=later_by(o.last), seen=seen_later(o.seen)) for o in new]
+    before, after = histories(old), histories([*old, *later])
+    for table, history in before.items():
+        assert after[table].versions[0].schema.names == history.versions[0].schema.names
+        assert {c.name for v in after[table].versions for c in v.schema.columns} <= {
+            *history.latest.schema.names, "v", "w", "phone", "title", "price", "made", "parts",
+            "i", "l", "d", "dec", "b", "s", "oid", "dt", "ts", "bin", "re", "arr", "obj", "nan", "inf",
+        }  # fmt: skip
+        assert len(after[table].versions) <= 3
+
+
+DAY = 86_400_000
+
+
+def later_by(mark: Mark) -> Mark:
+    return replace(
+        mark,
+        offset=mark.offset + 1000,
+        ts_ms=mark.ts_ms and mark.ts_ms + DAY,
+        read_ms=(mark.read_ms or 0) + DAY,
+    )
+
+
+def seen_later(seen: Seen | None) -> Seen | None:
+    if seen is None:
+        return None
+    tallies = [
+        Tally(t.path, t.kind, t.documents, tuple(map(later_by, t.early)), later_by(t.last))
+        for t in seen.tallies
+    ]
+    return replace(seen, tallies=tuple(tallies))
+
+
+@given(
+    st.sampled_from([*MONGO, "postgres/shop-modes"]),
+    st.lists(st.integers(0, 90), max_size=4),
+    st.randoms(use_true_random=False),
+)
+def test_neither_cuts_nor_order_nor_repetition_change_the_history(run, cuts, random):
+    bounds = [0, *sorted(cuts), 10**6]
+    pieces = [o for a, b in pairwise(bounds) for o in observed(run, a, b)]
+    pieces += random.sample(pieces, len(pieces) // 3)
+    random.shuffle(pieces)
+    assert histories(pieces) == histories(observed(run))
+
+
+# Rows in JSON without schemas
+
+
+def columns_over_time(history: TableHistory) -> Iterator[tuple[str, ...]]:
+    for version in history.versions:
+        yield version.schema.names
+
+
+def test_rows_without_schemas_tell_the_names_that_rows_with_schemas_tell():
+    plain = {h.table.table: h for h in chain.histories("postgres/shop-modes")}
+    schemas = {h.table.table: h for h in chain.histories("postgres/shop-json")}
+    same = [t for t in plain if t in schemas and t not in ("suppliers",)]
+    assert len(same) > 8
+    for table in same:
+        known = {frozenset(names) for names in columns_over_time(schemas[table])}
+        assert {frozenset(names) for names in columns_over_time(plain[table])} <= known, table
+
+
+def test_types_are_those_of_json_and_keys_those_of_the_record():
+    lines = chain.history("postgres/shop-modes", "shop.order_lines").versions[0].schema
+    assert {c.name: format_columns(replace(lines, columns=(c,), key=())) for c in lines.columns}["sku"] == (
+        "sku UNKNOWN('json:string') EMITTED 'sku' ID 3"
+    )
+    assert lines.key == ("order_id", "line_no")
+
+
+def test_a_better_witness_supersedes_what_is_inferred():
+    """The same table as rows with schemas and without: the schemas make the versions, the others count."""
+    emitted = observed("postgres/shop-json")
+    inferred = [o for o in observed("postgres/shop-modes") if o.table.table == "orders"]
+    known = histories(emitted)["orders"]
+    told = histories([*emitted, *inferred])["orders"]
+    assert [(v.id, v.status) for v in told.versions] == [(v.id, v.status) for v in known.versions]
+    extra = sum(o.count for o in inferred if o.action == "image")
+    assert sum(v.records for v in told.versions) == sum(v.records for v in known.versions) + extra
+    witnesses = {e.witness for v in told.versions for e in v.evidence}
+    assert witnesses == {"emitted", "inferred"}
+
+
+@pytest.mark.parametrize("run", ["mongodb/inventory-2.5.4-update-full", "postgres/shop-modes"])
+def test_no_table_follows_what_is_inferred(run):
+    for history in chain.histories(run):
+        plan = make_plan(source_of(history), None, chain.TARGETS["delta"], "lake.t", Policy())
+        assert plan.steps == ()
+        assert "inferred from values" in plan.refusals[0].reason
+
+
+def test_a_document_that_cannot_be_read_is_set_aside_alone():
+    run = "mongodb/inventory-2.5.4-update-full"
+    records = list(recorded(run))
+    damaged = [i for i, r in enumerate(records) if r.value and b'\\"kind\\": \\"click\\"' in r.value][3]
+    value = (records[damaged].value or b"").replace(b'\\"kind\\": ', b'\\"kind\\" ')
+    records[damaged] = replace(records[damaged], value=value)
+    runs = scan(records, wires(registry(run)))
+    (bad,) = [r for r in runs if r.fault]
+    assert (bad.count, bad.first.offset) == (1, records[damaged].offset)
+    assert "after: not JSON" in (bad.fault or "")
+    assert sum(r.count for r in runs) == len(records)
+
+
+def test_the_table_of_a_collection_has_no_schema():
+    (table,) = {o.table for o in observed(MONGO[0]) if o.table.table == "feed"}
+    assert table == TableId("fulfillment", "inventory", "", "feed", "main")
+
