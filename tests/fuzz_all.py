@@ -76,7 +76,9 @@ def sound(run: str) -> Sound:
     """A recording as it is."""
     file = files.find(str(CAPTURES / run))
     schemas = schema_registry.load(file.registry) if file.registry else schema_registry.NO_REGISTRY
-    found = [r for r in files.records(file) if isinstance(r, Record)]
+    internal = CAPTURES / run / "schema_history_internal.ndjson.gz"
+    sources = [file, *([files.find(str(internal))] if internal.exists() else ())]
+    found = [r for source in sources for r in files.records(source) if isinstance(r, Record)]
     records = tuple(replace(r, offset=(r.offset + 1) * GAP) for r in found)
     return Sound(records, schemas, histories(told(scan(records, wires(schemas)), schemas)))
 

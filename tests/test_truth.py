@@ -6,21 +6,24 @@ entry that no longer happens is as wrong as a difference that nobody explained.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 
 import pytest
 
 from schemaman.ddl import format_type
+from schemaman.evidence import Observation
 from schemaman.names import Mode, adjust_field
 from schemaman.schema import Column
 from schemaman.types import without_labels
 from tests import chain
 from tests.house import CAPTURES, ROOT
+from tests.records import outcomes
 from tests.truth.compare import Difference, TypeOf, bless_reviewed, differences, reviewed
 from tests.truth.declared import declared_by
 from tests.truth.recording import facts
-from tests.truth.truth import read_truth, spelled
+from tests.truth.truth import read_truth, spelled, truth_lines
 from tests.truth.wire import as_mysql_emits, on_the_wire
 
 RUNS = (
@@ -119,6 +122,15 @@ def test_no_structure_that_a_row_showed_is_missing(run: str) -> None:
             columns = frozenset((c.name, oracle(c)) for c in step.tables[name].columns if not c.generated)
             missing |= {(*name, columns)} - known
     assert missing == set()
+
+
+@pytest.mark.parametrize("run", ["db2/documented", "db2/documented-plain"])
+def test_documented_records_say_what_the_documentation_says(run: str) -> None:
+    told = [json.loads(line) for line in truth_lines(CAPTURES / run)]
+    said = [o for r, o in outcomes(CAPTURES / run) if isinstance(o, Observation) and r.topic == "db2"]
+    assert [(o.action, o.schema and [*o.schema.names], o.schema and [*o.schema.key]) for o in said] == [
+        ("drop" if t["type"] == "DROP" else "image", t["columns"], t["primary_key"]) for t in told
+    ]
 
 
 @pytest.mark.parametrize("run", RUNS)
