@@ -5,7 +5,7 @@ Law: what was read moves no streamed record: it neither closes nor orders what t
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -73,6 +73,10 @@ class _Streamed:
         self._places = [p.order[:2] for p in points]
         # places never go back, but times may, after a restart
         self._times = list(accumulate((time_of(p.mark) for p in points), max))
+        self._offsets: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        for index, point in enumerate(points):
+            place = (point.mark.topic, point.mark.partition)
+            self._offsets.setdefault(place, []).append((point.mark.offset, index))
         self._shapes: dict[TableSchema, str] = {}
 
     def place(self, read: Read) -> Point:
@@ -83,11 +87,17 @@ class _Streamed:
             return point
         at = bisect_right(self._places, point.order[:2]) - 1 if read.followed else -1
         if point.mark.read_ms is not None:
-            at = max(at, bisect_right(self._times, point.mark.read_ms) - 1)
+            # strictly before: of one millisecond nobody knows which came first
+            at = max(at, min(bisect_left(self._times, point.mark.read_ms), self._next_here(point.mark)) - 1)
         if at < 0:
             return point if self._declared else _before_the_stream(point)
         at = self._past_late_ones(at, point)
         return replace(point, order=(*self._places[at], *point.order[2:]))
+
+    def _next_here(self, mark: Mark) -> int:
+        """The first point that stands behind the read in its own partition: it was not processed before."""
+        here = self._offsets.get((mark.topic, mark.partition), ())
+        return min((index for offset, index in here if offset > mark.offset), default=len(self._points))
 
     def _past_late_ones(self, at: int, point: Point) -> int:
         before = self._shape(self._points[at])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +46,15 @@ def test_a_read_closes_nothing_that_was_streamed_late() -> None:
 def test_what_was_committed_after_a_read_is_a_return() -> None:
     found = history(streamed(A, 10), read(AB, 11, at=150), streamed(A, 20))
     assert shapes(found) == [A.names, AB.names, A.names]
+
+
+@pytest.mark.parametrize("clock", [100, 99])
+def test_the_own_partition_tells_what_a_clock_does_not(clock: int) -> None:
+    found = history(streamed(A, 1), read(A, 2, at=100), streamed(AB, 9, read=clock), read(AB, 10, at=101))
+    assert shapes(found) == [A.names, AB.names]
+    # of one millisecond nobody knows what another partition had sent
+    found = history(streamed(A, 1), read(A, 2, at=100), streamed(AB, 9, read=100, partition=1))
+    assert shapes(found) == [A.names, AB.names]
 
 
 def test_a_change_without_rows_is_told_by_the_next_snapshot_and_stays() -> None:
@@ -97,7 +107,7 @@ def windows(*observations: Observation) -> list[str]:
 
 
 def test_a_change_across_an_incremental_snapshot_is_flagged() -> None:
-    first, second = read(A, 1, at=105), read(AB, 3, at=255)
+    first, second = read(A, 11, at=115), read(AB, 21, at=255)
     assert windows(streamed(A, 10), first, streamed(AB, 20), second) == [
         "incremental reads show this version and version 1: the table changed between them"
     ]

@@ -151,6 +151,7 @@ def _version(found: SchemaVersion) -> Document:
         "status": found.status,
         **_structure(found.schema),
         "unconfirmed": list(found.unconfirmed),
+        "proven": _optional(found.proven),
         "from": _interval(found),
         "until": _optional(found.until),
         "records": found.records,
