@@ -12,6 +12,9 @@ from uuid import UUID
 
 import fastavro
 import pytest
+from confluent_kafka.schema_registry import dual_schema_id_deserializer
+from confluent_kafka.schema_registry.serde import SchemaId
+from confluent_kafka.serialization import MessageField, SerializationContext
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -244,6 +247,34 @@ def test_nothing_but_a_reason_comes_of_bytes_and_headers(
         return
     assert told is None or 0 <= told.start <= len(data)
     assert told is None or told.proof(data) == framed(data, tuple(headers), side, form).proof(data)  # type: ignore[union-attr]
+
+
+@given(
+    st.sampled_from([b"\0", b"\1", b"\2", b"{"]),
+    st.binary(max_size=20),
+    st.none() | st.tuples(st.sampled_from([(b"\0", 4), (b"\1", 16)]), st.binary(min_size=16, max_size=16)),
+    st.sampled_from(("key", "value")),
+)
+def test_confluents_own_client_reads_the_same_schema_and_body(
+    magic: bytes, rest: bytes, header: tuple[tuple[bytes, int], bytes] | None, side: Side
+) -> None:
+    data, headers = magic + rest, list[Header]()
+    if header is not None:
+        (first, size), id = header
+        headers = [(f"__{side}_schema_id", first + id[:size])]
+    theirs = SchemaId("AVRO")
+    field = MessageField.KEY if side == "key" else MessageField.VALUE
+    context = SerializationContext("t", field, [*headers])
+    try:
+        body = dual_schema_id_deserializer(data, context, theirs).read()
+    except Exception:  # their parser raises its own and built-in errors
+        with pytest.raises(UnreadableInput):
+            framed(data, tuple(headers), side, "confluent")
+        return
+    told = framed(data, tuple(headers), side, "confluent")
+    assert told is not None
+    assert told.schema == (f"guid:{theirs.guid}" if theirs.guid else theirs.id)
+    assert data[told.start :] == body
 
 
 def test_all_forms_are_named() -> None:

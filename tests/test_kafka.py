@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,18 +53,24 @@ def test_an_address_that_is_none(source: str, message: str) -> None:
     st.integers(0, 50),
     st.integers(0, 60),
     st.lists(st.tuples(st.integers(0, 70), st.integers(0, 9)), max_size=6),
+    st.integers(0, 8),
 )
-def test_reading_begins_at_the_last_known_offset_or_before(
-    low: int, size: int, pieces: list[tuple[int, int]]
+def test_what_is_read_holds_all_that_is_missing_and_the_record_before_it(
+    low: int, size: int, drawn: list[tuple[int, int]], worth: int
 ) -> None:
     known: list[tuple[int, int]] = []
-    for first, length in sorted(pieces):
+    for first, length in sorted(drawn):
         if not known or first > known[-1][1] + 1:
             known.append((first, first + length))
-    end = low + size
-    start = kafka.start_of(low, end, tuple(known))
-    lacking = missing(low, end - 1, tuple(known)) if size else ()
-    assert low <= start <= end
-    assert all(first >= start for first, _ in lacking)
-    if lacking and lacking[0][0] > low:
-        assert start == lacking[0][0] - 1
+    end, ranges = low + size, tuple(known)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kafka, "_WORTH_SEEKING", worth)
+        found = kafka.pieces(low, end, ranges)
+    read = [offset for start, stop in found for offset in range(start, stop)]
+    assert read == sorted(set(read))
+    assert set(read) <= set(range(low, end))
+    lacking = {offset for first, last in missing(low, end - 1, ranges) for offset in range(first, last + 1)}
+    assert lacking <= set(read)
+    before = {offset - 1 for offset in lacking if offset > low} or ({end - 1} if size else set())
+    assert before <= set(read)
+    assert all(later[0] - earlier[1] >= worth for earlier, later in pairwise(found))

@@ -1,4 +1,4 @@
-"""Topics of Kafka as records: from the first offset that is not known to the end that was seen at the start.
+"""Topics of Kafka as records: what is not known of them, up to the end that was seen at the start.
 
 Law: nothing is committed, no group is joined; partition after partition, each in the order of its offsets.
 """
@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
-from schemaman.coverage import Place, Ranges
+from schemaman.coverage import Place, Ranges, missing
 from schemaman.errors import BadConfiguration, BadReference, EngineUnavailable, UnreadableInput, UsageError
 from schemaman.evidence import Record
 from schemaman.settings import secret
@@ -35,6 +35,9 @@ _SILENCE = 60.0
 _POLL = 0.1
 _BATCH = 1_000
 """Messages that are waited for at once; no more than are to come, so that an end costs no wait."""
+
+_WORTH_SEEKING = 10_000
+"""Known records that are passed over by asking the broker for another offset; fewer are read along."""
 
 _FIXED = {
     "enable.auto.commit": False,
@@ -76,7 +79,7 @@ class Topics:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What is to be read of a partition: offsets from `start` up to, but without, `end`."""
+    """A piece of a partition that is to be read: offsets from `start` up to, but without, `end`."""
 
     topic: str
     partition: int
@@ -116,8 +119,9 @@ def find(source: str) -> Topics:
 def records(source: Topics, options: Mapping[str, str], known: Mapping[Place, Ranges]) -> Iterator[Record]:
     """The records of the topics that had been committed when the reading began.
 
-    What is `known` from the beginning of a partition on is passed over, but for its last record: that shows
-    whether it is still the same topic. `options` are librdkafka's. Memory is bound by what is fetched ahead.
+    What is `known` is passed over where that pays, but for the last record before each piece that is read: it
+    shows whether it is still the same topic. `options` are librdkafka's. Memory is bounded by what is fetched
+    ahead.
 
     Raises:
         UnreadableInput: no broker answers, or it refuses; there is no such topic.
@@ -127,21 +131,30 @@ def records(source: Topics, options: Mapping[str, str], known: Mapping[Place, Ra
     """
     reader = _Reader(source, options)
     try:
-        spans = [span for place in reader.places() if (span := reader.span(*place, known.get(place, ())))]
+        spans = [span for place in reader.places() for span in reader.spans(*place, known.get(place, ()))]
         for span in spans:
             yield from reader.read(span)
     finally:
         reader.close()
 
 
-def start_of(low: int, end: int, known: Ranges) -> int:
-    """The offset to begin with: the last one of what is known from `low` on, or `low` if nothing is."""
-    missing = low
-    for first, last in known:
-        if first > missing:
-            break
-        missing = max(missing, last + 1)
-    return low if missing == low else min(missing - 1, end)
+def pieces(low: int, end: int, known: Ranges) -> Ranges:
+    """What to read of the offsets from `low` up to, but without, `end`: as (start, end) pairs, in order.
+
+    Each piece begins with the last known record before what is missing. Where nothing is missing, the last
+    record is read again; few known records between two pieces are read along.
+    """
+    lacking = missing(low, end - 1, known) if low < end else ()
+    if not lacking:
+        return ((end - 1, end),) if low < end else ()
+    found: list[tuple[int, int]] = []
+    for first, last in lacking:
+        start = max(low, first - 1)
+        if found and start - found[-1][1] < _WORTH_SEEKING:
+            found[-1] = (found[-1][0], last + 1)
+        else:
+            found.append((start, last + 1))
+    return tuple(found)
 
 
 def _matching(wanted: str, there: Mapping[str, object]) -> list[str]:
@@ -189,8 +202,8 @@ class _Reader:
                 raise UnreadableInput(f"{self._source}: topic {name}: {self._told(there[name].error)}")
         return [(name, partition) for name in found for partition in sorted(there[name].partitions)]
 
-    def span(self, topic: str, partition: int, known: Ranges) -> Span | None:
-        """What is to be read of a partition; None if nothing is there."""
+    def spans(self, topic: str, partition: int, known: Ranges) -> list[Span]:
+        """What is to be read of a partition."""
         place = self._kafka.TopicPartition(topic, partition)
         low, end = self._asked(lambda: self._consumer.get_watermark_offsets(place, timeout=5.0), _CONNECT)
         if known and known[-1][1] >= end:
@@ -198,11 +211,10 @@ class _Reader:
                 f"{topic}[{partition}] ends at offset {end}, but {known[-1][1]} has been read before",
                 hint="a topic that was created again, or another cluster, is another stream: --stream NAME",
             )
-        start = start_of(low, end, known)
-        return Span(topic, partition, start, end) if start < end else None
+        return [Span(topic, partition, *piece) for piece in pieces(low, end, known)]
 
     def read(self, span: Span) -> Iterator[Record]:
-        """The records of a partition. Transactions and compaction leave offsets without one."""
+        """The records of a piece. Transactions and compaction leave offsets without one."""
         place = (span.topic, span.partition)
         self._consumer.assign([self._kafka.TopicPartition(*place, span.start)])
         heard, following = time.monotonic(), span.start
@@ -258,10 +270,9 @@ class _Reader:
         """Raise what does not go away; remember the rest."""
         self._troubled(error)
         if self._fatal(error):
-            raise UnreadableInput(
-                f"{self._source}: {self._told(error)}",
-                hint="security.protocol, sasl.* and ssl.* in --kafka-config",
-            )
+            gone = "UNKNOWN_TOPIC" in error.name()
+            hint = "the topic is gone" if gone else "security.protocol, sasl.* and ssl.* in --kafka-config"
+            raise UnreadableInput(f"{self._source}: {self._told(error)}", hint=hint)
 
     def _silent(self, seconds: float) -> UnreadableInput:
         why = "" if self._trouble is None else f": {self._told(self._trouble)}"
