@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from schemaman.ddl import format_type
 from schemaman.names import adjusted_forms
 from schemaman.schema import Column, TableSchema
 from schemaman.types import (
@@ -63,6 +64,26 @@ def match(declared: TableSchema, emitted: TableSchema) -> Match:
             del free[found]
     missing = tuple(n for n in declared.names if n not in names)
     return Match(names, missing, tuple(free))
+
+
+def differences(declared: TableSchema, emitted: TableSchema, fit: Match) -> Iterator[tuple[str, str]]:
+    """(kind, message) of what events say otherwise than the declaration whose columns they have."""
+    key = tuple(fit.names.get(k, k) for k in declared.key)
+    if key != emitted.key:
+        told = f"events are keyed by ({', '.join(emitted.key)}), declared is ({', '.join(key)})"
+        yield "key-differs", told
+    for name, other in fit.names.items():
+        here, there = declared.column(name), emitted.column(other)
+        if here is None or there is None:
+            continue
+        if tells_nullability(there.type) and here.nullable != there.nullable:
+            words = ("NOT NULL", "nullable")
+            told = f"{name} is declared {words[here.nullable]} and emitted {words[there.nullable]}"
+            yield "nullability-differs", told
+        missed = lost(here.type, there.type, here.source_type)
+        if missed not in (None, _AS_TEXT):
+            told = f"{name} is declared {format_type(here.type)} and travels as {format_type(there.type)}"
+            yield "values-not-carried", f"{told}: it loses {missed}"
 
 
 def _field_for(column: Column, free: Mapping[str, Column]) -> str | None:
@@ -124,10 +145,11 @@ def carries(source: Type, wire: Type) -> bool:
             return wire == String()
 
 
-def lost(source: Type, wire: Type) -> str | None:
+def lost(source: Type, wire: Type, spelled: str | None = None) -> str | None:
     """What a field of type `wire` no longer carries of a `source` column, in words; None if nothing.
 
-    Sizes that a wire type cannot name (VARCHAR, BINARY) do not count: their values arrive unchanged.
+    `spelled` is the type as the database writes it. Sizes that a wire type cannot name (VARCHAR, BINARY) do
+    not count: their values arrive unchanged.
     Source: Debezium SpecialValueDecimal, TemporalPrecisionMode, BinlogValueConverters, MicroDuration.
     """
     match source, wire:
@@ -135,7 +157,7 @@ def lost(source: Type, wire: Type) -> str | None:
             return None if precision <= _DOUBLE_DIGITS else _DIGITS_LOST
         case Numeric(), Floating(64):
             return _DIGITS_LOST
-        case Integer(bits, False), Integer(other, True) if bits == other:
+        case Integer(bits, False), Integer(other, True) if bits == other and not _of_three_bytes(spelled):
             return f"numbers from 2^{bits - 1} on, which the field has no room for"
         case Floating(64), Floating(32):
             return "digits behind the seventh"
@@ -146,19 +168,26 @@ def lost(source: Type, wire: Type) -> str | None:
         case Interval("" | "YEAR TO MONTH"), Interval("DAY TO SECOND"):
             return "months, of which each counts as 30.4375 days"
         case Array(element, _), Array(other_element, _):
-            return lost(element, other_element)
+            return lost(element, other_element, spelled)
         case (String() | Enum() | EnumSet() | Unknown()), _:
             return None
         case _, String():
-            return "the type: values arrive as text"
+            return _AS_TEXT
         case _:
             return None
 
 
+_AS_TEXT = "the type: values arrive as text"
 _SILENT = (("wkb", "srid"), ("wkb", "srid", "extensions"), ("center", "radius"), ("a", "b", "c"))
+_THREE_BYTES = ("MEDIUMINT", "INT3", "MIDDLEINT")
 _MICROSECONDS = 6
 _DOUBLE_DIGITS = 15
 _DIGITS_LOST = "digits behind the fifteenth"
+
+
+def _of_three_bytes(spelled: str | None) -> bool:
+    """MySQL's numbers of 24 bits fit into 32 with a sign, and count as such of 32 here."""
+    return spelled is not None and spelled.upper().startswith(_THREE_BYTES)
 
 
 def tells_nullability(wire: Type) -> bool:

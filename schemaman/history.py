@@ -17,7 +17,7 @@ from schemaman.aliases import aliases_of
 from schemaman.confirmation import Confirmation, confirmations
 from schemaman.encoding import Encoding, doubts
 from schemaman.evidence import STATEMENTS, Dialect, Mark, Observation
-from schemaman.faces import Match, match, tells_nullability
+from schemaman.faces import Match, differences, match
 from schemaman.identity import identify
 from schemaman.images import Renames, completed, composed, effective, inserted, of_another
 from schemaman.inferred_versions import Grown, by_weight, count, grown, hides_types, learn, row_id, uncover
@@ -250,7 +250,7 @@ class _Building:
         if fit.missing:
             told = f"no event carries the declared {_list(fit.missing)}"
             self.contradict("column-not-emitted", version, told, point)
-        self.compare_facts(version, fit, emitted, point)
+        self.disagree(version, emitted, fit, point)
 
     def settle(self) -> None:
         """What no structure explained that was declared so far may be of one that was declared later."""
@@ -267,22 +267,7 @@ class _Building:
             if not point.observation.snapshot and point.mark.position.rank < following.at.position.rank:
                 told = f"events had the structure of version {self.number(following)} before it was declared"
                 self.contradict("emitted-leads-declared", following, told, point)
-            self.compare_facts(following, fit, emitted, point)
-
-    def compare_facts(self, version: Open, fit: Match, emitted: TableSchema, point: Point) -> None:
-        """Key and nullability of an event against those declared."""
-        key = tuple(fit.names.get(k, k) for k in version.schema.key)
-        if key != emitted.key:
-            told = f"events are keyed by ({', '.join(emitted.key)}), declared is ({', '.join(key)})"
-            self.contradict("key-differs", version, told, point)
-        for name, other in fit.names.items():
-            declared, seen = version.schema.column(name), emitted.column(other)
-            if declared is None or seen is None or not tells_nullability(seen.type):
-                continue
-            if declared.nullable != seen.nullable:
-                words = ("NOT NULL", "nullable")
-                told = f"{name} is declared {words[declared.nullable]} and emitted {words[seen.nullable]}"
-                self.contradict("nullability-differs", version, told, point)
+            self.disagree(following, emitted, fit, point)
 
     def repeat(self, observation: Observation) -> None:
         """Records delivered again: support for the version that they show, or a contradiction."""
@@ -325,6 +310,11 @@ class _Building:
         """Keep which versions began while rows were being read."""
         for index, message, point in changed_while_read([(v.incarnation, v.points) for v in self.versions]):
             self.contradict(KIND, self.versions[index], message, point)
+
+    def disagree(self, version: Open, emitted: TableSchema, fit: Match, point: Point) -> None:
+        """Keep what an event says otherwise than the declared structure that it has."""
+        for kind, told in differences(version.schema, emitted, fit):
+            self.contradict(kind, version, told, point)
 
     def contradict(self, kind: str, version: Open, message: str, point: Point) -> None:
         """Keep a disagreement; the same one at many records is told once, with its marks."""

@@ -101,6 +101,7 @@ REMARKS = frozenset(
         "perhaps-made-anew",
         "rarely-seen",
         "too-many-names",
+        "values-not-carried",
     }
 )
 """Kinds of disagreements that contradict nobody: what else than the table may have changed what was seen."""

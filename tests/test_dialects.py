@@ -59,7 +59,7 @@ def test_each_form_on_the_wire_carries_the_declared_type(row: Row):
     if row.attributes is not None:
         declared, wire = parse_type(source.type), type_of(row.attributes)
         assert carries(declared, wire)
-        assert (lost(declared, wire) or "") == row.lost
+        assert (lost(declared, wire, source.told) or "") == row.lost
 
 
 @pytest.mark.parametrize("row", [r for r in ROWS if r.type.startswith("UNKNOWN")], ids=str)

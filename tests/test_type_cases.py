@@ -285,6 +285,36 @@ def test_cases_14_and_15_a_mode_is_no_version_where_structures_are_declared(conn
     assert [d for d in found.disagreements if not d.remark] == []
 
 
+@pytest.mark.parametrize(("type_name", "field", "remarks"), [
+    ("BIGINT UNSIGNED", node("int64"), ["numbers from 2^63 on"]),
+    ("BIGINT UNSIGNED", decimal(20, 0), []),
+    ("INTEGER UNSIGNED", node("int32"), ["numbers from 2^31 on"]),
+    ("MEDIUMINT UNSIGNED", node("int32"), []),
+    ("DECIMAL", node("double"), ["digits behind the fifteenth"]),
+    ("DECIMAL", node("string"), []),
+    ("DATETIME", node("int64", "org.apache.kafka.connect.data.Timestamp"), ["behind digit 3"]),
+    ("DATETIME", node("int64", TIME + "MicroTimestamp"), []),
+])  # fmt: skip
+def test_what_the_wire_does_not_carry_is_remarked(type_name: str, field: Node, remarks: list[str]):
+    """A remark, as the table has not changed and nobody contradicts."""
+    length = {"DECIMAL": 20, "DATETIME": 6}.get(type_name)
+    scale = 2 if type_name == "DECIMAL" else None
+    found = declaring(
+        {"v": column("v", type_name, 2, length=length, scale=scale)}, {"v": field}, {"v": field}
+    )
+    assert len(found.versions) == 1
+    assert [d.kind for d in found.disagreements] == ["values-not-carried"] * len(remarks)
+    assert all(told in d.message for told, d in zip(remarks, found.disagreements, strict=True))
+    assert all(d.remark for d in found.disagreements)
+
+
+def test_a_shape_that_may_not_be_null_is_optional_on_the_wire_all_the_same():
+    shape, number = column("v", "GEOMETRY", 2, optional=False), column("v", "INT", 2, optional=False)
+    assert not declaring({"v": shape}, {"v": GEOMETRY}).disagreements
+    (contradiction,) = declaring({"v": number}, {"v": node("int32")}).disagreements
+    assert contradiction.kind == "nullability-differs"
+
+
 def test_arrays_are_compared_by_their_elements():
     found = streamed(*(node("array", items=node(item, optional=True)) for item in ("int32", "int64")))
     assert types(found) == ["ARRAY<INT>", "ARRAY<BIGINT>"]

@@ -84,7 +84,9 @@ def told(connector: str, row: Row, answer: Answer) -> list[str]:
             found.append(sheets.line("emitted", None, ABSENT, made))
         else:
             wire = type_of(node)
-            found.append(sheets.line("emitted", node, format_type(wire), made, lost(source, wire) or ""))
+            found.append(
+                sheets.line("emitted", node, format_type(wire), made, lost(source, wire, spelled) or "")
+            )
     return found
 
 
