@@ -94,6 +94,7 @@ class _Building:
         self.next_id = 1
         self.last_mark: Mark | None = None
         self.stated: Renames = ()
+        self.statement = False
         self.key_read = False
         self.early: list[tuple[Point, TableSchema, Open, str]] = []
 
@@ -108,7 +109,7 @@ class _Building:
         elif observation.previous == self.table and observation.table != self.table:
             self.end("renamed", point.mark, observation.table)
         elif observation.action == "statement":
-            self.stated = composed(self.stated, observation.renames)
+            self.stated, self.statement = composed(self.stated, observation.renames), True
         else:
             if observation.action == "rename" or (observation.action == "create" and self.is_older(point)):
                 self.end("dropped", point.mark, None)
@@ -119,7 +120,7 @@ class _Building:
     def is_older(self, point: Point) -> bool:
         """Whether the newest incarnation began before a point, and not with the very statement there."""
         began = next((v.at for v in self.versions if v.incarnation == self.incarnation), point.mark)
-        return began.position != point.mark.position or began.position.kind == "none"
+        return began.position != point.mark.position and point.mark.position.kind != "none"
 
     def end(self, kind: str, at: Mark, other: TableId | None) -> None:
         """The newest incarnation is over; a table that never was cannot end."""
@@ -159,7 +160,7 @@ class _Building:
             told = (
                 f"the change names no primary key; ({', '.join(current.schema.key)}) was read in a snapshot"
             )
-            self.contradict("key-untold", current, told, point)
+            self.contradict("key-not-told", current, told, point)
             return replace(schema, key=current.schema.key)
         return schema
 
@@ -204,7 +205,8 @@ class _Building:
             self.open(point, known, declared, self.last_mark)
             for kind, message in () if declared else doubts(current.schema, known, former, observation):
                 self.contradict(kind, self.versions[-1], message, point)
-            self.stated = ()
+            self.versions[-1].statement = self.statement
+            self.stated, self.statement = (), False
             if foreign:
                 self.versions[-1].phantom = True
                 self.contradict("foreign-columns", self.versions[-1], of_another(foreign, self.table), point)
@@ -360,7 +362,8 @@ class _Building:
         opened = version.points[0].observation
         suspects: tuple[RenameCandidate, ...] = ()
         # A statement that was read says itself what it renames: there is nothing to suspect.
-        if before is not None and before.incarnation == version.incarnation and opened.ddl is None:
+        told = opened.ddl is not None or version.statement
+        if before is not None and before.incarnation == version.incarnation and not told:
             append_only = self.dialect_of(opened.connector).append_only
             suspects = candidates(before.schema, revisions[0].schema, append_only)
         return SchemaVersion(

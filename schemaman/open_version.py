@@ -13,7 +13,10 @@ from schemaman.versions import Evidence, Revision, Status
 
 @dataclass(slots=True)
 class Open:
-    """A version while it is being built; `declared` if a declared image gave its structure."""
+    """A version while it is being built.
+
+    `declared`: a declared image gave its structure; `statement`: a statement was read that led to it.
+    """
 
     id: str
     incarnation: int
@@ -26,6 +29,7 @@ class Open:
     emitted: dict[str, str] = field(default_factory=dict)
     until: Mark | None = None
     phantom: bool = False
+    statement: bool = False
     second: list[Observation] = field(default_factory=list)
 
     @property

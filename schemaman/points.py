@@ -45,7 +45,8 @@ def behind_what_they_follow(read: Sequence[Read], streamed: Sequence[Point]) -> 
     structure than that, it follows the streamed records of the old one as well that were committed before
     the read: they only came late. `streamed` is in order.
     """
-    declared = any(p.observation.witness in STATEMENTS for p in (*streamed, *(r.point for r in read)))
+    said = (p.observation for p in (*streamed, *(r.point for r in read)))
+    declared = any(o.witness in STATEMENTS and o.schema is not None for o in said)
     followed = _Streamed(streamed, declared)
     placed = [followed.place(one) for one in read]
     # beside the stream no position is told: before anything was streamed, it follows the first snapshot

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from schemaman.decode import unstructured
 from schemaman.decode.body import Body
 from schemaman.decode.change import change_of
 from schemaman.decode.declared import id_parts
@@ -26,7 +27,7 @@ _MARIADB_GTID = re.compile(r"\d+-\d+-\d+")
 
 
 def observe_history(run: Run, stream: str, value: Body) -> tuple[Outcome, ...]:
-    """What the record says of tables, as witness `internal`; records without a structure are set aside.
+    """What the record says of tables, as witness `internal`; what says nothing is set aside.
 
     Db2 leaves the database's name empty while streaming and nothing else here tells it: such a record is set
     aside, since it cannot be said which table it is of. Source: Debezium HistoryRecord,
@@ -36,18 +37,24 @@ def observe_history(run: Run, stream: str, value: Body) -> tuple[Outcome, ...]:
         UnreadableInput: the record is not of the known form, or its position is that of no connector.
     """
     payload = value.payload
-    entries = structs(payload, "tableChanges")
-    if not entries:
-        return (aside(run, KIND),)
     position = payload.get("position")
     place: Mapping[str, Any] = position if isinstance(position, dict) else {}
-    origin = _origin(payload, place, [text(entry, "id") or "" for entry in entries])
-    database = text(payload, "databaseName")
-    if not database and any(len(id_parts(text(entry, "id") or "")) < 3 for entry in entries):
+    entries = structs(payload, "tableChanges")
+    ids = [text(entry, "id") or "" for entry in entries]
+    connector = _connector(place, ids)
+    if connector is None:
+        if not entries:
+            return (aside(run, KIND),)
+        raise UnreadableInput("the internal schema history names no connector, and its position is of none")
+    origin = _origin(payload, place, connector)
+    if not origin.database and any(len(id_parts(id)) < 3 for id in ids):
         return (aside(run, f"{KIND}-without-database"),)
     at = origin.dialect.position(dict(place))
     placed = replace(run, first=replace(run.first, position=at), last=replace(run.last, position=at))
-    change = change_of(placed, stream, origin, database, text(payload, "ddl"), "internal")
+    change = change_of(placed, stream, origin, origin.database, text(payload, "ddl"), "internal")
+    if not entries:
+        said = [o for o in unstructured.outcomes(change, never=True) if isinstance(o, Observation)]
+        return tuple(said) or (aside(run, KIND),)
     return tuple(o for entry in entries for o in entry_outcomes(change, entry) if isinstance(o, _KEPT))
 
 
@@ -55,13 +62,13 @@ _KEPT = (Observation, Aside)
 """What is to know of a statement is known from the public topic."""
 
 
-def _origin(payload: Mapping[str, Any], position: Mapping[str, Any], ids: list[str]) -> Origin:
+def _origin(payload: Mapping[str, Any], position: Mapping[str, Any], connector: str) -> Origin:
     source = payload.get("source")
     server = source.get("server") if isinstance(source, dict) else None
     if not isinstance(server, str):
         raise UnreadableInput("the internal schema history names no server")
     return Origin(
-        dialect=DIALECTS.get(_connector(position, ids)),
+        dialect=DIALECTS.get(connector),
         version="",
         server=server,
         database=text(payload, "databaseName") or "",
@@ -71,16 +78,16 @@ def _origin(payload: Mapping[str, Any], position: Mapping[str, Any], ids: list[s
     )
 
 
-def _connector(position: Mapping[str, Any], ids: list[str]) -> str:
-    """The connector of which this is an offset. Source: each connector's OffsetContext."""
+def _connector(position: Mapping[str, Any], ids: list[str]) -> str | None:
+    """The connector whose offset this is. Source: each connector's OffsetContext."""
     if "file" in position:
         gtids = position.get("gtids")
         return "mariadb" if isinstance(gtids, str) and _MARIADB_GTID.match(gtids) else "mysql"
     if position.keys() & {"scn", "snapshot_scn", "commit_scn"}:
         return "oracle"
     lsn = position.get("commit_lsn")
-    if isinstance(lsn, str):
-        if any(len(id_parts(id)) == 3 for id in ids):
-            return "sqlserver" if ":" in lsn else "informix"
-        return "db2" if ":" in lsn else "informix"
-    raise UnreadableInput("the internal schema history names no connector, and its position is that of none")
+    if not isinstance(lsn, str):
+        return None
+    if ":" not in lsn:
+        return "informix"
+    return "sqlserver" if any(len(id_parts(id)) == 3 for id in ids) else "db2"

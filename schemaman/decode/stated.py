@@ -6,6 +6,7 @@ said of defaults and comments.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -26,6 +27,9 @@ LONGEST = 200_000
 
 _FAULTS = (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError)
 """What the parser raises for texts that are no SQL; the last four are its own slips."""
+
+_EXECUTED = re.compile(r"/\*M?!")
+"""A comment that MySQL and MariaDB execute, and that the parser leaves out."""
 
 Parts = tuple[str, ...]
 Attributes = dict[tuple[str, Attribute], str | None]
@@ -70,8 +74,8 @@ def told(ddl: str, connector: str) -> Told:
 
 
 def _parse(ddl: str, parser: tuple[Dialect, type[Parser]]) -> list[exp.Expr]:
-    if len(ddl) > LONGEST:
-        raise ParseError("too long")
+    if len(ddl) > LONGEST or _EXECUTED.search(ddl):
+        raise ParseError("too long, or with statements in comments")
     dialect, parse = parser
     return [s for s in parse(dialect=dialect).parse(dialect.tokenize(ddl), ddl) if s is not None]
 

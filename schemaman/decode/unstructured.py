@@ -27,6 +27,7 @@ def outcomes(change: Change, *, never: bool) -> tuple[Outcome, ...]:
         return (aside(change.run, "snapshot-drop"),)
     said: list[Outcome] = [observation(change, named(change, s.parts), action=s.action) for s in found]
     said += _renamed_tables(change)
+    said += _created_tables(change)
     said += _evidence(change)
     notes = [n for subject in subjects(ddl) if (n := _note(change, subject, never)) is not None]
     if not said:
@@ -39,6 +40,13 @@ def _renamed_tables(change: Change) -> Iterator[Observation]:
     for old, new in change.told.tables or _bare_pairs(change):
         renamed = observation(change, named(change, new), action="rename")
         yield replace(renamed, previous=named(change, old))
+
+
+def _created_tables(change: Change) -> Iterator[Observation]:
+    """What bears the name of a table that is made anew is another table from there on."""
+    for subject in () if change.origin.snapshot else subjects(change.ddl or ""):
+        if subject.verb == "CREATE" and subject.kind == "table" and subject.anew and subject.parts:
+            yield observation(change, named(change, subject.parts), action="create")
 
 
 def _bare_pairs(change: Change) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:

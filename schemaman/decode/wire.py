@@ -151,7 +151,9 @@ def facts(payload: object, schema_name: str) -> Facts:
     elif op is None and ("ddl" in payload or "tableChanges" in payload):
         table = ()
     proof = (version, connector, "read" if read else "streamed", _kind(op))
-    return Facts(table, proof, connector, source, _time(source.get("ts_ms")), _time(payload.get("ts_ms")))
+    # MySQL's connector up to 1.4 writes 0 where it knows no time
+    ts_ms = _time(source.get("ts_ms")) or None
+    return Facts(table, proof, connector, source, ts_ms, _time(payload.get("ts_ms")))
 
 
 def from_table(source: JsonObject) -> bool:

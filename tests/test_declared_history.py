@@ -1,0 +1,422 @@
+"""What schema changes make of a history, case by case, from records to versions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from schemaman.decode.decode import decode
+from schemaman.decode.origin import DIALECTS
+from schemaman.evidence import Aside, Note, Observation, Outcome, Record
+from schemaman.history import fold
+from schemaman.reading import wires
+from schemaman.scan import scan
+from schemaman.schema import TableId
+from schemaman.versions import TableHistory
+from tests import chain
+from tests.records import change, column, event, image, node, record, struct
+
+Payload = dict[str, Any]
+
+
+def col(name: str, position: int, type_name: str = "INT", **more: object) -> Any:
+    return column(name, type_name, position, **more)
+
+
+def columns(*names: str) -> tuple[Any, ...]:
+    return tuple(col(name, at) for at, name in enumerate(names, 1))
+
+
+def entry(kind: str, id: str, *names: str, key: tuple[str, ...] = ()) -> Payload:
+    table = image(*columns(*names), key=key) if names else None
+    return {"type": kind, "id": id, "table": table}
+
+
+def mysql(at: int, *entries: object, ddl: str | None = None, **source: object) -> Payload:
+    block = {"file": "b.000001", "pos": at, "row": 0, "snapshot": "false", **source}
+    return {**change(*entries, ddl=ddl, **block), "ts_ms": at}  # type: ignore[arg-type]
+
+
+def db2(at: int, *entries: object, snapshot: str = "false", **source: object) -> Payload:
+    block = {"connector": "db2", "commit_lsn": f"00000000:{at:08x}", "change_lsn": None, **source}
+    told = {"ddl": None, "database": "LIVE"} if snapshot == "true" else {"ddl": "N/A", "database": ""}
+    return {**change(*entries, db="LIVE", schema="S", snapshot=snapshot, **told, **block),  # type: ignore[arg-type]
+            "ts_ms": at}  # fmt: skip
+
+
+def row(at: int, *names: str, connector: str = "mysql", **source: object) -> Payload:
+    fields = {name: node("int32", optional=True) for name in names}
+    place = (
+        {"file": "b.000001", "pos": at, "row": 0, "schema": None}
+        if connector == "mysql"
+        else {"commit_lsn": f"00000000:{at:08x}", "change_lsn": "00000000:00000001", "db": "LIVE"}
+    )
+    told = event(struct("srv.t.Value", **fields), connector=connector)
+    told["payload"]["source"].update({**place, **source})
+    told["payload"]["ts_ms"] = at
+    return told
+
+
+def said(*payloads: Payload) -> list[Outcome]:
+    """Schema changes in one topic, events in another, each in the order given."""
+    found: list[Record] = []
+    count: Counter[str] = Counter()
+    for payload in payloads:
+        topic = "srv" if "tableChanges" in payload or "ddl" in payload else "srv.t"
+        told = record(payload, topic=topic)
+        found.append(Record(topic, 0, count[topic], 1, None, told.value))
+        count[topic] += 1
+    runs = scan(found, wires(lambda id: None))
+    return [o for run in runs for o in decode(run, "main", lambda id: None)]
+
+
+def observed(outcomes: Iterable[Outcome]) -> list[Observation]:
+    return [o for o in outcomes if isinstance(o, Observation)]
+
+
+def notes(outcomes: Iterable[Outcome]) -> list[tuple[str, str | None]]:
+    return [(o.kind, o.table.table if o.table else None) for o in outcomes if isinstance(o, Note)]
+
+
+def history(table: str, *payloads: Payload, schema: str = "", database: str = "shop") -> TableHistory:
+    found = fold(observed(said(*payloads)), TableId("srv", database, schema, table), DIALECTS.get)
+    assert found is not None
+    return found
+
+
+def names(found: TableHistory) -> list[tuple[str, ...]]:
+    return [v.schema.names for v in found.versions]
+
+
+def live(table: str, *payloads: Payload) -> TableHistory:
+    return history(table, *payloads, schema="S", database="LIVE")
+
+
+def test_a_key_from_a_unique_index_outlives_what_db2_does_not_ask_while_streaming():
+    found = live(
+        "T",
+        db2(1, entry("CREATE", '"S"."T"', "a", "b", key=("a",)), snapshot="true"),
+        db2(5, entry("ALTER", '"S"."T"', "a", "b")),
+        db2(9, entry("ALTER", '"S"."T"', "a", "b", "c")),
+    )
+    assert [(v.schema.names, v.schema.key) for v in found.versions] == [
+        (("a", "b"), ("a",)), (("a", "b", "c"), ("a",)),
+    ]  # fmt: skip
+    assert {d.kind for d in found.disagreements} == {"key-not-told"}
+    assert all(d.remark for d in found.disagreements)
+
+
+def test_a_primary_key_that_was_told_while_streaming_can_be_dropped():
+    found = live(
+        "T",
+        db2(1, entry("CREATE", '"S"."T"', "a", key=("a",)), snapshot="true"),
+        db2(5, entry("ALTER", '"S"."T"', "a", "b", key=("b",))),
+        db2(9, entry("ALTER", '"S"."T"', "a", "b")),
+    )
+    assert [v.schema.key for v in found.versions] == [("a",), ("b",), ()]
+    assert not found.disagreements
+
+
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_registering_a_table_again_changes_nothing(times):
+    again = [db2(5 + n, entry("ALTER", '"S"."T"', "a", "b")) for n in range(times)]
+    found = live("T", db2(1, entry("CREATE", '"S"."T"', "a", "b"), snapshot="true"), *again)
+    assert (names(found), found.latest.revision) == ([("a", "b")], 0)
+
+
+def test_informix_tells_the_same_structure_at_each_start():
+    def told(at: int) -> Payload:
+        source = {
+            "connector": "informix",
+            "db": "d",
+            "schema": "s",
+            "commit_lsn": str(at),
+            "change_lsn": "-1",
+        }
+        return {**change(entry("ALTER", '"d"."s"."t"', "a"), ddl="n/a", **source), "ts_ms": at}
+
+    found = history("t", told(9), told(10), told(100), schema="s", database="d")
+    assert (names(found), found.latest.records) == ([("a",)], 3)
+
+
+def test_events_of_a_structure_that_is_declared_behind_them_are_of_it():
+    """Db2 writes a schema change at the position of the event before it, and incremental reads run ahead."""
+    found = live(
+        "T",
+        db2(1, entry("CREATE", '"S"."T"', "a"), snapshot="true"),
+        row(3, "a", connector="db2", schema="S", table="T"),
+        row(7, "a", "b", connector="db2", schema="S", table="T"),
+        db2(7, entry("ALTER", '"S"."T"', "a", "b"), change_lsn="00000000:00000001"),
+        row(9, "a", "b", connector="db2", schema="S", table="T"),
+    )
+    assert [(v.schema.names, v.status) for v in found.versions] == [
+        (("a",), "confirmed"), (("a", "b"), "confirmed"),
+    ]  # fmt: skip
+    assert not found.disagreements
+
+
+def test_events_far_ahead_of_what_is_declared_are_remarked_upon():
+    found = live(
+        "T",
+        db2(1, entry("CREATE", '"S"."T"', "a"), snapshot="true"),
+        row(3, "a", "b", connector="db2", schema="S", table="T"),
+        db2(7, entry("ALTER", '"S"."T"', "a", "b")),
+    )
+    assert [(d.kind, d.versions, d.remark) for d in found.disagreements] == [
+        ("emitted-leads-declared", (2,), True)
+    ]
+
+
+def test_columns_of_another_table_are_never_taken_for_the_tables_own():
+    found = live(
+        "A_B",
+        db2(1, entry("CREATE", '"S"."A_B"', "a", "b"), snapshot="true"),
+        db2(5, entry("ALTER", '"S"."A_B"', "a", "x", "b", "y")),
+    )
+    first, second = found.versions
+    assert (second.status, [d.kind for d in found.disagreements]) == ("phantom", ["foreign-columns"])
+    assert "underscore" in found.disagreements[0].message
+    ids = {c.name: c.id for c in second.schema.columns}
+    assert {c.name: c.id for c in first.schema.columns}.items() <= ids.items()
+
+
+def test_a_structure_that_events_show_is_no_phantom():
+    found = live(
+        "T",
+        db2(1, entry("CREATE", '"S"."T"', "a", "b"), snapshot="true"),
+        db2(5, entry("ALTER", '"S"."T"', "x", "a", "b")),
+        row(7, "x", "a", "b", connector="db2", schema="S", table="T"),
+    )
+    assert found.latest.status == "confirmed"
+    assert "made anew" in found.disagreements[0].message
+
+
+CREATE = mysql(10, entry("CREATE", '"shop"."t"', "a", "b"), ddl="CREATE TABLE t (a INT, b INT)")
+
+
+def test_dropped_and_created_is_another_table():
+    found = history(
+        "t", CREATE,
+        mysql(20, entry("DROP", '"shop"."t"'), ddl="DROP TABLE t"),
+        mysql(30, entry("CREATE", '"shop"."t"', "a", "b"), ddl="CREATE TABLE t (a INT, b INT)"),
+    )  # fmt: skip
+    assert [v.incarnation for v in found.versions] == [1, 2]
+    ids = [{c.id for c in v.schema.columns} for v in found.versions]
+    assert not ids[0] & ids[1]
+
+
+def test_created_while_it_was_there_it_is_another_table():
+    """DROP DATABASE tells nothing of its tables."""
+    gone = mysql(20, ddl="DROP DATABASE shop")
+    again = mysql(30, entry("CREATE", '"shop"."t"', "a"), ddl="CREATE TABLE shop.t (a INT)")
+    found = history("t", CREATE, gone, again)
+    assert [v.incarnation for v in found.versions] == [1, 2]
+    assert [e.kind for e in found.events] == ["dropped"]
+    assert notes(said(CREATE, gone, again)) == [("database-dropped", None)]
+
+
+@pytest.mark.parametrize("again", [
+    mysql(30, entry("CREATE", '"shop"."t"', "a", "b"), ddl="CREATE TABLE IF NOT EXISTS t (a INT, b INT)"),
+    mysql(30, entry("CREATE", '"shop"."t"', "a", "b"), ddl="CREATE TABLE t (a INT, b INT)", snapshot="true"),
+    CREATE,
+])  # fmt: skip
+def test_created_for_form_or_read_or_delivered_again_it_is_the_same(again):
+    found = history("t", CREATE, again)
+    assert ([v.incarnation for v in found.versions], found.events) == ([1], ())
+
+
+def test_a_snapshot_clears_its_way_and_ends_nothing():
+    clearing = mysql(20, entry("DROP", '"shop"."t"'), ddl="DROP TABLE IF EXISTS `t`", snapshot="true")
+    again = mysql(20, entry("CREATE", '"shop"."t"', "a", "b"), ddl="CREATE TABLE t (a INT)", snapshot="true")
+    found = history("t", CREATE, clearing, again)
+    assert ([v.incarnation for v in found.versions], found.events) == ([1], ())
+
+
+def test_the_drop_of_a_table_that_never_was_makes_no_history():
+    told = observed(said(mysql(20, entry("DROP", '"shop"."t"'), ddl="DROP TABLE IF EXISTS t")))
+    assert fold(told, TableId("srv", "shop", "", "t"), DIALECTS.get) is None
+
+
+@pytest.mark.parametrize(("copy", "left", "shadow"), [
+    ("_t_gho", "_t_del", True), ("_t_gho", "_t_20260101120000_del", True), ("_t_new", "_t_old", False),
+    ("__t_new", "__t_old", False),
+])  # fmt: skip
+def test_an_online_schema_change_is_one_version_of_its_table(copy, left, shadow):
+    touched = {"table": f"{left},t"}
+    payloads = (
+        CREATE,
+        row(15, "a", "b"),
+        mysql(20, entry("CREATE", f'"shop"."{copy}"', "a", "b"), ddl=f"CREATE TABLE {copy} LIKE t"),
+        mysql(30, entry("ALTER", f'"shop"."{copy}"', "a", "b", "c"), ddl=f"ALTER TABLE {copy} ADD c INT"),
+        mysql(40, entry("ALTER", f'"shop"."{left}"', "a", "b"), ddl=f"RENAME TABLE t TO {left}", **touched),
+        mysql(40, entry("ALTER", '"shop"."t"', "a", "b", "c"), ddl=f"RENAME TABLE {copy} TO t", **touched),
+        row(45, "a", "b", "c"),
+        mysql(50, entry("DROP", f'"shop"."{left}"'), ddl=f"DROP TABLE {left}"),
+    )
+    found = history("t", *payloads)
+    assert (names(found), found.events) == ([("a", "b"), ("a", "b", "c")], ())
+    assert [v.incarnation for v in found.versions] == [1, 1]
+    assert {c.id for c in found.versions[0].schema.columns} < {c.id for c in found.versions[1].schema.columns}
+    assert ("online-migration", "t") in notes(said(*payloads))
+    told = observed(said(*payloads))
+    own = fold(told, TableId("srv", "shop", "", copy), DIALECTS.get)
+    assert (own is None) == shadow
+    assert own is None or [e.kind for e in own.events] == ["renamed"]
+    assert fold(told, TableId("srv", "shop", "", left), DIALECTS.get) is None
+
+
+def test_what_the_copy_renames_the_table_renames():
+    touched = {"table": "_t_del,t"}
+    found = history(
+        "t", CREATE,
+        mysql(30, entry("ALTER", '"shop"."_t_gho"', "a", "z"), ddl="ALTER TABLE _t_gho RENAME COLUMN b TO z"),
+        mysql(40, entry("ALTER", '"shop"."_t_del"', "a", "b"), ddl="RENAME TABLE t TO _t_del", **touched),
+        mysql(40, entry("ALTER", '"shop"."t"', "a", "z"), ddl="RENAME TABLE _t_gho TO t", **touched),
+    )  # fmt: skip
+    first, second = found.versions
+    assert [c.id for c in first.schema.columns] == [c.id for c in second.schema.columns]
+
+
+def test_a_table_put_aside_by_hand_is_renamed():
+    aside = mysql(
+        40, entry("ALTER", '"shop"."_t_old"', "a", "b"), ddl="RENAME TABLE t TO _t_old", table="_t_old"
+    )
+    assert [(e.kind, str(e.other)) for e in history("t", CREATE, aside).events] == [
+        ("renamed", "srv.shop._t_old")
+    ]
+
+
+def test_a_statement_without_a_structure_is_known_and_its_renames_count():
+    """Vitess never tells one, MySQL's connector did not up to 1.4; then events make the versions."""
+
+    def told(at: int, ddl: str) -> Payload:
+        found = mysql(at, ddl=ddl)
+        del found["tableChanges"]
+        return found
+
+    payloads = (
+        row(10, "a", "b"),
+        told(20, "ALTER TABLE t RENAME COLUMN b TO z, ADD y INT"),
+        row(30, "a", "z", "y"),
+    )
+    found = history("t", *payloads)
+    first, second = found.versions
+    assert {c.name: c.id for c in second.schema.columns}["z"] == first.schema.columns[1].id
+    assert second.candidates == ()
+    assert notes(said(*payloads)) == [("ddl-without-structure", "t")]
+
+
+def test_vitess_is_ordered_by_its_records_and_named_by_its_keyspace():
+    source = {"connector": "vitess", "db": "", "keyspace": "shop", "vgtid": "[]"}
+    ddl = change(ddl="ALTER TABLE t ADD c INT", database="shop", **source)
+    told = said(event(struct("v", a=node("int32")), **source, schema=None), dict(ddl))
+    assert {str(o.table) for o in observed(told)} == {"srv.shop.t"}
+    assert [o.message for o in told if isinstance(o, Note)] == [
+        "ALTER TABLE t ADD c INT: this connector publishes statements without structures; "
+        "events show what became of it"
+    ]
+
+
+def test_renamed_tables_leave_and_arrive_in_the_order_of_the_statement():
+    old = {**mysql(20, ddl="shop.t TO shop.u;shop.v TO shop.t;", table="u,t"), "tableChanges": []}
+    found = history("t", row(10, "a"), old, row(30, "b"))
+    assert [(e.kind, str(e.other)) for e in found.events] == [("renamed", "srv.shop.u")]
+    assert [v.incarnation for v in found.versions] == [1, 2]
+
+
+def test_order_alone_is_an_attribute():
+    moved = mysql(20, entry("ALTER", '"shop"."t"', "b", "a"), ddl="ALTER TABLE t MODIFY b INT FIRST")
+    found = history("t", CREATE, moved)
+    assert (len(found.versions), found.latest.revision) == (1, 1)
+    assert found.latest.schema.names == ("b", "a")
+
+
+def test_a_comment_alone_is_an_attribute_even_where_only_the_statement_tells_it():
+    ddl = "ALTER TABLE t MODIFY b INT COMMENT 'how many'"
+    found = history(
+        "t", CREATE, mysql(20, entry("ALTER", '"shop"."t"', "a", "b"), ddl=ddl),
+        mysql(30, entry("ALTER", '"shop"."t"', "a", "b"), ddl="ALTER TABLE t ENGINE=InnoDB"),
+    )  # fmt: skip
+    assert (len(found.versions), found.latest.revision) == (1, 1)
+    assert found.latest.schema.columns[1].comment == "how many"
+
+
+def test_a_default_that_old_releases_cannot_tell_is_that_of_the_statement():
+    found = history(
+        "t", mysql(10, entry("CREATE", '"shop"."t"', "a"), ddl="CREATE TABLE t (a INT DEFAULT 7)"),
+        mysql(20, entry("ALTER", '"shop"."t"', "a", "b"), ddl="ALTER TABLE t ADD b INT DEFAULT 8"),
+        mysql(30, entry("ALTER", '"shop"."t"', "z", "b"), ddl="ALTER TABLE t RENAME COLUMN a TO z"),
+        mysql(40, entry("ALTER", '"shop"."t"', "z", "b"), ddl="ALTER TABLE t ALTER COLUMN z DROP DEFAULT"),
+    )  # fmt: skip
+    assert [[c.default for c in r.schema.columns] for v in found.versions for r in v.revisions] == [
+        ["7"], ["7", "8"], ["7", "8"], [None, "8"],
+    ]  # fmt: skip
+
+
+def test_what_is_declared_stands_above_the_statement():
+    told = {"type": "CREATE", "id": '"shop"."t"',
+            "table": image(col("a", 1, defaultValueExpression="1", comment="declared"))}  # fmt: skip
+    found = history("t", mysql(10, told, ddl="CREATE TABLE t (a INT DEFAULT 7 COMMENT 'stated')"))
+    assert [(c.default, c.comment) for c in found.latest.schema.columns] == [("1", "declared")]
+
+
+def test_a_statement_that_cannot_be_read_is_known():
+    told = said(mysql(10, entry("ALTER", '"shop"."t"', "a"), ddl="ALTER TABLE t CHANGE ' a b INT"))
+    assert notes(told) == [("ddl-not-parsed", None)]
+
+
+@pytest.mark.parametrize(("ddl", "kind", "table"), [
+    ("CREATE TABLE x.y LIKE z", "ddl-without-structure", "y"),
+    ("CREATE UNIQUE INDEX i ON shop.t(a)", "ddl-without-structure", "t"),
+    ("DROP INDEX i ON t", "ddl-without-structure", "t"),
+    ("DROP DATABASE shop", "database-dropped", None),
+])  # fmt: skip
+def test_a_change_without_structure_is_known(ddl, kind, table):
+    told = said(mysql(10, ddl=ddl))
+    assert notes(told) == [(kind, table)]
+    assert [o.kind for o in told if isinstance(o, Aside)] in (["ddl-without-structure"], [])
+
+
+def test_schema_changes_outside_the_first_partition_have_lost_their_order():
+    told = record(mysql(10, entry("CREATE", '"shop"."t"', "a"), ddl="CREATE TABLE t (a INT)"), topic="srv")
+    runs = scan([Record("srv", 2, 0, 1, None, told.value)], wires(lambda id: None))
+    found = [o for run in runs for o in decode(run, "main", lambda id: None)]
+    assert [type(o) for o in found] == [Observation, Note]
+    assert notes(found) == [("schema-changes-unordered", None)]
+
+
+def test_the_time_of_old_releases_is_that_of_their_source_block():
+    told = mysql(10, entry("CREATE", '"shop"."t"', "a"), ddl="CREATE TABLE t (a INT)")
+    told["source"] = {**told["source"], "ts_ms": 77}
+    del told["ts_ms"]
+    (found,) = observed(said(told))
+    assert (found.first.ts_ms, found.first.read_ms) == (77, 77)
+
+
+@pytest.mark.parametrize(("run", "table", "phantom"), [
+    ("db2/shop-3.4.1-json", "DB2INST1.AUDIT_LOG", True),
+    ("db2/shop-2.5.4-avro", "DB2INST1.AUDIT_LOG", True),
+    ("db2/shop-3.4.1-json", "DB2INST1.ORDERS", False),
+])  # fmt: skip
+def test_phantoms_of_the_recordings(run, table, phantom):
+    found = chain.history(run, table)
+    assert any(v.status == "phantom" for v in found.versions) == phantom
+
+
+@pytest.mark.parametrize("run", ["db2/incremental-2.5.4-json", "db2/incremental-3.4.1-json"])
+def test_incremental_reads_of_a_recording_contradict_nobody(run):
+    assert [d for h in chain.histories(run) for d in h.disagreements if not d.remark] == []
+
+
+def test_the_oldest_release_tells_renames_by_statements_alone():
+    book = chain.history("mariadb/bookshop-mysql-1.4.2-json", "bookshop.book")
+    first, second, third, *_ = book.versions
+    kept = {c.id: c.name for c in first.schema.columns}
+    assert [kept[c.id] for c in second.schema.columns if c.name == "list_price" and c.id in kept] == ["price"]
+    kept = {c.id: c.name for c in second.schema.columns}
+    assert [kept[c.id] for c in third.schema.columns if c.name == "page_count" and c.id in kept] == ["pages"]
+    assert not any(v.candidates for v in book.versions)
+    assert [(e.kind, str(e.other)) for e in book.events] == [("renamed", "books.bookshop.book_old")]

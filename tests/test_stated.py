@@ -1,0 +1,128 @@
+"""DDL texts as evidence: what sqlglot reads of them, and what is left where it cannot."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemaman.decode.stated import LONGEST, Told, told
+from schemaman.decode.statement import Subject, subjects
+from schemaman.renames import stated, stated_tables
+from tests.house import CAPTURES
+from tests.records import records
+
+BOOKS = sorted(p for p in (CAPTURES / "mariadb").iterdir() if (p / "records.ndjson.gz").exists())
+
+
+def texts() -> list[str]:
+    found: dict[str, None] = {}
+    for run in BOOKS:
+        for record in records(run):
+            value = json.loads(record.value) if record.topic == "books" and record.value else {}
+            payload = value.get("payload", value)
+            if payload.get("ddl"):
+                found[payload["ddl"]] = None
+    return list(found)
+
+
+@pytest.mark.parametrize(("ddl", "expected"), [
+    ("ALTER TABLE b ADD COLUMN p INT DEFAULT 7 COMMENT 'x', DROP COLUMN t, "
+     "MODIFY COLUMN title VARCHAR(400) NOT NULL DEFAULT 'a''b'",
+     {("p", "default"): "7", ("p", "comment"): "x", ("title", "default"): "a'b", ("title", "comment"): None}),
+    ("ALTER TABLE b ALTER COLUMN a SET DEFAULT 1, ALTER COLUMN t DROP DEFAULT",
+     {("a", "default"): "1", ("t", "default"): None}),
+    ("ALTER TABLE b CHANGE COLUMN a `b c` INT DEFAULT NULL COMMENT 'q'",
+     {("b c", "default"): None, ("b c", "comment"): "q"}),
+    ("ALTER TABLE b COMMENT='people'", {("", "comment"): "people"}),
+    ("ALTER TABLE b COMMENT=''", {("", "comment"): None}),
+    ("CREATE TABLE t (`a` timestamp(6) NOT NULL DEFAULT current_timestamp(6) COMMENT 'hi', b INT DEFAULT -1) "
+     "COMMENT='tt'",
+     {("a", "default"): "CURRENT_TIMESTAMP(6)", ("a", "comment"): "hi", ("b", "default"): "-1",
+      ("b", "comment"): None, ("", "comment"): "tt"}),
+    ("ALTER TABLE b MODIFY a INT DEFAULT 3; ALTER TABLE b RENAME COLUMN a TO z;",
+     {("z", "default"): "3", ("z", "comment"): None}),
+    ("CREATE VIEW v AS SELECT 1", {}),
+    ("CREATE TABLE t LIKE u", {}),
+])  # fmt: skip
+def test_defaults_and_comments(ddl, expected):
+    found = told(ddl, "mysql")
+    assert found.parsed
+    assert {(column, attribute): text for column, attribute, text in found.stated} == expected
+
+
+@pytest.mark.parametrize(("ddl", "renames", "stated_"), [
+    ('ALTER TABLE s.t RENAME COLUMN a TO "b"', (("A", "b"),), {}),
+    ("COMMENT ON COLUMN s.t.a IS 'hey'", (), {("A", "comment"): "hey"}),
+    ("COMMENT ON TABLE s.t IS ''", (), {("", "comment"): None}),
+    ("ALTER TABLE s.t ADD (a NUMBER(9) DEFAULT 1 NOT NULL, b DATE)", (),
+     {("A", "default"): "1", ("B", "default"): None}),
+])  # fmt: skip
+def test_oracle_keeps_names_in_capitals(ddl, renames, stated_):
+    found = told(ddl, "oracle")
+    assert found.renames == renames
+    assert {(column, attribute): text for column, attribute, text in found.stated} == stated_
+
+
+@pytest.mark.parametrize("ddl", [
+    "RENAME TABLE a TO b, c TO d", "ALTER TABLE t PARTITION BY HASH (id), RENAME COLUMN a TO b",
+    "ALTER IGNORE TABLE t CHANGE a b INT", "/*!50001 ALTER TABLE t CHANGE a b INT */",
+    f"ALTER TABLE t CHANGE a b INT COMMENT '{'x' * LONGEST}'",
+])  # fmt: skip
+def test_what_cannot_be_parsed_still_tells_its_renames(ddl):
+    found = told(ddl, "mysql")
+    assert not found.stated
+    assert (found.renames, found.tables) == (stated(ddl, "mysql"), stated_tables(ddl, "mysql"))
+    assert found.renames or found.tables
+
+
+def test_other_connectors_write_no_statements():
+    assert told("ALTER TABLE t RENAME COLUMN a TO b", "db2") == Told()
+
+
+def test_parser_and_tokenizer_agree_on_every_recorded_statement(figure):
+    parsed = 0
+    for ddl in texts():
+        found = told(ddl, "mariadb")
+        parsed += found.parsed
+        assert (found.renames, found.tables) == (stated(ddl, "mariadb"), stated_tables(ddl, "mariadb"))
+    figure("recorded DDL texts that sqlglot reads", f"{parsed} of {len(texts())}")
+    assert parsed > 0.85 * len(texts())
+
+
+def test_nothing_is_written_to_the_terminal(capfd):
+    told("ALTER TABLE t REORGANIZE PARTITION p INTO (PARTITION p VALUES LESS THAN (1))", "mysql")
+    assert capfd.readouterr() == ("", "")
+
+
+WORDS = st.sampled_from("(),;'`\"=1.\x00ab") | st.sampled_from(
+    ("ALTER", "TABLE", "CREATE", "RENAME", "COLUMN", "TO", "CHANGE", "MODIFY", "ADD", "IS", "ON", "DEFAULT",
+     "COMMENT", "INT", "é", "--", "/*", "*/")
+)  # fmt: skip
+DDL = st.lists(WORDS, max_size=40).map(" ".join) | st.text(max_size=60)
+
+
+@given(DDL, st.sampled_from(["mysql", "oracle"]))
+def test_any_text_is_read_without_a_fault(ddl, connector):
+    found = told(ddl, connector)
+    assert isinstance(found, Told)
+    assert isinstance(subjects(ddl), tuple)
+
+
+@pytest.mark.parametrize(("ddl", "expected"), [
+    ("CREATE TABLE IF NOT EXISTS a.b (id INT)", [Subject("CREATE", "table", ("a", "b"), False)]),
+    ("CREATE OR REPLACE TABLE b (id INT)", [Subject("CREATE", "table", ("b",), True)]),
+    ("alter ignore table `x y` add z int", [Subject("ALTER", "table", ("x y",))]),
+    ("CREATE UNIQUE INDEX i ON a.b(c); DROP INDEX j ON d", [Subject("CREATE", "index", ("a", "b")),
+                                                          Subject("DROP", "index", ("d",))]),
+    ("DROP DATABASE IF EXISTS d", [Subject("DROP", "database", ("d",))]),
+    ("DROP SCHEMA d", [Subject("DROP", "database", ("d",))]),
+    ("RENAME TABLE a TO b", [Subject("RENAME", "table", ("a",))]),
+    ("CREATE TEMPORARY TABLE t (id INT)", []),
+    ("CREATE GLOBAL TEMPORARY TABLE t (id INT)", []),
+    ("CREATE", []), ("", []), ("DROP INDEX", [Subject("DROP", "index", ())]),
+])  # fmt: skip
+def test_what_a_statement_is_about(ddl, expected):
+    assert list(subjects(ddl)) == expected
