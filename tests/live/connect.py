@@ -34,8 +34,8 @@ class Worker:
         self._until(name, "RUNNING")
 
     def knows(self, name: str) -> bool:
-        """Whether there is a connector of that name."""
-        return name in self._call("GET", "/connectors")
+        """Whether the worker lives and has a connector of that name."""
+        return self.answers() and name in self._call("GET", "/connectors")
 
     def delete(self, name: str) -> None:
         """The connector is gone, as is its task."""
@@ -100,24 +100,19 @@ class Worker:
 
 
 @contextmanager
-def connect_in(folder: Path, broker: str) -> Iterator[Worker]:
-    """A worker whose offsets, plugins and log lie in `folder`.
+def connect_in(folder: Path, broker: str, flush_ms: int = 500) -> Iterator[Worker]:
+    """A worker whose offsets, plugins and log lie in `folder`; it is killed, and can be started there again.
+
+    It stores offsets each `flush_ms` milliseconds and when a connector is stopped.
 
     Raises:
         JarsUnreachable: the jars of Kafka or Debezium could not be fetched.
         NotReady: it did not come up.
     """
-    for name in ("debezium", "avro"):
-        plugin = folder / "plugins" / name
-        plugin.mkdir(parents=True)
-        for jar in jars(name):
-            (plugin / jar.name).symlink_to(jar)
-    # Connect finds plugins by their service files, and Apicurio's converter has none.
-    with zipfile.ZipFile(folder / "plugins" / "avro" / "service.jar", "w") as service:
-        service.writestr("META-INF/services/org.apache.kafka.connect.storage.Converter", AVRO_CONVERTER)
+    _plugins(folder / "plugins")
     url = f"http://127.0.0.1:{free_port()}"
     settings = folder / "worker.properties"
-    settings.write_text(_settings(folder, broker, url), encoding="utf-8")
+    settings.write_text(_settings(folder, broker, url, flush_ms), encoding="utf-8")
     command = java(
         "384m",
         classpath("kafka"),
@@ -133,7 +128,19 @@ def connect_in(folder: Path, broker: str) -> Iterator[Worker]:
         yield worker
 
 
-def _settings(folder: Path, broker: str, url: str) -> str:
+def _plugins(folder: Path) -> None:
+    if folder.exists():
+        return
+    for name in ("debezium", "avro"):
+        (folder / name).mkdir(parents=True)
+        for jar in jars(name):
+            (folder / name / jar.name).symlink_to(jar)
+    # Connect finds plugins by their service files, and Apicurio's converter has none.
+    with zipfile.ZipFile(folder / "avro" / "service.jar", "w") as service:
+        service.writestr("META-INF/services/org.apache.kafka.connect.storage.Converter", AVRO_CONVERTER)
+
+
+def _settings(folder: Path, broker: str, url: str, flush_ms: int) -> str:
     """Source: Kafka documentation, "Kafka Connect Configs"."""
     settings = {
         "bootstrap.servers": broker,
@@ -141,7 +148,7 @@ def _settings(folder: Path, broker: str, url: str) -> str:
         "plugin.path": folder / "plugins",
         "plugin.discovery": "service_load",
         "offset.storage.file.filename": folder / "offsets",
-        "offset.flush.interval.ms": 500,
+        "offset.flush.interval.ms": flush_ms,
         "key.converter": "org.apache.kafka.connect.json.JsonConverter",
         "value.converter": "org.apache.kafka.connect.json.JsonConverter",
         "key.converter.schemas.enable": "true",

@@ -58,6 +58,11 @@ class Streaming:
         for sql in statements:
             self.arrived(self.tell(sql))
 
+    def restart(self, worker: Worker) -> None:
+        """The connector begins anew on another worker, from the offsets that are stored there."""
+        self._worker = worker
+        worker.create(self.name, self._settings)
+
     def arrived(self, transactions: list[int]) -> None:
         """Wait until the records of these transactions lie in their topics."""
         wanted = set(transactions)
