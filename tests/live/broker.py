@@ -41,7 +41,7 @@ def broker_in(folder: Path) -> Iterator[str]:
     logging = log4j_option(folder)
     _run(java("128m", path, logging, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", settings))
     server = Server("Kafka", java("384m", path, logging, "kafka.Kafka", settings), folder / "broker.log")
-    with running(server, signal.SIGTERM):
+    with running(server, signal.SIGKILL):
         admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
         await_true("an answer", lambda: _answers(admin), server, _READY)
         yield address

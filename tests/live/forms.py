@@ -35,6 +35,14 @@ def json_with_schemas(registered: Registered | None = None) -> Form:
     return Form({}, lambda record: json.loads(record.value or b"")["payload"], lambda folder: [])
 
 
+def json_without_schemas(registered: Registered) -> Form:
+    """Nothing but values: types and nullability can only be inferred."""
+    converter = "org.apache.kafka.connect.json.JsonConverter"
+    sides = ("key.converter", "value.converter")
+    settings = dict.fromkeys(sides, converter) | {f"{s}.schemas.enable": "false" for s in sides}
+    return Form(settings, lambda record: json.loads(record.value or b""), lambda folder: [])
+
+
 def flattened(registered: Registered) -> Form:
     """JSON with schemas, rows flattened by ExtractNewRecordState, with what places them added."""
     told = ("schema", "table", "txId", "lsn", "ts_ms", "snapshot", "db", "name", "connector", "version")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.live.streaming import Streaming
+
 _TYPES = (
     *("smallint", "int", "oid", "real", "double precision", "numeric", "numeric(20,4)", "money", "boolean"),
     *(
@@ -105,3 +107,13 @@ UNCONFIRMED = {
     "refunds@1": ("key", "nullable:id", "nullable:why"),
 }
 """Facts that one row alone has shown, by table and version; all others were shown again by a later row."""
+
+_ROWS = ("INSERT", "UPDATE", "DELETE")
+
+
+def play(stream: Streaming) -> None:
+    """Everything in order, with the connector close behind."""
+    stream.tell(*TABLES, *FIRST_ROWS)
+    stream.start(len(FIRST_ROWS))
+    for sql in CHANGES:
+        (stream.row if sql.startswith(_ROWS) else stream.tell)(sql)

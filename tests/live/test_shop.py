@@ -20,7 +20,6 @@ from tests.truth.recording import Fact
 from tests.truth.truth import TrueTable, place_of
 from tests.truth.wire import on_the_wire
 
-_ROWS = ("INSERT", "UPDATE", "DELETE")
 Shape = tuple[tuple[tuple[str, str, bool], ...], tuple[str, ...]]
 """Columns in order (name, type in words, nullable), and the key."""
 
@@ -45,10 +44,7 @@ def told(
     """The shop, its tables changed while the connector streams."""
     form = FORMS[request.param](registered)
     with streaming(f"shop_{request.param}", database, worker, broker, form) as stream:
-        stream.tell(*shop.TABLES, *shop.FIRST_ROWS)
-        stream.start(len(shop.FIRST_ROWS))
-        for sql in shop.CHANGES:
-            (stream.row if sql.startswith(_ROWS) else stream.tell)(sql)
+        shop.play(stream)
         return Told.now(stream, tmp_path_factory.mktemp("shop"))
 
 
