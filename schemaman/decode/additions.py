@@ -41,6 +41,8 @@ _NUMBERS = frozenset(
 )  # fmt: skip
 _MIXED = frozenset({"txId"})
 """A number at PostgreSQL, a text at Oracle."""
+SOURCE_FIELDS = _TEXTS | _NUMBERS | _MIXED
+"""The fields of source blocks. Source: the SourceInfo classes of Debezium, in all releases."""
 _ROOT = {"op": frozenset("crudtm"), "deleted": frozenset({"true", "false", True, False})}
 _TRANSACTION = {"id": _TEXTS, "total_order": _NUMBERS, "data_collection_order": _NUMBERS}
 _ALWAYS = frozenset({"op", "deleted", "version", "connector", "name", "ts_ms", "table"})
@@ -204,6 +206,13 @@ def _fits(place: tuple[str, str], value: object) -> bool:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def of_text(name: str, value: object) -> object:
+    """What a field of a source block holds, where it was told as text."""
+    if name in _NUMBERS and isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,20}", value):
+        return int(value)
+    return value
 
 
 def _header(place: tuple[str, str], data: bytes) -> object:

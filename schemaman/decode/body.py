@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from schemaman.decode.cloud_event import MARK, cloud_event, enveloped
 from schemaman.decode.framing import Framed, SchemaId, framed
 from schemaman.decode.wire import parse, prove, tail_after
 from schemaman.errors import UnreadableInput
@@ -20,6 +21,7 @@ SchemaLookup = Callable[[SchemaId], str | None]
 Node = Mapping[str, Any]
 
 _IDENTITY = ("version", "connector", "name", "db", "schema", "table", "collection")
+
 
 @dataclass(frozen=True, slots=True)
 class Body:
@@ -58,10 +60,25 @@ def read(data: bytes, schemas: SchemaLookup, framing: Framed | None = None) -> B
     if framing is not None:
         text = _registered(schemas, framing)
         return Body(avro_value(text, data, framing), to_connect(text))
-    body = _json(data)
+    body = _unwrapped(data, schemas) if MARK in data else None
+    body = body or _json(data)
     if rb"\ud" in data.lower():
         _check_text(_kept(body))
     return body
+
+
+def _unwrapped(data: bytes, schemas: SchemaLookup) -> Body | None:
+    """The change event in a CloudEvent; None if the bytes hold none."""
+    try:
+        event = cloud_event(parse(data))
+    except ValueError as fault:
+        raise UnreadableInput(str(fault)) from None
+    if event is None:
+        return None
+    if event.data is None:
+        return Body(event.payload(event.row), None if event.schema is None else enveloped(event.schema))
+    inner = read(event.data, schemas)
+    return Body(event.payload(inner.payload), None if inner.schema is None else enveloped(inner.schema))
 
 
 def _json(data: bytes) -> Body:

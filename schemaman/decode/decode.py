@@ -14,6 +14,7 @@ from schemaman.decode.internal_history import observe_history
 from schemaman.decode.outcomes import aside, reject
 from schemaman.decode.schema_change import observe_changes
 from schemaman.decode.signal import SIGNALS, signal_notes
+from schemaman.decode.wire import OUTBOX, is_outbox
 from schemaman.errors import UnreadableInput
 from schemaman.evidence import Outcome, Record, Run
 
@@ -51,6 +52,8 @@ def _decode(run: Run, stream: str, schemas: SchemaLookup, forms: Forms) -> tuple
     record = run.sample
     if record.value is None:
         return (aside(run, "tombstone"),)
+    if is_outbox(record):
+        return (aside(run, OUTBOX),)
     value = read_event(record.value, schemas, framed(record.value, record.headers, "value", forms.value))
     if value.payload is None:
         # JsonConverter writes a null with a schema as an object, and a bare null as text

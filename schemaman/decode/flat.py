@@ -68,9 +68,7 @@ def _own(schema: Node, value: Body, run: Run) -> dict[str, Any]:
     return {**schema, "fields": [f for f in fields if f["field"] not in added.names]}
 
 
-def table_of(
-    run: Run, stream: str, value: Body, key: Body | None, added: Additions
-) -> tuple[TableId, bool]:
+def table_of(run: Run, stream: str, value: Body, key: Body | None, added: Additions) -> tuple[TableId, bool]:
     """The table of flattened rows, and whether only names stand for its identity."""
     physical = None if key is None else physical_of(key.payload)
     parts, proven = identity(run.sample.topic, value.name, added, physical)

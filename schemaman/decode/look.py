@@ -6,29 +6,32 @@ Law: a look is a function of the record and the reading; what has been seen befo
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from dataclasses import dataclass, field, replace
 
-from schemaman.decode.additions import (
-    ROUTED,
-    Headers,
-    additions,
-    flattened_row,
-    identity,
-    is_flattened,
-    physical_of,
-)
-from schemaman.decode.document import is_document_schema, row_of, shown_by_document, shown_by_row
+from schemaman.decode.additions import ROUTED, additions, identity, is_flattened, physical_of
+from schemaman.decode.cloud_event import MARK, CloudEvent, cloud_event, enveloped
+from schemaman.decode.document import is_document_schema
 from schemaman.decode.framing import FRAMING_HEADERS, Framed, SchemaId, framed
 from schemaman.decode.outline import Outline, Texts, flat, outline
+from schemaman.decode.parsed import (
+    avro_name,
+    compact,
+    json_object,
+    members,
+    parts,
+    shown_by_event,
+    shown_without_schema,
+)
 from schemaman.decode.wire import (
+    OUTBOX,
     SOURCE,
     TOMBSTONE,
     Facts,
     JsonObject,
     Reading,
     facts,
+    is_outbox,
     parse,
     payload_after,
     prove,
@@ -126,6 +129,8 @@ class Looker:
         value = record.value
         if value is None:
             return Look((TOMBSTONE,), TOMBSTONE)
+        if is_outbox(record):
+            return Look((OUTBOX,), OUTBOX)
         forms = self._topics.setdefault(record.topic, _Forms())
         try:
             key = self._key(forms, record)
@@ -135,6 +140,9 @@ class Looker:
             if framing is not None:
                 told, shown = self._framed(record, value, framing)
                 return self._seen(record, _digest(framing.proof(value)), key, told, shown)
+            event = cloud_event(parse(value)) if MARK in value else None
+            if event is not None:
+                return self._wrapped(record, event, key)
             return self._json(forms, record, value, key)
         except (ValueError, UnreadableInput) as error:
             return Look((), _alone(record), fault=str(error))
@@ -152,7 +160,7 @@ class Looker:
                 return self._learned(form, value[at:], key, told, self._seen(record, form.proof, key, told))
         payload = payload_after(value, form.size)
         if payload is not None:
-            shown = _shown_by_event(payload[0]) if form.document else None
+            shown = shown_by_event(payload[0]) if form.document else None
             told = self._facts(record, payload[0], form.name)
             return self._seen(record, form.proof, key, told, shown)
         # a row that is damaged is not looked at, however much is parsed
@@ -163,14 +171,14 @@ class Looker:
 
     def _whole(self, record: Record, value: bytes, key: bytes) -> Look:
         """What a JSON value shows that has its members in an order of its own, or no schema."""
-        schema, payload = _parts(parse(value))
+        schema, payload = parts(parse(value))
         if schema is None:
-            row, shown = _shown_without_schema(payload, record.headers)
-            proof = _digest(_members(payload) + _members(row))
+            row, shown = shown_without_schema(payload, record.headers)
+            proof = _digest(members(payload) + members(row))
             return self._seen(record, proof, key, self._facts(record, payload, ""), shown)
-        shown = _shown_by_event(payload) if is_document_schema(schema) else None
+        shown = shown_by_event(payload) if is_document_schema(schema) else None
         told = self._facts(record, payload, str(schema.get("name") or ""))
-        return self._seen(record, _digest(_compact(schema)), key, told, shown)
+        return self._seen(record, _digest(compact(schema)), key, told, shown)
 
     def _facts(self, record: Record, payload: object, name: str) -> Facts:
         """What a payload says of itself; a flattened row says it with what was added to it and to its key."""
@@ -207,7 +215,7 @@ class Looker:
             return None
         framing = framed(key, record.headers, "key", self._reading.forms.key)
         if framing is None:
-            return physical_of(_parts(parse(key))[1]) if ROUTED in key else None
+            return physical_of(parts(parse(key))[1]) if ROUTED in key else None
         text = self._registered(framing)
         routed = ROUTED.decode() in text
         return physical_of(self._reading.decode_body(text, key, framing)) if routed else None
@@ -243,16 +251,33 @@ class Looker:
         match = known.match(tail, 0)
         return look if match is None else replace(look, layout=known.layout, texts=known.texts(match))
 
-    def _framed(
-        self, record: Record, value: bytes, framing: Framed
-    ) -> tuple[Facts, frozenset[Shown] | None]:
+    def _wrapped(self, record: Record, event: CloudEvent, key: bytes) -> Look:
+        """What a change event shows that is wrapped in a CloudEvent."""
+        if event.data is None:
+            proof, payload, schema = b"", event.payload(event.row), event.schema
+        else:
+            framing = framed(event.data, (), "value")
+            if framing is None:
+                raise ValueError("the data of the CloudEvent is base64, but not framed as Avro")
+            text = self._registered(framing)
+            payload = event.payload(self._reading.decode_body(text, event.data, framing))
+            proof, schema = b"data " + framing.proof(event.data), json_object(text)
+        if schema is None:
+            row, shown = shown_without_schema(payload, record.headers)
+            return self._seen(
+                record, _digest(members(payload) + members(row)), key, facts(payload, ""), shown
+            )
+        shown = shown_by_event(payload) if is_document_schema(enveloped(schema)) else None
+        return self._seen(record, _digest(proof or compact(schema)), key, facts(payload, ""), shown)
+
+    def _framed(self, record: Record, value: bytes, framing: Framed) -> tuple[Facts, frozenset[Shown] | None]:
         text = self._registered(framing)
         named = self._names.get(framing.schema)
         if named is None:
-            named = self._names[framing.schema] = _avro_name(text)
+            named = self._names[framing.schema] = avro_name(text)
         name, document = named
         payload = self._reading.decode_body(text, value, framing)
-        return self._facts(record, payload, name), _shown_by_event(payload) if document else None
+        return self._facts(record, payload, name), shown_by_event(payload) if document else None
 
     def _registered(self, framing: Framed) -> str:
         text = self._reading.schemas(framing.schema)
@@ -324,54 +349,9 @@ def _glanced_key(forms: list[Form], key: bytes) -> bytes | None:
     return None
 
 
-def _shown_by_event(payload: object) -> frozenset[Shown] | None:
-    """What a change event of a document shows; None for a null."""
-    return shown_by_document(payload) if isinstance(payload, dict) else None
-
-
-def _shown_without_schema(
-    payload: object, headers: Headers
-) -> tuple[JsonObject | None, frozenset[Shown] | None]:
-    """The row of a payload without a schema, if it has one, and what that or the document shows."""
-    if not isinstance(payload, dict):
-        return None, None
-    source = payload.get("source")
-    if isinstance(source, dict) and source.get("connector") == "mongodb":
-        return None, shown_by_document(payload)
-    row = flattened_row(payload, headers) if facts(payload, "").bare else row_of(payload)
-    return row, None if row is None else shown_by_row(row)
-
-
 def _whole_key(key: bytes) -> bytes:
-    schema, payload = _parts(parse(key))
-    return _digest(_members(payload) if schema is None else _compact(schema))
-
-
-def _parts(document: object) -> tuple[JsonObject | None, object]:
-    """Schema and payload of a JSON document; all of it is payload where no schema comes with it."""
-    if isinstance(document, dict) and "schema" in document and "payload" in document:
-        schema = document["schema"]
-        if schema is None or (isinstance(schema, dict) and "type" in schema):
-            return schema, document["payload"]
-    return None, document
-
-
-def _members(payload: object) -> bytes:
-    """What is the same among payloads that nothing but their names tells apart."""
-    return b"no schema" + (_compact(sorted(payload)) if isinstance(payload, dict) else b"")
-
-
-def _compact(document: object) -> bytes:
-    return json.dumps(document, separators=(",", ":")).encode()
-
-
-def _avro_name(text: str) -> tuple[str, bool]:
-    """The full name of a registered record, and whether it is one of documents."""
-    schema = parse(text.encode())
-    if not isinstance(schema, dict):
-        return "", False
-    name, space = str(schema.get("name") or ""), schema.get("namespace")
-    return f"{space}.{name}" if space and "." not in name else name, is_document_schema(schema)
+    schema, payload = parts(parse(key))
+    return _digest(members(payload) if schema is None else compact(schema))
 
 
 def _alone(record: Record) -> str:

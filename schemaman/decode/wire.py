@@ -11,11 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from schemaman.decode.framing import AUTO, Forms, Framed, SchemaId
-from schemaman.evidence import Position
+from schemaman.evidence import Position, Record
 
 JsonObject = dict[str, object]
 TOMBSTONE = "tombstone"
 """What stands for the table of records without a value: they belong to no run of a table."""
+
+OUTBOX = "outbox"
+"""What stands for the table of what an outbox published: messages of an application, in its own form."""
+
+_OUTBOX_TOPIC = "outbox.event."
 
 SOURCE = b'"source":{'
 _TELLING = frozenset({"connector", "op", "ddl", "tableChanges"})
@@ -64,6 +69,14 @@ class Facts:
     ts_ms: int | None = None
     read_ms: int | None = None
     bare: bool = False
+
+
+def is_outbox(record: Record) -> bool:
+    """Whether an outbox published a record: told by its usual topics, and a header that is always there.
+
+    Source: Debezium EventRouter: `route.topic.replacement` is `outbox.event.${routedByValue}`, header `id`.
+    """
+    return record.topic.startswith(_OUTBOX_TOPIC) and any(name == "id" for name, _ in record.headers)
 
 
 def parse(data: bytes) -> object:

@@ -1,0 +1,87 @@
+"""A change event inside a CloudEvent: attributes around it tell what its source block would."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from schemaman.decode.additions import SOURCE_FIELDS, of_text
+from schemaman.decode.wire import JsonObject
+from schemaman.errors import UnreadableInput
+
+MARK = b'"specversion"'
+"""What every CloudEvent in JSON holds. Source: CloudEvents 1.0, required attributes."""
+
+_ATTRIBUTE = "iodebezium"
+_FIELDS = {name.replace("_", "").lower(): name for name in SOURCE_FIELDS}
+
+
+@dataclass(frozen=True, slots=True)
+class CloudEvent:
+    """What a CloudEvent holds: `row` and `schema` of JSON data, or `data` as framed Avro.
+
+    `source` and `op` are those of the change event.
+    """
+
+    source: Mapping[str, object]
+    op: str
+    row: object = None
+    schema: JsonObject | None = None
+    data: bytes | None = None
+
+    def payload(self, row: object) -> JsonObject:
+        """The change event, as it would be without its wrapping."""
+        told = dict(row) if isinstance(row, Mapping) else {}
+        return {"before": None, "after": None, **told, "source": dict(self.source), "op": self.op}
+
+
+def cloud_event(document: object) -> CloudEvent | None:
+    """The change event in a JSON document; None if the document is no CloudEvent of Debezium.
+
+    Source: Debezium CloudEventsConverter: an attribute is `iodebezium` and the name of a field without what
+    is no letter or digit; its value is text. Data is `schema` and `payload`, the payload alone, or Avro in
+    base64, by `json.schemas.enable` and `data.serializer.type`.
+
+    Raises:
+        UnreadableInput: it does not tell of which table it is, or its data is of no known form.
+    """
+    if not isinstance(document, dict) or "specversion" not in document or "data" not in document:
+        return None
+    if not str(document.get("type")).startswith("io.debezium."):
+        return None
+    told = {
+        name.lower().removeprefix(_ATTRIBUTE): value
+        for name, value in document.items()
+        if name.lower().startswith(_ATTRIBUTE)
+    }
+    op = told.get("op")
+    source = {_FIELDS[n]: of_text(_FIELDS[n], v) for n, v in told.items() if n in _FIELDS}
+    if not isinstance(op, str) or not isinstance(source.get("connector"), str):
+        raise UnreadableInput(
+            "a CloudEvent without Debezium's attributes (extension.attributes.enable=false) names no table"
+        )
+    return _with_data(document["data"], source, op)
+
+
+def _with_data(data: object, source: Mapping[str, object], op: str) -> CloudEvent:
+    if isinstance(data, str):
+        try:
+            return CloudEvent(source, op, data=base64.b64decode(data, validate=True))
+        except (ValueError, binascii.Error):
+            raise UnreadableInput("the data of the CloudEvent is a text that is no base64") from None
+    if isinstance(data, dict) and data.keys() == {"schema", "payload"}:
+        schema = data["schema"]
+        if isinstance(schema, dict) and isinstance(schema.get("fields"), list):
+            return CloudEvent(source, op, data["payload"], schema)
+    if data is None or isinstance(data, dict):
+        return CloudEvent(source, op, data)
+    raise UnreadableInput("the data of the CloudEvent is neither an object nor a text")
+
+
+def enveloped(schema: Mapping[str, object]) -> JsonObject:
+    """The schema of the data with the members that stand around it in a change event."""
+    fields = schema.get("fields")
+    around = [{"field": "source", "type": "struct", "fields": []}, {"field": "op", "type": "string"}]
+    return {**schema, "fields": [*(fields if isinstance(fields, list) else []), *around]}

@@ -1,0 +1,60 @@
+"""What a parsed record proves: schema and payload, the bytes that stand for a shape, what a row shows."""
+
+from __future__ import annotations
+
+import json
+
+from schemaman.decode.additions import Headers, flattened_row
+from schemaman.decode.document import is_document_schema, row_of, shown_by_document, shown_by_row
+from schemaman.decode.wire import JsonObject, facts, parse
+from schemaman.inference import Shown
+
+
+def shown_by_event(payload: object) -> frozenset[Shown] | None:
+    """What a change event of a document shows; None for a null."""
+    return shown_by_document(payload) if isinstance(payload, dict) else None
+
+
+def shown_without_schema(
+    payload: object, headers: Headers
+) -> tuple[JsonObject | None, frozenset[Shown] | None]:
+    """The row of a payload without a schema, if it has one, and what that or the document shows."""
+    if not isinstance(payload, dict):
+        return None, None
+    source = payload.get("source")
+    if isinstance(source, dict) and source.get("connector") == "mongodb":
+        return None, shown_by_document(payload)
+    row = flattened_row(payload, headers) if facts(payload, "").bare else row_of(payload)
+    return row, None if row is None else shown_by_row(row)
+
+
+def parts(document: object) -> tuple[JsonObject | None, object]:
+    """Schema and payload of a JSON document; all of it is payload where no schema comes with it."""
+    if isinstance(document, dict) and "schema" in document and "payload" in document:
+        schema = document["schema"]
+        if schema is None or (isinstance(schema, dict) and "type" in schema):
+            return schema, document["payload"]
+    return None, document
+
+
+def members(payload: object) -> bytes:
+    """What is the same among payloads that nothing but their names tells apart."""
+    return b"no schema" + (compact(sorted(payload)) if isinstance(payload, dict) else b"")
+
+
+def compact(document: object) -> bytes:
+    """A schema as bytes that are the same for the same schema."""
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def avro_name(text: str) -> tuple[str, bool]:
+    """The full name of a registered record, and whether it is one of documents."""
+    schema = json_object(text)
+    name, space = str(schema.get("name") or ""), schema.get("namespace")
+    return f"{space}.{name}" if space and "." not in name else name, is_document_schema(schema)
+
+
+def json_object(text: str) -> JsonObject:
+    """The object that a registered schema is; an empty one for a schema that is none."""
+    schema = parse(text.encode())
+    return schema if isinstance(schema, dict) else {}
