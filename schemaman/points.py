@@ -88,12 +88,24 @@ class _Streamed:
             return point
         at = bisect_right(self._places, point.order[:2]) - 1 if read.followed else -1
         if point.mark.read_ms is not None:
-            # strictly before: of one millisecond nobody knows which came first
-            at = max(at, min(bisect_left(self._times, point.mark.read_ms), self._next_here(point.mark)) - 1)
+            at = max(
+                at, min(self._processed_before(point, point.mark.read_ms), self._next_here(point.mark) - 1)
+            )
+        if at >= 0 or (point.mark.position.kind == "none" and not self._declared):
+            at = self._past_late_ones(at, point)
         if at < 0:
             return point if self._declared else _before_the_stream(point)
-        at = self._past_late_ones(at, point)
         return replace(point, order=(*self._places[at], *point.order[2:]))
+
+    def _processed_before(self, point: Point, read_ms: int) -> int:
+        """The last point that was processed before the read.
+
+        Of one millisecond nobody knows which came first: then the read stands where it changes nothing.
+        """
+        surely, perhaps = bisect_left(self._times, read_ms) - 1, bisect_right(self._times, read_ms) - 1
+        neighbour = self._points[max(surely, 0)] if self._points else None
+        same = neighbour is not None and self._shape(neighbour) == self._shape(point)
+        return surely if same else perhaps
 
     def _next_here(self, mark: Mark) -> int:
         """The first point that stands behind the read in its own partition: it was not processed before."""
@@ -101,8 +113,9 @@ class _Streamed:
         return min((index for offset, index in here if offset > mark.offset), default=len(self._points))
 
     def _past_late_ones(self, at: int, point: Point) -> int:
-        before = self._shape(self._points[at])
-        if before is None or before == self._shape(point):
+        """The last point behind `at` that was committed before the read, until one shows what was read."""
+        own = self._shape(point)
+        if at >= 0 and self._shape(self._points[at]) in (None, own):
             return at
         read_ms = min(t for t in (point.mark.ts_ms, time_of(point.mark)) if t is not None)
         for index in range(at + 1, len(self._points)):
@@ -110,7 +123,7 @@ class _Streamed:
             shape, committed = self._shape(following), following.mark.ts_ms
             if shape is None:
                 continue
-            if shape != before or committed is None or committed > read_ms:
+            if shape == own or committed is None or committed > read_ms:
                 break
             at = index
         return at

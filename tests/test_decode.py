@@ -214,6 +214,13 @@ def test_what_is_set_aside(value, topic, kind):
     assert outcome.kind == kind
 
 
+def test_a_heartbeat_under_a_prefix_of_its_own_is_known_by_its_key():
+    beat = one(record({"ts_ms": 1}, {"serverName": "srv"}, topic="alive.srv"))
+    assert isinstance(beat, Aside)
+    assert beat.kind == "heartbeat"
+    assert isinstance(one(record({"ts_ms": 1}, KEY, topic="alive.srv")), Reject)
+
+
 @pytest.mark.parametrize(("value", "reason"), [
     (b"", "not JSON"),
     (b"{", "not JSON"),

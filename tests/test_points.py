@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -41,6 +42,12 @@ def test_a_read_closes_nothing_that_was_streamed_late() -> None:
     assert shapes(found) == [A.names, AB.names]
     assert found.versions[1].after == mark(20, 20, read=210)
     assert found.versions[1].at.offset == 11
+
+
+def test_a_read_is_newer_than_all_that_was_committed_before_it() -> None:
+    late = [streamed(A, 20, read=300), streamed(AB, 21, read=301), streamed(ABC, 40)]
+    assert shapes(history(streamed(A, 10), read(ABC, 11, at=250), *late)) == [A.names, AB.names, ABC.names]
+    assert shapes(history(read(ABC, 11, at=250), *late)) == [A.names, AB.names, ABC.names]
 
 
 def test_what_was_committed_after_a_read_is_a_return() -> None:
@@ -148,3 +155,52 @@ def test_a_clock_of_the_database_that_goes_ahead_confirms_nothing() -> None:
     late = replace(ahead(30, 1100).first, ts_ms=1100)
     found = history(ahead(10, 100, A), ahead(20, 1000), seen(keyed, late))
     assert (found.versions[1].status, found.versions[1].proven) == ("provisional", None)
+
+
+@st.composite
+def mixed(draw: st.DrawFn) -> list[tuple[int, bool, TableSchema]]:
+    """Records in the order in which a connector sent them: partition, whether read, structure."""
+    record = st.tuples(st.integers(0, 1), st.booleans(), st.sampled_from([A, AB, ABC]))
+    return draw(st.lists(record, min_size=1, max_size=14))
+
+
+def runs(records: list[tuple[int, bool, TableSchema]], chance: random.Random | None) -> list[Observation]:
+    """Runs as a scanner makes them, cut at random places if asked to."""
+    done: list[Observation] = []
+    open_runs: dict[int, Observation] = {}
+    for number, (partition, beside, structure) in enumerate(records, start=1):
+        at = number * 10
+        one = (
+            read(structure, number, at, partition)
+            if beside
+            else streamed(structure, number, at + 3, partition)
+        )
+        run = open_runs.get(partition)
+        alike = run is not None and (run.schema, run.snapshot) == (one.schema, one.snapshot)
+        if run is not None and alike and not (chance and chance.random() < 0.4):
+            open_runs[partition] = replace(run, last=one.last, count=run.count + 1)
+            continue
+        if run is not None:
+            done.append(run)
+        open_runs[partition] = one
+    return [*done, *open_runs.values()]
+
+
+@given(mixed(), st.integers(0, 999))
+def test_with_reads_too_the_history_is_a_function_of_the_set(
+    records: list[tuple[int, bool, TableSchema]], seed: int
+) -> None:
+    chance = random.Random(seed)
+    pieces = runs(records, chance)
+    pieces += chance.sample(pieces, chance.randrange(len(pieces) + 1))
+    chance.shuffle(pieces)
+    assert history(*pieces) == history(*runs(records, None))
+
+
+@given(mixed())
+def test_every_structure_that_was_sent_is_remembered_and_every_record_counted(
+    records: list[tuple[int, bool, TableSchema]],
+) -> None:
+    found = history(*runs(records, None))
+    assert {v.schema.names for v in found.versions} == {structure.names for _, _, structure in records}
+    assert sum(v.records for v in found.versions) == len(records)

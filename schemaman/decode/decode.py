@@ -91,6 +91,8 @@ def kind_of(record: Record, value: Body) -> str:
     fields = value.fields
     if record.topic.startswith(HEARTBEAT_TOPIC) or value.name.endswith(".Heartbeat"):
         return "heartbeat"
+    if fields == {"ts_ms"} and b'"serverName"' in (record.key or b""):
+        return "heartbeat"  # of a topic with a prefix of its own, without schemas
     if {"source", "position"} <= fields and record.key is None and "op" not in fields:
         return "internal-history"
     if is_row(record, value):
