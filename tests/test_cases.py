@@ -15,7 +15,7 @@ from tests.house import ROOT, STORIES
 
 PAGE = ROOT / "docs" / "cases.md"
 CASES = range(1, 72)
-OPEN = frozenset({58, 59, 60, 61})
+OPEN: frozenset[int] = frozenset()
 """Situations that nothing shows yet."""
 _ROW = re.compile(r"^\| (\d+) \| ([^|]+) \| ([^|]+) \|(.*)\|$", re.MULTILINE)
 

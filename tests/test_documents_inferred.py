@@ -97,6 +97,7 @@ def test_what_was_seen_is_what_was_written(name):
     assert differing == LOOKED_UP_LATER
 
 
+@pytest.mark.case(58)
 @pytest.mark.parametrize("name", PARTIAL)
 def test_updates_that_bring_a_part_show_every_path_and_no_other(name):
     run = f"mongodb/inventory-{name}"
@@ -131,6 +132,7 @@ def test_two_shapes_in_turn_are_one_structure_and_an_outlier_is_none(run):
     assert rare.message == "seen in too few documents to be published: x as string in 1 of 40"
 
 
+@pytest.mark.case(61)
 @pytest.mark.parametrize("run", MONGO)
 def test_keys_of_many_kinds_are_a_union(run):
     keys = chain.history(run, "inventory.keys").latest.schema
@@ -149,6 +151,7 @@ def test_modes_of_capture_and_converters_tell_the_same_structures():
     assert all(tables == told[WHOLE[0]] for tables in told.values())
 
 
+@pytest.mark.case(59)
 def test_an_upgrade_from_oplog_to_change_streams_makes_no_version():
     """Envelope and places change; the documents go on."""
     old, new = observed("mongodb/inventory-1.4.2-oplog"), observed("mongodb/inventory-2.5.4-update-full")

@@ -316,6 +316,7 @@ def test_a_key_of_another_kind_counts_at_once():
     ]
 
 
+@pytest.mark.case(60)
 def test_null_hides_a_type_and_makes_no_version():
     documents = [{"_id": 1, "a": None}] * 30 + [{"_id": 1, "a": 5}] * 2 + [{"_id": 1, "a": None}] * 30
     assert versions(documents) == ["_id INT NOT NULL"]
