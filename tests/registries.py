@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -34,8 +36,13 @@ class Served:
 
 
 @contextmanager
-def serving(entries: Sequence[Entry], user: str | None = None) -> Iterator[Served]:
-    """A registry with these entries, as in an export; only `user`, a `name:password`, is let in if given."""
+def serving(
+    entries: Sequence[Entry], user: str | None = None, certificate: Path | None = None
+) -> Iterator[Served]:
+    """A registry with these entries, as in an export; only `user`, a `name:password`, is let in if given.
+
+    With `certificate`, a PEM file that holds its key too, it speaks TLS.
+    """
     served = Served("")
 
     class Handler(BaseHTTPRequestHandler):
@@ -62,9 +69,13 @@ def serving(entries: Sequence[Entry], user: str | None = None) -> Iterator[Serve
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
-    served.url = f"http://127.0.0.1:{server.server_address[1]}"
+    served.url = f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_address[1]}"
     try:
         yield served
     finally:

@@ -24,6 +24,7 @@ from schemaman.languages.avro_references import inlined
 from schemaman.registry import Registry
 from schemaman.stores.memory import MemoryStore
 from schemaman_cli.main import main
+from tests.certificates import self_signed
 from tests.house import CAPTURES
 from tests.registries import CONTENT, GLOBAL, Served, guid, serving
 
@@ -177,6 +178,17 @@ def test_who_asks_is_told_apart(path: str) -> None:
             opened(url, {"ssl.ca.location": "/no/such/file"})(id)
     with pytest.raises(BadReference, match="no place in an address"):
         opened("http://me:hush@127.0.0.1/", {})
+
+
+@pytest.mark.parametrize("path", ["", *APICURIO])
+def test_tls(path: str, tmp_path: Path) -> None:
+    id: SchemaId = f"globalId:{1 + GLOBAL}" if path else 1
+    certificate = self_signed(tmp_path)
+    with serving(entries(), certificate=certificate) as served:
+        url = f"{served.url}/{path}"
+        assert opened(url, {"ssl.ca.location": str(certificate)})(id) == export()(1)
+        with pytest.raises(RegistryUnavailable, match="certificate verify failed"):
+            opened(url, {} if path else QUICK)(id)
 
 
 MONEY = {"type": "record", "name": "Money", "namespace": "common", "fields": [

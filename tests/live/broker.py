@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.live.jars import classpath
 from tests.live.process import NotReady, Server, await_true, free_port, java, running
+from tests.live.secured import Secured
 
 _CLUSTER = "c2NoZW1hbWFuLWxpdmUtMQ"
 _READY = 60.0
@@ -25,8 +26,8 @@ Configuration:
 
 
 @contextmanager
-def broker_in(folder: Path) -> Iterator[str]:
-    """A broker whose data and log lie in `folder`; gives its `host:port`.
+def broker_in(folder: Path, secured: Secured) -> Iterator[str]:
+    """A broker whose data and log lie in `folder`; gives the `host:port` of its open door.
 
     Topics are made when somebody writes to them, with one partition.
 
@@ -36,7 +37,8 @@ def broker_in(folder: Path) -> Iterator[str]:
     """
     address = f"127.0.0.1:{free_port()}"
     settings = folder / "broker.properties"
-    settings.write_text(_settings(folder / "data", address, f"127.0.0.1:{free_port()}"), encoding="utf-8")
+    told = _settings(folder / "data", address, f"127.0.0.1:{free_port()}", secured)
+    settings.write_text(told, encoding="utf-8")
     path = classpath("kafka")
     logging = log4j_option(folder)
     _run(java("128m", path, logging, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", settings))
@@ -67,16 +69,16 @@ def _run(command: list[str | Path]) -> None:
         raise NotReady(f"Kafka could not format its folder: {done.stdout}{done.stderr}")
 
 
-def _settings(data: Path, address: str, controller: str) -> str:
+def _settings(data: Path, address: str, controller: str, secured: Secured) -> str:
     """Source: Kafka documentation, "Broker Configs" and "KRaft"."""
     settings = {
         "process.roles": "broker,controller",
         "node.id": 1,
         "controller.quorum.voters": f"1@{controller}",
-        "listeners": f"PLAINTEXT://{address},CONTROLLER://{controller}",
-        "advertised.listeners": f"PLAINTEXT://{address}",
+        "listeners": f"PLAINTEXT://{address},SECURED://{secured.address},CONTROLLER://{controller}",
+        "advertised.listeners": f"PLAINTEXT://{address},SECURED://{secured.address}",
         "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SECURED:SASL_SSL,CONTROLLER:PLAINTEXT",
         "log.dirs": data,
         "num.partitions": 1,
         "auto.create.topics.enable": "true",
@@ -90,5 +92,6 @@ def _settings(data: Path, address: str, controller: str) -> str:
         "num.io.threads": 2,
         "log.cleaner.enable": "false",
         "controlled.shutdown.enable": "false",
+        **secured.settings,
     }
     return "".join(f"{name}={value}\n" for name, value in settings.items())

@@ -7,18 +7,26 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.certificates import self_signed
 from tests.live.broker import broker_in
 from tests.live.connect import Worker, connect_in
 from tests.live.database import database_server
 from tests.live.jars import JarsUnreachable
-from tests.live.process import NotReady
+from tests.live.process import NotReady, free_port
 from tests.live.schema_registry import Registered, registry_server
+from tests.live.secured import Secured
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Secured:
+    """The door of the broker with TLS and a password; it opens with `broker`."""
+    return Secured(f"127.0.0.1:{free_port()}", self_signed(tmp_path_factory.mktemp("certificate")))
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory, secured: Secured) -> Iterator[str]:
     """`host:port` of a Kafka broker on loopback; topics are made by writing to them."""
-    with _said_in_one_line(), broker_in(tmp_path_factory.mktemp("broker")) as address:
+    with _said_in_one_line(), broker_in(tmp_path_factory.mktemp("broker"), secured) as address:
         yield address
 
 

@@ -23,6 +23,7 @@ from schemaman.stores.memory import MemoryStore
 from schemaman_cli.main import main
 from tests.house import CAPTURES
 from tests.live.process import free_port
+from tests.live.secured import PASSWORD, Secured
 
 _NUMBERS = itertools.count(1)
 
@@ -144,12 +145,33 @@ def test_options_that_cannot_be(broker: str) -> None:
         read(broker, "t", **{"isolation.level": "read_uncommitted"})
 
 
-def test_a_broker_that_speaks_no_tls(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka, "_CONNECT", 3.0)
-    with pytest.raises(UnreadableInput, match="kafka://") as fault:
-        read(broker, "t", **{"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
-                             "sasl.username": "u", "sasl.password": "hush-hush"})  # fmt: skip
-    assert "hush" not in fault.value.message + (fault.value.hint or "")
+def test_tls_and_a_password(broker: str, secured: Secured, topic: str) -> None:
+    create(broker, topic)
+    sent = some(topic, 3)
+    send(broker, sent)
+    assert read(secured.address, topic, **secured.options()) == sent
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sasl.password": "wrong-one"}, "[Aa]uthentication failed"),
+        ({"ssl.ca.location": ""}, "certificate verify failed"),
+        ({"security.protocol": "PLAINTEXT"}, "no broker has answered for 2 s"),
+    ],
+)
+def test_a_broker_that_does_not_let_in(
+    broker: str, secured: Secured, change: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka, "_CONNECT", 2.0)
+    options = {name: value for name, value in (secured.options() | change).items() if value}
+    if options["security.protocol"] == "PLAINTEXT":
+        options = {"security.protocol": "PLAINTEXT"}
+    with pytest.raises(UnreadableInput, match=message) as fault:
+        read(secured.address, "t", **options)
+    told = fault.value.message + (fault.value.hint or "")
+    assert "security.protocol" in told
+    assert not {"wrong-one", PASSWORD} & {word.strip(":,.") for word in told.split()}
 
 
 def recording(name: str, topic: str) -> list[Record]:
