@@ -246,6 +246,7 @@ def declaring(*parts: Mapping[str, Node], connector: str = "mysql") -> TableHist
 
 _ID: Mapping[str, Node] = {
     "db2": {"typeName": "INTEGER", "optional": False},
+    "informix": {"typeName": "int", "optional": False},
     "mysql": {"optional": False},
     "mariadb": {"optional": False},
     "oracle": {"typeName": "NUMBER", "length": 9, "scale": 0, "optional": False},
@@ -262,7 +263,12 @@ def pairs(connector: str) -> Sequence[tuple[str, Node, Mapping[str, Node]]]:
         if row.witness == "declared" and below:
             name, parts = f"c{row.number}", row.attributes
             labels = parts.get("enum_values")
-            more = {"length": parts.get("length"), "scale": parts.get("scale"), "enumValues": labels}
+            more = {
+                "jdbcType": parts.get("jdbc_type"),
+                "length": parts.get("length"),
+                "scale": parts.get("scale"),
+                "enumValues": labels,
+            }
             declared = column(name, parts["type_name"], len(found) + 2, **more)
             fields = {setting: r.attributes for r in below for setting in r.told.split() or [""]}
             found.append((name, declared, fields))

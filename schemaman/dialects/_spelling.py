@@ -9,6 +9,10 @@ _DECIMAL = re.compile(r"^(DEC(IMAL)?|NUMERIC|NUMBER|FIXED)\b")
 _TEMPORAL = re.compile(r"^(TIME|DATETIME|INTERVAL)")
 _APPROXIMATE = re.compile(r"^(FLOAT|DOUBLE)\b")
 _UNBOUNDED = 2147483647
+_OF_DATETIME, _OF_TIMES = 7, 12
+"""Fractions of a second have no more digits in any database; a larger length is that of the printed text."""
+_NO_SCALE = 255
+"""Informix's scale of a decimal without one."""
 
 
 def spell(
@@ -39,10 +43,14 @@ def spell(
 def _sizes(upper: str, length: int | None, scale: int | None) -> str:
     if _TEMPORAL.match(upper):
         digits = scale if scale is not None else length
-        return "" if digits is None or (upper == "TIME" and not digits) else f"({digits})"
+        if digits is None or digits > (_OF_DATETIME if upper.startswith("DATETIME") else _OF_TIMES):
+            return ""
+        return "" if upper == "TIME" and not digits else f"({digits})"
     if length is None or not 0 < length < _UNBOUNDED:
         return ""
     if _DECIMAL.match(upper):
+        if scale == _NO_SCALE:
+            return f"({length})"
         return f"({length},{scale})" if scale is not None and length != 131089 else ""
     if _APPROXIMATE.match(upper):
         return f"({length},{scale})" if scale is not None else ""

@@ -5,7 +5,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from schemaman.evidence import NOWHERE, DeclaredColumn, Dialect, Position
-from schemaman.types import Type, Unknown
+from schemaman.types import (
+    Binary,
+    Boolean,
+    Date,
+    Decimal,
+    Floating,
+    Integer,
+    Numeric,
+    String,
+    Time,
+    Timestamp,
+    Type,
+    Unknown,
+)
+
+_PLAIN: dict[str, Type] = {
+    "boolean": Boolean(),
+    "smallint": Integer(16),
+    "int": Integer(32),
+    "integer": Integer(32),
+    "serial": Integer(32),
+    "int8": Integer(64),
+    "serial8": Integer(64),
+    "bigint": Integer(64),
+    "bigserial": Integer(64),
+    "smallfloat": Floating(32),
+    "float": Floating(64),
+    "date": Date(),
+    "text": String(),
+    "clob": String(),
+    "byte": Binary(),
+    "blob": Binary(),
+}
+_FLOATING_SCALE = 255
+_JDBC_TIME = 92
+_TO_SECOND = {"time": len("12:34:56."), "timestamp": len("2024-03-27 12:34:56.")}
 
 _DIGITS = 19
 """A log sequence number is a signed 64-bit number in decimal: of one width, texts compare as numbers do."""
@@ -20,8 +55,27 @@ class Informix:
     order: tuple[str, ...] = ("commit_lsn", "change_lsn")
 
     def declared_type(self, column: DeclaredColumn) -> Type:
-        """The logical type of a column as the driver names it."""
-        return Unknown(column.type_name)
+        """The logical type of a column as the driver names it; a `datetime` is as long as it is printed.
+
+        Source: IBM Informix JDBC driver 4.50, IfxTypes; Debezium InformixValueConverters: the scale 255 is
+        that of a decimal without one, digits of times are what is longer than their text to the second.
+        """
+        name = column.type_name.lower()
+        match name:
+            case "char" | "nchar":
+                return String(column.length, fixed=True)
+            case "varchar" | "nvarchar" | "lvarchar":
+                return String(column.length)
+            case "decimal" | "numeric" | "money":
+                if not column.length or column.scale in (None, _FLOATING_SCALE):
+                    return Numeric()
+                return Decimal(column.length, column.scale or 0)
+            case "datetime" if column.jdbc_type == _JDBC_TIME:
+                return Time(max((column.length or 0) - _TO_SECOND["time"], 0))
+            case "datetime":
+                return Timestamp(max((column.length or 0) - _TO_SECOND["timestamp"], 0), zoned=False)
+            case _:
+                return _PLAIN.get(name, Unknown(column.type_name))
 
     def position(self, source: Mapping[str, object]) -> Position:
         """The change lsn, with the commit lsn that orders first, each written with all its digits.

@@ -23,6 +23,8 @@ import io.debezium.config.Configuration;
 import io.debezium.connector.binlog.charset.BinlogCharsetRegistry;
 import io.debezium.connector.db2.Db2ConnectorConfig;
 import io.debezium.connector.db2.Db2ValueConverters;
+import io.debezium.connector.informix.InformixConnectorConfig;
+import io.debezium.connector.informix.InformixValueConverters;
 import io.debezium.connector.mariadb.MariaDbConnectorConfig;
 import io.debezium.connector.mariadb.antlr.MariaDbAntlrDdlParser;
 import io.debezium.connector.mariadb.charset.MariaDbCharsetRegistry;
@@ -158,6 +160,7 @@ public class Probe {
             case "sqlserver" -> new SqlServerConnectorConfig(config);
             case "oracle" -> new OracleConnectorConfig(config);
             case "db2" -> new Db2ConnectorConfig(config);
+            case "informix" -> new InformixConnectorConfig(config);
             default -> throw new IllegalArgumentException(connector);
         };
     }
@@ -179,6 +182,8 @@ public class Probe {
                     config.binaryHandlingMode());
             case "oracle" -> new OracleValueConverters((OracleConnectorConfig) config, without(OfflineOracle.class));
             case "db2" -> new Db2ValueConverters(config.getDecimalMode(), config.getTemporalPrecisionMode());
+            case "informix" -> new InformixValueConverters(config.getDecimalMode(), config.getTemporalPrecisionMode(),
+                    config.binaryHandlingMode());
             default -> throw new IllegalArgumentException(connector);
         };
     }

@@ -33,6 +33,7 @@ _HSTORE: Mapping[str, Sequence[str]] = {
 }
 OPTIONS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "db2": _COMMON,
+    "informix": _COMMON,
     "mariadb": {**_COMMON, **_UNSIGNED},
     "mysql": {**_COMMON, **_UNSIGNED},
     "oracle": {**_COMMON, **_INTERVAL},
