@@ -93,6 +93,7 @@ class Settings:
     kafka_config: Setting[tuple[str, ...]]
     format_key: Setting[Form]
     format_value: Setting[Form]
+    added_prefix: Setting[str]
     color: Setting[str]
     snapshots: Setting[str]
     decisions: Setting[str]
@@ -110,8 +111,8 @@ class Settings:
 
     @property
     def forms(self) -> Forms:
-        """How keys and values are framed."""
-        return Forms(self.format_key.value, self.format_value.value)
+        """How keys and values are framed, and what flattening adds to them."""
+        return Forms(self.format_key.value, self.format_value.value, self.added_prefix.value)
 
     @property
     def policy(self) -> Policy:
@@ -154,6 +155,7 @@ def read(
         kafka_config=sources.get("kafka_config", _options, ()),
         format_key=sources.get("format_key", _one_of(FORMS), "auto"),
         format_value=sources.get("format_value", _one_of(FORMS), "auto"),
+        added_prefix=sources.get("added_prefix", _text, "__"),
         color=sources.get("color", _one_of(_COLORS), "auto"),
         snapshots=sources.get("snapshots", _text, "schemas"),
         decisions=sources.get("decisions", _text, "schemaman.decisions.toml"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from schemaman.decode.additions import additions, identity
 from schemaman.decode.decode import decode
+from schemaman.decode.framing import Forms
 from schemaman.evidence import Aside, Observation, Outcome, Position, Record
 from schemaman.reading import wires
 from schemaman.scan import merge, scan
@@ -17,6 +18,8 @@ from schemaman.schema import TableId
 from tests import chain
 from tests.house import CAPTURES
 from tests.records import alone, node, record, records, registry, struct
+from tests.truth.recording import facts
+from tests.truth.truth import read_truth
 
 TOPIC = "srv.public.t"
 TEXT, NUMBER = node("string", optional=True), node("int64", optional=True)
@@ -89,6 +92,23 @@ def test_what_was_added_is_no_column():
 ])  # fmt: skip
 def test_a_column_stays_one_whatever_it_is_called(added, columns):
     assert names(observed(row(**added), key())) == ("id", "note", *columns)
+
+
+def test_another_prefix_has_to_be_said():
+    added = {"meta_op": (TEXT, "c"), "meta_source_lsn": (NUMBER, 7), "meta_table": (TEXT, "u")}
+    assert names(observed(row(**added), key())) == ("id", "note", *added)
+    made = record(row(**added, __deleted=(TEXT, "false")), key())
+    reading = wires(lambda id: None, Forms(added="meta_"))
+    (run,) = scan([made], reading)
+    assert (run.table, run.first.position) == (("srv", "", "public", "u"), Position("lsn", "7"))
+    (seen,) = decode(run, "main", lambda id: None, reading.forms)
+    assert isinstance(seen, Observation)
+    assert (names(seen), seen.table.table) == (("id", "note"), "u")
+
+
+def test_a_connector_that_nobody_knows_is_no_fault():
+    seen = observed(row(**told(connector="cassandra", name="srv", db="shop", table="t")), key())
+    assert seen.connector == "unknown"
 
 
 def test_a_delete_that_was_rewritten_shows_the_structure():
@@ -180,6 +200,24 @@ def test_shards_in_one_topic_are_tables_of_their_own():
     assert all("vat" in v.schema.names for v in (*eu.versions[1:], *us.versions[1:]))
     assert not any(n.startswith("__") for h in (eu, us) for v in h.versions for n in v.schema.names)
     assert {v.schema.key for h in (eu, us) for v in h.versions} == {("id",)}
+
+
+@pytest.mark.parametrize("run", ["postgres/shop-flat-routed", "postgres/shop-flat-plain"])
+def test_names_and_keys_are_those_of_the_database(run):
+    """Also of rows without schemas, whose columns called `__deleted` and `__op` are the table's own."""
+    truth = read_truth(CAPTURES / run)
+    known = {
+        (h.table.schema, h.table.table, v.schema.names) for h in chain.histories(run) for v in h.versions
+    }
+    shown = set()
+    for fact in facts(CAPTURES / run).values():
+        table = (fact.source["schema"], fact.source["table"])
+        step = None if fact.snapshot else truth.at(fact)
+        if step is not None and table in step.tables:
+            shown.add((*table, tuple(c.name for c in step.tables[table].columns)))
+    assert len(shown) > 5
+    assert shown - known == set()
+    assert {v.schema.key for h in chain.histories(run) for v in h.versions} == {("id",), ("code",)}
 
 
 @pytest.mark.parametrize("run", ["postgres/shop-flat-routed", "postgres/shop-flat-plain"])

@@ -63,6 +63,11 @@ def test_tables_in_one_topic_are_told_and_kept_apart():
     assert all(h.versions for h in run if str(h.table) in shared[0].names)
 
 
+def test_tables_that_a_router_brought_together():
+    shards = [table("sales_eu", "srv.s.sales"), table("sales_us", "srv.s.sales")]
+    assert [(c.mode, c.now) for c in topic_collisions(shards)] == [("routed", True)]
+
+
 def test_tables_whose_names_would_make_one_topic():
     both = [table("EMP#NO", "routed.a"), table("EMP$NO", "routed.b")]
     assert [(c.of, c.emitted, c.now) for c in topic_collisions(both)] == [("topic", "srv.s.EMP_NO", False)]

@@ -57,6 +57,11 @@ Found = files.File | kafka.Topics
     "--format-key", type=click.Choice(FORMS), help="How keys are framed; auto takes what is proven."
 )
 @click.option("--format-value", type=click.Choice(FORMS), help="How values are framed.")
+@click.option(
+    "--added-prefix",
+    metavar="TEXT",
+    help="What fields begin with that flattening added (add.fields.prefix); __ if not said.",
+)
 @click.option("--topic", metavar="NAME", help="SOURCE holds bare values of this topic, one a line.")
 @click.option("--max-rejects", type=click.IntRange(min=0), help="With more rejects than these, exit code 3.")
 @click.option("--keep-payload", is_flag=True, help="Keep the bytes of rejects: they may hold personal data.")

@@ -14,12 +14,15 @@ from dataclasses import dataclass, field
 from schemaman.names import adjust_schema, restore_misread
 
 PREFIX = "__"
-"""Source: Debezium ExtractNewRecordState, `add.fields.prefix` and `add.headers.prefix`."""
+"""Source: Debezium ExtractNewRecordState, the default of `add.fields.prefix` and `add.headers.prefix`."""
 
 ROUTED = b"__dbz__physicalTableIdentifier"
 """The field that routing adds to a key.
 
 Source: Debezium AbstractRegexTopicNamingStrategy, ByLogicalTableRouter."""
+
+DELETED = "__deleted"
+"""The field that tells of a delete that was rewritten; its name cannot be configured in every release."""
 
 Headers = Sequence[tuple[str, bytes | None]]
 Identity = tuple[str, str, str, str]
@@ -100,26 +103,30 @@ class Additions:
 
 
 def additions(
-    row: Mapping[str, object], headers: Headers = (), *, optional: frozenset[str] | None = None
+    row: Mapping[str, object],
+    headers: Headers = (),
+    prefix: str = PREFIX,
+    *,
+    optional: frozenset[str] | None = None,
 ) -> Additions:
     """What flattening added to a row; `optional` are the fields that its schema lets be null, if it has one.
 
-    Source: Debezium ExtractNewRecordState: behind the row's own fields come `__deleted` (a text; a Boolean
-    from ExtractNewDocumentState) and those of `add.fields`, each `__<field>` or `__<struct>_<field>`, none of
-    them required.
+    `prefix` is what the transform was told to put before names. Source: Debezium ExtractNewRecordState:
+    behind the row's own fields come `__deleted` (a text; a Boolean from ExtractNewDocumentState) and those
+    of `add.fields`, each `__<field>` or `__<struct>_<field>`, none of them required.
     """
     names: list[str] = []
     told: dict[tuple[str, str], object] = {}
     for name in reversed(tuple(row)):
         if optional is not None and name not in optional:
             break
-        place = _place(name)
+        place = _place(name, prefix)
         if place is None or not _fits(place, row[name]):
             break
         names.append(name)
         told[place] = row[name]
     for header, data in headers:
-        place = _place(header)
+        place = _place(header, PREFIX) or _place(header, prefix)
         value = None if place is None or data is None else _header(place, data)
         if place is not None and value is not None and _fits(place, value):
             told.setdefault(place, value)
@@ -134,9 +141,11 @@ def additions(
     )
 
 
-def flattened_row(row: Mapping[str, object], headers: Headers = ()) -> dict[str, object] | None:
+def flattened_row(
+    row: Mapping[str, object], headers: Headers = (), prefix: str = PREFIX
+) -> dict[str, object] | None:
     """A row without a schema, without what was added; None where nothing was, so that it may be no row."""
-    added = additions(row, headers)
+    added = additions(row, headers, prefix)
     return {n: v for n, v in row.items() if n not in added.names} if added.found else None
 
 
@@ -174,11 +183,13 @@ def physical_of(key: object) -> str | None:
     return told if isinstance(told, str) and told else None
 
 
-def _place(name: str) -> tuple[str, str] | None:
+def _place(name: str, prefix: str) -> tuple[str, str] | None:
     """Struct and field that a name was made of; None for a name that no transform gives."""
-    if not name.startswith(PREFIX):
+    if name == DELETED:
+        return ("", "deleted")
+    if not name.startswith(prefix):
         return None
-    bare = name.removeprefix(PREFIX)
+    bare = name.removeprefix(prefix)
     struct, _, member = bare.partition("_")
     if struct == "source" and (member in _TEXTS or member in _NUMBERS or member in _MIXED):
         return ("source", member)

@@ -5,6 +5,7 @@ All records of a run have one shape and one table, so one of them is read for al
 
 from __future__ import annotations
 
+from schemaman.decode.additions import PREFIX
 from schemaman.decode.body import Body, SchemaLookup, read_event, read_key
 from schemaman.decode.envelope import observe
 from schemaman.decode.flat import is_row, observe_row
@@ -58,14 +59,14 @@ def _decode(run: Run, stream: str, schemas: SchemaLookup, forms: Forms) -> tuple
     if value.payload is None:
         # JsonConverter writes a null with a schema as an object, and a bare null as text
         return (aside(run, "tombstone"),)
-    match kind_of(record, value):
+    match kind_of(record, value, forms.added):
         case "event":
             key = _key(record, schemas, forms)
             observed = (observe_inferred if tells_no_structure(value) else observe)(run, stream, value, key)
             return (observed, *signal_notes(observed))
         case "flattened":
             key = _key(record, schemas, forms)
-            return (observe_row(run, stream, value, key),)
+            return (observe_row(run, stream, value, key, forms.added),)
         case "schema-change":
             return observe_changes(run, stream, value)
         case "internal-history":
@@ -80,7 +81,7 @@ def _key(record: Record, schemas: SchemaLookup, forms: Forms) -> Body | None:
     return read_key(record.key, schemas, framed(record.key, record.headers, "key", forms.key))
 
 
-def kind_of(record: Record, value: Body) -> str:
+def kind_of(record: Record, value: Body, prefix: str = PREFIX) -> str:
     """What kind of record a value is: `event`, `flattened`, `schema-change`, or a kind that is set aside.
 
     Raises:
@@ -95,7 +96,7 @@ def kind_of(record: Record, value: Body) -> str:
         return "heartbeat"  # of a topic with a prefix of its own, without schemas
     if {"source", "position"} <= fields and record.key is None and "op" not in fields:
         return "internal-history"
-    if is_row(record, value):
+    if is_row(record, value, prefix):
         return "flattened"
     if isinstance(value.payload.get("source"), dict):
         found = (kind for kind, members in _KINDS if members <= fields)

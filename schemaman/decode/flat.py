@@ -9,7 +9,7 @@ from schemaman.decode.additions import Additions, additions, identity, is_flatte
 from schemaman.decode.body import Body, Node
 from schemaman.decode.inferred import seen_in
 from schemaman.decode.key import key_fields, keyed
-from schemaman.decode.origin import UNKNOWN
+from schemaman.decode.origin import DIALECTS, UNKNOWN
 from schemaman.decode.wire import facts
 from schemaman.evidence import Observation, Record, Run
 from schemaman.inference import row_columns
@@ -18,13 +18,13 @@ from schemaman.names import restore_misread
 from schemaman.schema import TableId, TableSchema
 
 
-def is_row(record: Record, value: Body) -> bool:
+def is_row(record: Record, value: Body, prefix: str) -> bool:
     """Whether a value without an envelope is a row that was flattened."""
     bare = isinstance(value.payload, dict) and facts(value.payload, value.name).bare
-    return bare and is_flattened(value.name, additions(value.payload, record.headers))
+    return bare and is_flattened(value.name, additions(value.payload, record.headers, prefix))
 
 
-def observe_row(run: Run, stream: str, value: Body, key: Body | None) -> Observation:
+def observe_row(run: Run, stream: str, value: Body, key: Body | None, prefix: str) -> Observation:
     """What a run of flattened rows says of its table; also a delete that was rewritten shows the structure.
 
     Source: Debezium ExtractNewRecordState, whose value schema is that of the row with fields added behind it.
@@ -32,7 +32,7 @@ def observe_row(run: Run, stream: str, value: Body, key: Body | None) -> Observa
     Raises:
         UnreadableInput: the row has a schema that is not of the known form.
     """
-    told = additions(value.payload, run.sample.headers)
+    told = additions(value.payload, run.sample.headers, prefix)
     table, weak = table_of(run, stream, value, key, told)
     restore = told.connector == "postgresql"
     if value.schema is None:
@@ -41,12 +41,12 @@ def observe_row(run: Run, stream: str, value: Body, key: Body | None) -> Observa
         read = restore_misread if restore else str
         schema = keyed(row_columns(names, seen, key_fields(key), read), key, read)
     else:
-        seen, schema = None, _schema(_own(value.schema, value, run), key, restore=restore)
+        seen, schema = None, _schema(_own(value.schema, value, run, prefix), key, restore=restore)
     return Observation(
         table=table,
         witness="emitted" if seen is None else "inferred",
         action="image",
-        connector=told.connector or UNKNOWN,
+        connector=told.connector if told.connector in DIALECTS.names() else UNKNOWN,
         connector_version=_text(told.source.get("version")),
         first=run.first,
         last=run.last,
@@ -60,11 +60,11 @@ def observe_row(run: Run, stream: str, value: Body, key: Body | None) -> Observa
     )
 
 
-def _own(schema: Node, value: Body, run: Run) -> dict[str, Any]:
+def _own(schema: Node, value: Body, run: Run, prefix: str) -> dict[str, Any]:
     """The struct of a row without what was added to it."""
     fields = fields_of(schema)
     optional = frozenset(f["field"] for f in fields if f.get("optional") is True)
-    added = additions(value.payload, run.sample.headers, optional=optional)
+    added = additions(value.payload, run.sample.headers, prefix, optional=optional)
     return {**schema, "fields": [f for f in fields if f["field"] not in added.names]}
 
 

@@ -51,10 +51,15 @@ _GUID = 16
 
 @dataclass(frozen=True, slots=True)
 class Forms:
-    """The forms that are configured for keys and values."""
+    """The forms that are configured for keys and values.
+
+    `added` is what the names of fields begin with that flattening adds. Source: Debezium
+    ExtractNewRecordState, `add.fields.prefix`.
+    """
 
     key: Form = "auto"
     value: Form = "auto"
+    added: str = "__"
 
     def of(self, side: Side) -> Form:
         """The form of that side."""

@@ -173,7 +173,7 @@ class Looker:
         """What a JSON value shows that has its members in an order of its own, or no schema."""
         schema, payload = parts(parse(value))
         if schema is None:
-            row, shown = shown_without_schema(payload, record.headers)
+            row, shown = shown_without_schema(payload, record.headers, self._reading.forms.added)
             proof = _digest(members(payload) + members(row))
             return self._seen(record, proof, key, self._facts(record, payload, ""), shown)
         shown = shown_by_event(payload) if is_document_schema(schema) else None
@@ -185,7 +185,7 @@ class Looker:
         told = facts(payload, name)
         if not told.bare or not isinstance(payload, dict):
             return told
-        added = additions(payload, record.headers)
+        added = additions(payload, record.headers, self._reading.forms.added)
         if not is_flattened(name, added):
             return told
         table, proven = identity(record.topic, name, added, self._physical(record))
@@ -263,7 +263,7 @@ class Looker:
             payload = event.payload(self._reading.decode_body(text, event.data, framing))
             proof, schema = b"data " + framing.proof(event.data), json_object(text)
         if schema is None:
-            row, shown = shown_without_schema(payload, record.headers)
+            row, shown = shown_without_schema(payload, record.headers, self._reading.forms.added)
             return self._seen(
                 record, _digest(members(payload) + members(row)), key, facts(payload, ""), shown
             )

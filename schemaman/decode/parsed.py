@@ -16,7 +16,7 @@ def shown_by_event(payload: object) -> frozenset[Shown] | None:
 
 
 def shown_without_schema(
-    payload: object, headers: Headers
+    payload: object, headers: Headers, prefix: str
 ) -> tuple[JsonObject | None, frozenset[Shown] | None]:
     """The row of a payload without a schema, if it has one, and what that or the document shows."""
     if not isinstance(payload, dict):
@@ -24,7 +24,7 @@ def shown_without_schema(
     source = payload.get("source")
     if isinstance(source, dict) and source.get("connector") == "mongodb":
         return None, shown_by_document(payload)
-    row = flattened_row(payload, headers) if facts(payload, "").bare else row_of(payload)
+    row = flattened_row(payload, headers, prefix) if facts(payload, "").bare else row_of(payload)
     return row, None if row is None else shown_by_row(row)
 
 

@@ -26,7 +26,8 @@ class Collision:
     """Names that become one: `emitted`, in a mode of the connector; `now` if events show it already.
 
     `of` is what bears them: columns of a table, or tables as topics or schemas. `mode` is `case` for columns
-    that differ by nothing else, `topic` for topics, and `none` for what is so now.
+    that differ by nothing else, `topic` for topics, `routed` for those that names do not make the same, and
+    `none` for what else is so now.
     """
 
     of: Of
@@ -130,9 +131,9 @@ def _grouped(pairs: Iterable[tuple[str, TableHistory]]) -> list[tuple[str, tuple
 def topic_collisions(histories: Sequence[TableHistory]) -> tuple[Collision, ...]:
     """Tables whose records share a topic now, or whose names make one topic."""
     told, made = _sharing(histories, "topic"), _grouped((_topic(h), h) for h in histories)
-    now = {own for _, own in told}
+    now, same = {own for _, own in told}, {own for _, own in made}
     return (
-        *(Collision("topic", "topic", topic, own, True) for topic, own in told),
+        *(Collision("topic", "topic" if own in same else "routed", topic, own, True) for topic, own in told),
         *(Collision("topic", "topic", topic, own, False) for topic, own in made if own not in now),
     )
 
@@ -181,6 +182,8 @@ def _row(column: Column, earlier: tuple[str, ...]) -> tuple[Inline, ...]:
 def _notice(found: Collision) -> Notice:
     listed, one, mode = ", ".join(found.names), found.emitted, found.mode
     match found.of:
+        case "topic" if mode == "routed":
+            message = f"{listed} share the topic {one}, which is not made of their names: it was routed so."
         case "topic":
             message = f"{listed} {'share' if found.now else 'would share'} the topic {one}."
         case "schema" if found.now:
@@ -195,7 +198,7 @@ def _notice(found: Collision) -> Notice:
             message = f"{listed} would become one field, {one}, in mode {mode}."
         case _:
             assert_never(found.of)
-    if found.now and found.of != "schema":
+    if found.now and found.of != "schema" and mode != "routed":
         return Notice("names collide", "break", "", message)
     return Notice("names would collide" if not found.now else "names collide", "note", "", message)
 
