@@ -23,6 +23,7 @@ from schemaman.images import Renames, completed, composed, effective, inserted, 
 from schemaman.inferred_versions import Grown, by_weight, count, grown, hides_types, learn, row_id, uncover
 from schemaman.naming import under_own_names
 from schemaman.open_version import Open, evidence_of, on_the_wire, status_of, with_emitted
+from schemaman.passing import keys_in_passing
 from schemaman.points import Point
 from schemaman.precedence import by_precedence
 from schemaman.renames import candidates
@@ -73,7 +74,7 @@ def fold(observations: Iterable[Observation], table: TableId, dialect_of: Dialec
         connector=connector,
         versions=versions,
         aliases=aliases_of(mine, table),
-        disagreements=building.all_disagreements(),
+        disagreements=building.all_disagreements(keys_in_passing(versions)),
         events=tuple(building.events),
         identity="weak" if all(o.weak for o in mine) else "source",
     )
@@ -327,14 +328,13 @@ class _Building:
         """The ordinal of a version."""
         return self.versions.index(version) + 1
 
-    def all_disagreements(self) -> tuple[Disagreement, ...]:
-        """The disagreements in order of versions; of many marks the first and the last."""
-        return tuple(
+    def all_disagreements(self, others: Iterable[Disagreement]) -> tuple[Disagreement, ...]:
+        """The disagreements and others in order of versions; of many marks the first and the last."""
+        mine = (
             Disagreement(kind, (index + 1,), message, tuple(dict.fromkeys((marks[0], marks[-1]))))
-            for (kind, index, message), marks in sorted(
-                self.contradictions.items(), key=lambda item: (item[0][1], item[0][0], item[0][2])
-            )
+            for (kind, index, message), marks in self.contradictions.items()
         )
+        return tuple(sorted([*mine, *others], key=lambda d: (d.versions, d.kind, d.message)))
 
     def finished(self) -> tuple[SchemaVersion, ...]:
         """The versions as values, numbered."""

@@ -99,6 +99,7 @@ REMARKS = frozenset(
         "facts-not-told",
         "field-dormant",
         "key-not-told",
+        "key-in-passing",
         "key-order-not-told",
         "perhaps-made-anew",
         "rarely-seen",

@@ -164,6 +164,21 @@ def test_a_key_that_is_lost_for_a_moment_stays_in_doubt() -> None:
     assert found[1].unconfirmed == ("key",)
 
 
+def test_a_key_in_passing_is_told_as_one() -> None:
+    paid = {"pay_id": ID, "currency": node("string")}
+    renamed = {"id": ID, "currency": node("string")}
+    after = [event(n, renamed, key=("currency", "id")) for n in (2, 3)]
+    found = remember(event(0, paid, key=("pay_id",)), event(1, paid, key=("currency",), lag=90_000), *after)
+    (passing,) = [d for d in found.disagreements if d.kind == "key-in-passing"]
+    assert (passing.versions, passing.remark) == ((2,), True)
+    assert "the key (currency): it is what (currency, id)" in passing.message
+    flicker = remember(event(0, ROW), event(1, ROW, key=(), lag=90_000), event(2, ROW))
+    assert kinds(flicker) == ["key-in-passing"]
+    assert "the key was (id) before and after" in flicker.disagreements[0].message
+    confirmed = [event(n, ROW, key=()) for n in (1, 2)]
+    assert kinds(remember(event(0, ROW), *confirmed, event(3, ROW))) == []
+
+
 def test_not_null_that_is_dropped_before_the_row_was_written_is_in_doubt() -> None:
     required = {"id": ID, "note": node("string")}
     found = versions(event(0, required, op="r", snapshot="last"), event(1, ROW, lag=90_000))
