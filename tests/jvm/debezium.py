@@ -11,7 +11,6 @@ from typing import Any
 
 from tests.live.jars import classpath
 
-PROBE = Path(__file__).with_name("Probe.java")
 _SECONDS = 180
 
 Setting = Mapping[str, str]
@@ -68,16 +67,7 @@ class Answer:
 def ask(columns: Mapping[str, Sequence[Node]]) -> dict[str, list[Answer]]:
     """The answers for the columns of each connector, in order; see `Probe.java` for what a column is."""
     asked = {name: {"columns": list(each), "settings": settings(name)} for name, each in columns.items()}
-    done = subprocess.run(
-        ["java", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-cp", classpath("types"), str(PROBE)],
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    told = json.loads(done.stdout)
+    told = run("Probe.java", ("types",), asked)
     return {
         name: [
             Answer(declared, tuple(fields[i] for fields in told[name]["wire"]), told[name]["required"][i])
@@ -85,3 +75,17 @@ def ask(columns: Mapping[str, Sequence[Node]]) -> dict[str, list[Answer]]:
         ]
         for name in columns
     }
+
+
+def run(program: str, sets: Sequence[str], asked: object) -> Any:
+    """What a Java program of this folder answers, JSON for JSON; `sets` are those of its jars."""
+    done = subprocess.run(
+        ["java", "-XX:TieredStopAtLevel=1", "-cp", classpath(*sets), str(Path(__file__).with_name(program))],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout)
