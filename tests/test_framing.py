@@ -136,6 +136,23 @@ def test_however_a_recording_is_framed_its_history_is_the_same(name: str) -> Non
     assert history(records, Forms(form, form)) == (expected(), 0)
 
 
+def spelled(id: int, body: bytes, side: Side) -> tuple[bytes, list[Header]]:
+    """The body in Avro's JSON encoding, as headers of Apicurio say it."""
+    text = reader_schema(registry()(id) or "")
+    written = io.StringIO()
+    fastavro.json_writer(written, json.loads(text), [decode_body(text, body, 0)])
+    number = (id + GLOBAL).to_bytes(8, "big")
+    told = [(f"apicurio.{side}.globalId", number), (f"apicurio.{side}.encoding", b"JSON")]
+    return written.getvalue().encode(), list[Header](told)
+
+
+def test_a_recording_in_avros_json_encoding_has_the_same_history() -> None:
+    records = tuple(reframed(r, spelled) for r in recorded())
+    assert history(records, AUTO) == (expected(), 0)
+    reading = wires(registry())
+    assert scan(records, reading) == scan(records, reading, quick=False)
+
+
 @given(st.data(), st.sampled_from(sorted(FRAMES)), st.sampled_from(sorted(FRAMES)))
 def test_the_scanner_is_exact_in_every_framing(data: st.DataObject, one: str, other: str) -> None:
     """Whatever forms are configured, and whatever comes: comparing and parsing give the same runs."""
