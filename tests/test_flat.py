@@ -67,6 +67,7 @@ def test_a_row_that_tells_nothing_goes_by_its_topic():
     assert keyed(seen) == ("id",)
 
 
+@pytest.mark.case(56)
 def test_what_was_added_is_no_column():
     """Case 56: the topic gained `__deleted`, `__op` and more, the table did not change."""
     added = {"__deleted": (TEXT, "false"), "__op": (TEXT, "u"), "__table": (TEXT, "t"), "__lsn": (NUMBER, 7),
@@ -116,6 +117,7 @@ def test_a_delete_that_was_rewritten_shows_the_structure():
     assert observed(row(**added), key()).schema == observed(row(), key()).schema
 
 
+@pytest.mark.case(57)
 @pytest.mark.parametrize("value", [None, {"schema": row()["schema"], "payload": None}])
 def test_a_delete_that_became_a_tombstone(value):
     """Case 57: JsonConverter keeps the schema beside a null, the Avro converter writes a real null."""
@@ -124,6 +126,7 @@ def test_a_delete_that_became_a_tombstone(value):
     assert outcome.kind == "tombstone"
 
 
+@pytest.mark.case(62)
 def test_routing_wrote_the_table_into_the_key():
     """Case 62: the physical identifier tells the table and is no column of the key."""
     seen = observed(
@@ -192,6 +195,7 @@ def test_whose_log_it_is(fields, connector, kind):
 # Recordings: two shards in one topic, told apart by what was added.
 
 
+@pytest.mark.case(62)
 def test_shards_in_one_topic_are_tables_of_their_own():
     eu, us = (chain.history("postgres/shop-flat-routed", f"shop.sales_{s}") for s in ("eu", "us"))
     assert [h.identity for h in (eu, us)] == ["weak", "weak"]

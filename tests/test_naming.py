@@ -30,6 +30,9 @@ def written(mode: Mode, names: tuple[str, ...] = RAW, *, misreading: bool = Fals
     return tuple(adjust_field(misread(n) if misreading else n, mode) for n in names)
 
 
+@pytest.mark.case(16)
+@pytest.mark.case(51)
+@pytest.mark.case(52)
 @pytest.mark.parametrize("first", MODES)
 @pytest.mark.parametrize("then", MODES)
 @pytest.mark.parametrize("vouched", [True, False])
@@ -148,6 +151,7 @@ def emitted(run: str, name: str, column: str) -> list[tuple[int, str | None]]:
     ]
 
 
+@pytest.mark.case(51)
 def test_modes_that_change_while_streaming_make_no_versions():
     run = "postgres/shop-names-none"
     assert emitted(run, "shop.order-items", "order-id") == [

@@ -161,6 +161,39 @@ def test_cloud_events_that_are_refused_say_why(value, reason):
     assert reason in outcome.reason
 
 
+def block(**types: tuple[str, int | None, int | None]) -> dict[str, Any]:
+    columns = [
+        {"name": n.replace("_", "-"), "typeName": t, "length": length, "scale": scale, "comment": None}
+        for n, (t, length, scale) in types.items()
+    ]
+    return {"sourceSchema": {"id": "t", "table": {"columns": columns}}}
+
+
+def test_a_block_of_source_types_beside_a_schema_is_no_column():
+    wrapped = event(ROW)
+    fields = [
+        *wrapped["schema"]["fields"],
+        {**struct("SourceSchema", id=node("string")), "field": "sourceSchema"},
+    ]
+    wrapped = {"schema": wrapped["schema"] | {"fields": fields}, "payload": wrapped["payload"] | block()}
+    assert both(wrapped)[0].schema == bare().schema
+
+
+def test_a_block_of_source_types_tells_what_json_does_not():
+    payload = event(ROW)["payload"] | {"after": {"id": 1, "unit_price": None}}
+    types = block(id=("INT4", None, None), unit_price=("NUMERIC", 8, 2))
+    for seen in both(payload | types):
+        assert seen.witness == "inferred"
+        assert [(c.name, c.emitted_name, c.source_type) for c in seen.schema.columns] == [
+            ("id", "id", "INT4"), ("unit-price", "unit_price", "NUMERIC(8,2)"),
+        ]  # fmt: skip
+    longer = block(id=("INT4", None, None), unit_price=("NUMERIC", 12, 4))
+    rows = [payload | types, payload | types, payload | longer, payload | {"sourceSchema": [1]}]
+    for quick in (True, False):
+        found = scan([record(v, n) for n, v in enumerate(rows)], wires(lambda id: None), quick=quick)
+        assert [run.count for run in found] == [2, 1, 1]
+
+
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

@@ -6,6 +6,7 @@ from schemaman.decode.body import Body, Node
 from schemaman.decode.document import is_document_schema, row_of, shown_by_document, shown_by_row
 from schemaman.decode.key import key_fields, keyed
 from schemaman.decode.origin import Origin, origin_of
+from schemaman.decode.source_schema import described
 from schemaman.errors import UnreadableInput
 from schemaman.evidence import Observation, Run, Seen
 from schemaman.inference import Sightings, row_columns
@@ -43,7 +44,7 @@ def observe_inferred(run: Run, stream: str, value: Body, key: Body | None) -> Ob
         last=run.last,
         count=run.count,
         snapshot=origin.snapshot,
-        schema=None if row is None else row_schema(row, seen, key, origin),
+        schema=None if row is None else described(row_schema(row, seen, key, origin), value.payload),
         interrupted=run.interrupted,
         seen=seen if documents or row is not None else None,
     )

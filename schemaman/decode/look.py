@@ -22,6 +22,7 @@ from schemaman.decode.parsed import (
     parts,
     shown_by_event,
     shown_without_schema,
+    told_beside,
 )
 from schemaman.decode.wire import (
     OUTBOX,
@@ -174,7 +175,7 @@ class Looker:
         schema, payload = parts(parse(value))
         if schema is None:
             row, shown = shown_without_schema(payload, record.headers, self._reading.forms.added)
-            proof = _digest(members(payload) + members(row))
+            proof = _digest(members(payload) + members(row) + told_beside(payload))
             return self._seen(record, proof, key, self._facts(record, payload, ""), shown)
         shown = shown_by_event(payload) if is_document_schema(schema) else None
         told = self._facts(record, payload, str(schema.get("name") or ""))
@@ -264,9 +265,8 @@ class Looker:
             proof, schema = b"data " + framing.proof(event.data), json_object(text)
         if schema is None:
             row, shown = shown_without_schema(payload, record.headers, self._reading.forms.added)
-            return self._seen(
-                record, _digest(members(payload) + members(row)), key, facts(payload, ""), shown
-            )
+            proof = _digest(members(payload) + members(row) + told_beside(payload))
+            return self._seen(record, proof, key, facts(payload, ""), shown)
         shown = shown_by_event(payload) if is_document_schema(enveloped(schema)) else None
         return self._seen(record, _digest(proof or compact(schema)), key, facts(payload, ""), shown)
 

@@ -6,6 +6,7 @@ import json
 
 from schemaman.decode.additions import Headers, flattened_row
 from schemaman.decode.document import is_document_schema, row_of, shown_by_document, shown_by_row
+from schemaman.decode.source_schema import BLOCK
 from schemaman.decode.wire import JsonObject, facts, parse
 from schemaman.inference import Shown
 
@@ -40,6 +41,12 @@ def parts(document: object) -> tuple[JsonObject | None, object]:
 def members(payload: object) -> bytes:
     """What is the same among payloads that nothing but their names tells apart."""
     return b"no schema" + (compact(sorted(payload)) if isinstance(payload, dict) else b"")
+
+
+def told_beside(payload: object) -> bytes:
+    """What a payload without a schema tells of its columns, as bytes; none where it tells nothing."""
+    block = payload.get(BLOCK) if isinstance(payload, dict) else None
+    return b"" if block is None else compact(block)
 
 
 def compact(document: object) -> bytes:
