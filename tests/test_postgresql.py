@@ -334,6 +334,14 @@ def test_a_column_that_was_never_in_the_row_is_known_by_the_key() -> None:
     assert [c.id for c in after.schema.columns[:2]] == [c.id for c in before.schema.columns]
 
 
+def test_a_field_that_routing_added_to_a_key_is_no_column() -> None:
+    record = event(0, ROW, keys={"id": ID, "shard": node("string")})
+    key = json.loads(record.key or b"")
+    key["payload"]["shard"] = "srv.shop.t"
+    (version,) = versions(replace(record, key=json.dumps(key).encode()))
+    assert (version.schema.names, version.schema.key) == (("id", "note"), ("id",))
+
+
 def test_a_column_that_is_left_out_and_in_no_key_looks_dropped() -> None:
     assert len(versions(event(0, ROW), event(1, {"id": ID}))) == 2
 

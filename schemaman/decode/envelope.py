@@ -53,4 +53,4 @@ def _row(value: Body) -> Node:
 
 def _schema(row: Node, key: Body | None, origin: Origin) -> TableSchema:
     columns = tuple(replace(c, name=origin.read_name(c.name)) for c in columns_of(row))
-    return keyed(columns, key, origin.read_name)
+    return keyed(columns, key, origin.read_name, origin.server)

@@ -53,7 +53,7 @@ def observe_inferred(run: Run, stream: str, value: Body, key: Body | None) -> Ob
 def row_schema(row: Node, seen: Seen, key: Body | None, origin: Origin) -> TableSchema:
     """The names of a row in their order, with the JSON types that were seen; the key is the record's."""
     columns = row_columns(tuple(row), seen, key_fields(key), origin.read_name)
-    return keyed(columns, key, origin.read_name)
+    return keyed(columns, key, origin.read_name, origin.server)
 
 
 def seen_in(run: Run, row: dict[str, object] | None, document: dict[str, object] | None = None) -> Seen:

@@ -37,16 +37,25 @@ def key_fields(key: Body | None) -> tuple[str, ...]:
     return tuple(n for n in names if n not in ROUTING_FIELDS)
 
 
-def keyed(columns: Sequence[Column], key: Body | None, read_name: Callable[[str], str]) -> TableSchema:
+def keyed(
+    columns: Sequence[Column], key: Body | None, read_name: Callable[[str], str], server: str = ""
+) -> TableSchema:
     """The structure of a row with its key; columns that only the key carries come first, without field name.
 
-    Source: Debezium, `column.exclude.list` takes columns out of the row and never out of the key.
+    Routing may add a field under any name, which holds the topic of the table; that begins with the logical
+    name of the `server`. Source: Debezium, `column.exclude.list` takes columns out of the row and never out
+    of the key; `topic.key.field.name` names the field of AbstractRegexTopicNamingStrategy.
     """
-    fields = key_fields(key)
     own = {c.emitted_name: c.name for c in columns}
+    fields = tuple(f for f in key_fields(key) if f in own or not _is_topic(key, f, server))
     away = tuple(replace(c, name=read_name(c.name), emitted_name=None) for c in _away(key, fields, own))
     names = tuple(own.get(f, read_name(f)) for f in fields)
     return TableSchema((*away, *columns), names)
+
+
+def _is_topic(key: Body | None, name: str, server: str) -> bool:
+    value = key.payload.get(name) if key is not None and isinstance(key.payload, dict) else None
+    return bool(server) and isinstance(value, str) and value.startswith(f"{server}.")
 
 
 def _away(key: Body | None, names: Sequence[str], own: Mapping[str | None, str]) -> list[Column]:
