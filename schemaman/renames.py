@@ -332,9 +332,8 @@ def _actions(words: list[_Word]) -> list[list[_Word]]:
     """The comma-separated actions of an `ALTER TABLE` statement."""
     _, rest = _name(_behind_table(words))
     # MariaDB: WAIT n and NOWAIT stand between the name and the first action
-    while rest and (rest[0].says("WAIT", "NOWAIT") or rest[0].text.isdecimal()):
-        rest = rest[1:]
-    return _split(rest)
+    waits = (i for i, w in enumerate(rest) if not w.says("WAIT", "NOWAIT") and not w.text.isdecimal())
+    return _split(rest[next(waits, len(rest)) :])
 
 
 def _behind_table(words: list[_Word]) -> list[_Word]:
@@ -350,14 +349,13 @@ def _without_if_exists(words: list[_Word]) -> list[_Word]:
 
 def _name(words: list[_Word]) -> tuple[Parts, list[_Word]]:
     """A dotted name at the beginning, and what follows it."""
-    parts: list[str] = []
-    while words and words[0].name:
-        parts.append(words[0].text)
-        words = words[1:]
-        if not (len(words) > 1 and words[0].text == "." and words[1].name):
-            break
-        words = words[1:]
-    return tuple(parts), words
+    if not words or not words[0].name:
+        return (), words
+    parts, at = [words[0].text], 1
+    while at + 1 < len(words) and words[at].text == "." and words[at + 1].name:
+        parts.append(words[at + 1].text)
+        at += 2
+    return tuple(parts), words[at:]
 
 
 def _split(words: list[_Word]) -> list[list[_Word]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -109,6 +110,18 @@ def test_any_text_is_read_without_a_fault(ddl, connector):
     found = told(ddl, connector)
     assert isinstance(found, Told)
     assert isinstance(subjects(ddl), tuple)
+
+
+@pytest.mark.parametrize("ddl", [
+    "ALTER TABLE " + "a." * 60_000, "ALTER TABLE t " + "WAIT " * 60_000, "ALTER TABLE t " + "," * 90_000,
+    "ALTER TABLE t ADD a INT DEFAULT " + "(" * 90_000, ";" * 90_000, "`" * 90_000,
+    "ALTER TABLE t RENAME " * 40_000,
+])  # fmt: skip
+def test_a_long_text_is_read_in_bounded_time(ddl):
+    began = time.perf_counter()
+    told(ddl, "mysql")
+    subjects(ddl)
+    assert time.perf_counter() - began < 15
 
 
 @pytest.mark.parametrize(("ddl", "expected"), [

@@ -22,7 +22,7 @@ from schemaman.evidence import Attribute, Stated
 from schemaman.renames import stated as tokenized
 from schemaman.renames import stated_tables as tokenized_tables
 
-LONGEST = 200_000
+LONGEST = 100_000
 """A text of more characters is not parsed, since that takes seconds."""
 
 _FAULTS = (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError)
