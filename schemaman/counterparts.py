@@ -270,6 +270,7 @@ def source_of(history: TableHistory, answers: Mapping[Pair, bool] | None = None)
         past=past,
         ended=tuple(Past(v.id, _began(v)) for v in history.versions if v.incarnation != newest.incarnation),
         inferred=newest.status == "inferred",
+        phantom=newest.status == "phantom",
     )
 
 

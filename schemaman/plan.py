@@ -84,7 +84,8 @@ class Source:
     incarnation up to the current one, oldest first: a stamped table is renamed exactly by them, and
     columns that left are told from those that nobody knows. `ended` lists the versions of earlier
     incarnations: a table that bears the stamp of one holds the rows of another table. `inferred`: nobody told
-    the structure, it was guessed from values; no table follows that.
+    the structure, it was guessed from values; `phantom`: nobody can have made it, and no event showed it. No
+    table follows either.
     """
 
     table: str
@@ -98,6 +99,7 @@ class Source:
     past: tuple[Past, ...] = ()
     ended: tuple[Past, ...] = ()
     inferred: bool = False
+    phantom: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,7 @@ def _source_document(source: Source) -> _Json:
         "past": [_past_document(past) for past in source.past],
         "ended": [_past_document(past) for past in source.ended],
         **({"inferred": True} if source.inferred else {}),
+        **({"phantom": True} if source.phantom else {}),
     }
 
 
@@ -168,6 +169,7 @@ def _source(told: _Json) -> Source:
         past=tuple(Past(p["id"], p["began"], p["names"]) for p in told["past"]),
         ended=tuple(Past(p["id"], p["began"], p["names"]) for p in told["ended"]),
         inferred=told.get("inferred", False),
+        phantom=told.get("phantom", False),
     )
 
 

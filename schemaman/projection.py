@@ -19,6 +19,8 @@ from schemaman.types import Array, Decimal, Field, Integer, Map, Struct, Type, w
 _OUT = "leave the column out, or rename it at the source"
 _MAX_DIGITS = 38
 _GUESSED = "its structure is inferred from values, which promise nothing of the next one"
+_IMPOSSIBLE = "the newest structure is none that this table can have got, and no event has shown it"
+_WAIT = "look at `schemaman history`, and plan again when events carry the new columns"
 _TELL = "read events that carry their schemas (schemas.enable=true, or a registry)"
 
 
@@ -42,9 +44,10 @@ def project(source: Source, live: Live | None, target: Target, policy: Policy) -
     A live table keeps its columns, their order and every type that is wide enough; the source adds, widens
     and renames. A change stream cannot promise values, so only key columns of a new table are NOT NULL.
     """
-    if source.inferred:
+    if source.inferred or source.phantom:
         now = live.schema if live else TableSchema(())
-        return Projection(now, {}, (), (Refusal(f"follow {source.table}", _GUESSED, _TELL),), settled=False)
+        why, instead = (_GUESSED, _TELL) if source.inferred else (_IMPOSSIBLE, _WAIT)
+        return Projection(now, {}, (), (Refusal(f"follow {source.table}", why, instead),), settled=False)
     talk = Talk()
     held = _held(source.schema, target, talk)
     if live is None:

@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 
+from schemaman.counterparts import source_of
 from schemaman.decode.decode import decode
 from schemaman.decode.origin import DIALECTS
 from schemaman.evidence import Aside, Note, Observation, Outcome, Record
 from schemaman.history import fold
+from schemaman.plan import Policy
+from schemaman.planner import make_plan
 from schemaman.reading import wires
 from schemaman.scan import scan
 from schemaman.schema import TableId
+from schemaman.targets import delta
 from schemaman.versions import TableHistory
 from tests import chain
 from tests.records import change, column, event, image, node, record, struct
@@ -179,6 +183,8 @@ def test_columns_of_another_table_are_never_taken_for_the_tables_own():
     first, second = found.versions
     assert (second.status, [d.kind for d in found.disagreements]) == ("phantom", ["foreign-columns"])
     assert "underscore" in found.disagreements[0].message
+    refusal, *_ = make_plan(source_of(found), None, delta.TARGET, "lake/t", Policy()).refusals
+    assert "none that this table can have got" in refusal.reason
     ids = {c.name: c.id for c in second.schema.columns}
     assert {c.name: c.id for c in first.schema.columns}.items() <= ids.items()
 

@@ -34,6 +34,9 @@ STEPS = st.builds(
 )
 POSITIONS = st.fixed_dictionaries({"value": TEXTS})
 BEGAN = st.fixed_dictionaries({"position": POSITIONS, "offset": st.integers(0, 9)})
+PASTS = st.lists(
+    st.builds(Past, TEXTS, BEGAN, st.dictionaries(NAMES, st.none() | NAMES)), max_size=2
+).map(tuple)
 SOURCES = st.builds(
     Source,
     TEXTS,
@@ -44,7 +47,10 @@ SOURCES = st.builds(
     BEGAN,
     st.dictionaries(NAMES, st.lists(NAMES, min_size=1, max_size=2).map(tuple), max_size=2),
     st.lists(st.tuples(NAMES, NAMES), max_size=2).map(tuple),
-    st.lists(st.builds(Past, TEXTS, BEGAN, st.dictionaries(NAMES, st.none() | NAMES)), max_size=2).map(tuple),
+    PASTS,
+    PASTS,
+    st.booleans(),
+    st.booleans(),
 )
 
 
