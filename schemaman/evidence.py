@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from schemaman.schema import Path, TableId, TableSchema
@@ -247,6 +247,24 @@ class Note:
     message: str
     table: TableId | None = None
     count: int = 1
+
+
+UNORDERED = "schema-changes-unordered"
+"""A note that is about the topic and not about a record of it."""
+
+
+def told_once(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """The notes, with those about a topic once for each, at its first record and with the count of all."""
+    found: dict[object, Note] = {}
+    for number, note in enumerate(notes):
+        place = (note.stream, note.topic) if note.kind == UNORDERED else number
+        known = found.get(place)
+        if known is None:
+            found[place] = note
+        else:
+            first = min(known, note, key=lambda n: (n.partition, n.offset))
+            found[place] = replace(first, count=known.count + note.count)
+    return tuple(found.values())
 
 
 Outcome = Observation | Reject | Aside | Note

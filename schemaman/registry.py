@@ -13,7 +13,7 @@ from typing import Protocol
 from schemaman import coverage, references
 from schemaman.coverage import Place, Ranges
 from schemaman.errors import AmbiguousName, Conflict, NoHistory
-from schemaman.evidence import Note, Outcome, Reject
+from schemaman.evidence import Note, Outcome, Reject, told_once
 from schemaman.log import (
     Covered,
     Entry,
@@ -192,7 +192,7 @@ class Registry:
     def notes(self, stream: str | None = None, table: TableId | None = None) -> tuple[Note, ...]:
         """What records told that is no structure, in the order of the log; of a stream or a table, or all."""
         entries = (stamped.entry for stamped in self._store.read(kinds=[Noted]))
-        notes = (entry.note for entry in entries if isinstance(entry, Noted))
+        notes = told_once(entry.note for entry in entries if isinstance(entry, Noted))
         return tuple(n for n in notes if stream in (None, n.stream) and table in (None, n.table))
 
     def journal(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from schemaman.counterparts import source_of
 from schemaman.decode.decode import decode
 from schemaman.decode.origin import DIALECTS
-from schemaman.evidence import Aside, Note, Observation, Outcome, Record
+from schemaman.evidence import Aside, Note, Observation, Outcome, Record, told_once
 from schemaman.history import fold
 from schemaman.plan import Policy
 from schemaman.planner import make_plan
@@ -392,6 +393,16 @@ def test_schema_changes_outside_the_first_partition_have_lost_their_order():
     found = [o for run in runs for o in decode(run, "main", lambda id: None)]
     assert [type(o) for o in found] == [Observation, Note]
     assert notes(found) == [("schema-changes-unordered", None)]
+
+
+def test_that_is_told_once_of_a_topic():
+    def told(partition: int, offset: int, kind: str = "schema-changes-unordered", topic: str = "srv") -> Note:
+        return Note("main", topic, partition, offset, kind, "m")
+
+    one, two = told(1, 4), told(1, 2)
+    assert told_once([one, told(0, 1, "other"), two, told(3, 0, topic="b")]) == (
+        replace(two, count=2), told(0, 1, "other"), told(3, 0, topic="b"),
+    )  # fmt: skip
 
 
 def test_the_time_of_old_releases_is_that_of_their_source_block():

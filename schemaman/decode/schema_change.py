@@ -16,10 +16,9 @@ from schemaman.decode.outcomes import aside
 from schemaman.decode.shadow import is_sentry, swapped_in, swapped_out, worked_on
 from schemaman.decode.statement import subjects
 from schemaman.errors import UnreadableInput
-from schemaman.evidence import Attribute, Note, Observation, Outcome, Run
+from schemaman.evidence import UNORDERED, Attribute, Note, Observation, Outcome, Run
 from schemaman.schema import TableId
 
-UNORDERED = "schema-changes-unordered"
 _RENAMES = re.compile(r"\b(RENAME|CHANGE)\b", re.IGNORECASE)
 
 
