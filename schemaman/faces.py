@@ -102,6 +102,9 @@ def carries(source: Type, wire: Type) -> bool:
     if widens(source, wire):
         return True
     match source:
+        case Integer(8) | Decimal(1, 0) if isinstance(wire, Boolean):
+            # converters that ship with the connectors: TINYINT(1), NUMBER(1)
+            return True
         case Integer(bits, signed):
             # BIGINT UNSIGNED travels as int64 in mode `long`
             return isinstance(wire, Integer) and wire.signed and wire.bits >= bits and not signed
@@ -159,6 +162,8 @@ def lost(source: Type, wire: Type, spelled: str | None = None) -> str | None:
             return _DIGITS_LOST
         case Integer(bits, False), Integer(other, True) if bits == other and not _of_three_bytes(spelled):
             return f"numbers from 2^{bits - 1} on, which the field has no room for"
+        case (Integer() | Decimal()), Boolean():
+            return "numbers other than 0 and 1"
         case Floating(64), Floating(32):
             return "digits behind the seventh"
         case (Time(told, False), Time(other, False)) | (Timestamp(told, False), Timestamp(other, False)):

@@ -120,14 +120,27 @@ public class Probe {
         ValueConverterProvider converters = converters(connector, config, setting);
         ArrayNode fields = JSON.createArrayNode();
         for (Column column : columns) {
-            fields.add(column == null ? JSON.nullNode() : field(config, converters, column));
+            fields.add(column == null ? JSON.nullNode() : field(config, converters, custom(setting), column));
         }
         return fields;
     }
 
-    private static JsonNode field(RelationalDatabaseConnectorConfig config, ValueConverterProvider converters, Column column) {
+    /** Converters that ship with the connectors and that users may switch on; here their option names a class. */
+    @SuppressWarnings("unchecked")
+    private static CustomConverterRegistry custom(JsonNode setting) throws Exception {
+        if (!setting.has("converters")) {
+            return new CustomConverterRegistry(List.of());
+        }
+        var converter = (io.debezium.spi.converter.CustomConverter<org.apache.kafka.connect.data.SchemaBuilder, io.debezium.spi.converter.ConvertedField>) Class
+                .forName(setting.get("converters").asText()).getDeclaredConstructor().newInstance();
+        converter.configure(new java.util.Properties());
+        return new CustomConverterRegistry(List.of(converter));
+    }
+
+    private static JsonNode field(RelationalDatabaseConnectorConfig config, ValueConverterProvider converters,
+                                  CustomConverterRegistry custom, Column column) {
         TableSchemaBuilder builder = new TableSchemaBuilder(converters, null, SchemaNameAdjuster.NO_OP,
-                new CustomConverterRegistry(List.of()), org.apache.kafka.connect.data.SchemaBuilder.struct().build(),
+                custom, org.apache.kafka.connect.data.SchemaBuilder.struct().build(),
                 config.getFieldNamer(), false, CommonConnectorConfig.EventConvertingFailureHandlingMode.FAIL);
         var schema = builder.create(DefaultTopicNamingStrategy.create(config), table(column), null,
                 ColumnMappers.create(config), null).valueSchema();
@@ -151,7 +164,7 @@ public class Probe {
                 .with("topic.prefix", "srv").with("database.server.id", "1").with("database.dbname", "db")
                 .with("database.names", "db").with("database.hostname", "nowhere").with("database.user", "u")
                 .with("schema.history.internal", "io.debezium.relational.history.MemorySchemaHistory");
-        setting.properties().forEach(e -> builder.with(e.getKey(), e.getValue().asText()));
+        setting.properties().stream().filter(e -> !e.getKey().equals("converters")).forEach(e -> builder.with(e.getKey(), e.getValue().asText()));
         Configuration config = builder.build();
         return switch (connector) {
             case "mysql" -> new MySqlConnectorConfig(config);
@@ -343,7 +356,7 @@ public class Probe {
         private static void added() throws Exception {
             int oid = ADDED;
             for (String name : List.of("geometry", "geography", "citext", "hstore", "ltree", "isbn", "vector", "halfvec",
-                    "sparsevec", "lquery", "pg_snapshot")) {
+                    "sparsevec", "lquery", "pg_snapshot", "lseg", "path", "polygon", "circle", "line")) {
                 add(name, ++oid, Types.OTHER, 0, 0, null);
                 add("_" + name, oid + 100, Types.ARRAY, oid, 0, null);
             }

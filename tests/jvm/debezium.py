@@ -25,6 +25,15 @@ _COMMON: Mapping[str, Sequence[str]] = {
     "binary.handling.mode": _BINARY,
 }
 _UNSIGNED: Mapping[str, Sequence[str]] = {"bigint.unsigned.handling.mode": ("long", "precise")}
+_BOOLEAN: Mapping[str, Sequence[str]] = {
+    "converters": ("io.debezium.connector.binlog.converters.TinyIntOneToBooleanConverter",)
+}
+_NUMBERS: Mapping[str, Sequence[str]] = {
+    "converters": tuple(
+        f"io.debezium.connector.oracle.converters.{name}"
+        for name in ("NumberOneToBooleanConverter", "NumberToZeroScaleConverter", "RawToStringConverter")
+    )
+}
 _INTERVAL: Mapping[str, Sequence[str]] = {"interval.handling.mode": ("numeric", "string")}
 _HSTORE: Mapping[str, Sequence[str]] = {
     "hstore.handling.mode": ("json", "map"),
@@ -33,9 +42,9 @@ _HSTORE: Mapping[str, Sequence[str]] = {
 OPTIONS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "db2": _COMMON,
     "informix": _COMMON,
-    "mariadb": {**_COMMON, **_UNSIGNED},
-    "mysql": {**_COMMON, **_UNSIGNED},
-    "oracle": {**_COMMON, **_INTERVAL},
+    "mariadb": {**_COMMON, **_UNSIGNED, **_BOOLEAN},
+    "mysql": {**_COMMON, **_UNSIGNED, **_BOOLEAN},
+    "oracle": {**_COMMON, **_INTERVAL, **_NUMBERS},
     "postgresql": {**_COMMON, **_INTERVAL, **_HSTORE},
     "sqlserver": _COMMON,
 }
