@@ -37,7 +37,7 @@ TORN: tuple[bytes, ...] = (
 )
 """Bytes that no UTF-8 has at such a place, and a byte order mark."""
 
-DEEP = (30, 90, 300, 1100, 20_000)
+DEEP = (30, 90, 150, 250, 400, 600, 900, 1100, 20_000)
 
 
 @dataclass(slots=True)
@@ -146,7 +146,8 @@ class Mutator:
             case "double":
                 return kind, _double(document, holder, last, chance)
             case "rename" if isinstance(holder, dict):
-                holder[chance.choice((*WORDS, "", "schema", "payload", "source"))] = holder.pop(last)
+                name = chance.choice((*WORDS, "", "\ud800", "schema", "payload", "source"))
+                holder[name] = holder.pop(last)
             case "many":
                 holder[last] = [copy.deepcopy(holder[last])] * chance.choice((2, 50))
             case "outside":

@@ -264,4 +264,3 @@ def test_a_document_that_cannot_be_read_is_set_aside_alone():
 def test_the_table_of_a_collection_has_no_schema():
     (table,) = {o.table for o in observed(MONGO[0]) if o.table.table == "feed"}
     assert table == TableId("fulfillment", "inventory", "", "feed", "main")
-

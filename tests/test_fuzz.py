@@ -16,11 +16,13 @@ from tests.house import PROOF, ROOT
 
 RUNS = {
     "postgres": ("shop-json", "shop-avro", "shop-upgrade", "shop-incremental", "shop-names-none",
-                 "shop-flat-routed", "shop-modes"),
+                 "shop-flat-routed", "shop-flat-plain", "shop-modes"),
     "db2": ("shop-3.4.1-json", "shop-2.5.4-avro", "shop-1.9.8-json", "documented-plain",
-            "shop-3.4.1-transactions"),
-    "mariadb": ("bookshop-mariadb-3.5.0-json", "bookshop-mysql-1.4.2-json", "bookshop-mysql-2.5.4-avro"),
-    "mongodb": ("inventory-2.5.4-pre-image", "inventory-1.4.2-oplog", "inventory-2.5.4-change-streams-avro"),
+            "shop-3.4.1-transactions", "shop-3.4.1-plain"),
+    "mariadb": ("bookshop-mariadb-3.5.0-json", "bookshop-mysql-1.4.2-json", "bookshop-mysql-2.5.4-avro",
+                "bookshop-mariadb-3.5.0-plain"),
+    "mongodb": ("inventory-2.5.4-pre-image", "inventory-2.5.4-pre-image-plain", "inventory-1.4.2-oplog",
+                "inventory-2.5.4-change-streams-avro"),
 }  # fmt: skip
 RECORDS = 50_000 if PROOF else 1_500
 """Damaged records of each source."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +21,8 @@ SchemaLookup = Callable[[SchemaId], str | None]
 
 Node = Mapping[str, Any]
 
+_ADDED = re.compile(r"__(?:source_)?(?:version|connector|name|db|schema|table|collection)")
+"""Fields of a flattened row that tell whose it is. Source: ExtractNewRecordState `add.fields`."""
 _IDENTITY = ("version", "connector", "name", "db", "schema", "table", "collection")
 
 
@@ -130,16 +133,16 @@ def read_event(data: bytes, schemas: SchemaLookup, framing: Framed | None = None
 
 
 def _kept(body: Body) -> object:
-    """What the history keeps; of an event what all records of a run share, so that one speaks for all."""
+    """What the history keeps; of a row what all records of a run share, so that one speaks for all."""
     payload = body.payload
     if not isinstance(payload, dict):
         return payload, body.schema
     source = payload.get("source")
-    if body.schema is not None and "source" not in payload:
-        return body.schema
-    if body.schema is not None and "op" in payload and isinstance(source, dict):
+    if "op" in payload and isinstance(source, dict):
         return [source.get(name) for name in _IDENTITY], body.schema
-    return {name: value for name, value in payload.items() if name not in ("before", "after")}, body.schema
+    if isinstance(source, dict):
+        return payload, body.schema
+    return [*payload, *(payload[name] for name in payload if _ADDED.fullmatch(name))], body.schema
 
 
 def _check_text(kept: object) -> None:

@@ -50,6 +50,10 @@ def observe_history(run: Run, stream: str, value: Body) -> tuple[Outcome, ...]:
     if not origin.database and any(len(id_parts(id)) < 3 for id in ids):
         return (aside(run, f"{KIND}-without-database"),)
     at = origin.dialect.position(dict(place))
+    try:
+        _ = at.rank
+    except ValueError:
+        raise UnreadableInput(f"a position that cannot be read: {at.kind} {at.value!r}") from None
     placed = replace(run, first=replace(run.first, position=at), last=replace(run.last, position=at))
     change = change_of(placed, stream, origin, origin.database, text(payload, "ddl"), "internal")
     if not entries:

@@ -145,6 +145,8 @@ class Looker:
             if event is not None:
                 return self._wrapped(record, event, key)
             return self._json(forms, record, value, key)
+        except RecursionError:
+            return Look((), _alone(record), fault="nested too deeply to be read")
         except (ValueError, UnreadableInput) as error:
             return Look((), _alone(record), fault=str(error))
 

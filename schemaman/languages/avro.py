@@ -59,9 +59,12 @@ def reader_schema(schema_text: str) -> str:
     their precision and defaults that are none, which parsers refuse although the bytes are sound.
 
     Raises:
-        UnreadableInput: the text is no JSON.
+        UnreadableInput: the text is no JSON, or is nested too deeply.
     """
-    return json.dumps(_structure(_parse(schema_text)), separators=(",", ":"))
+    try:
+        return json.dumps(_structure(_parse(schema_text)), separators=(",", ":"))
+    except RecursionError:
+        raise UnreadableInput("the Avro schema is nested too deeply to be read") from None
 
 
 def decode_body(reader_schema: str, data: bytes, start: int = 5) -> Any:
@@ -105,9 +108,26 @@ def decode_json(reader_schema: str, data: bytes) -> Any:
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> Any:
     try:
-        return fastavro.parse_schema(json.loads(text))
+        schema = json.loads(text)
+        _check_lists(_Reader().node(schema, ""))
+        return fastavro.parse_schema(schema)
+    except UnreadableInput as fault:
+        raise UnreadableInput(f"not a valid Avro schema: {fault}") from None
     except Exception as fault:  # the parser raises its own and built-in errors
         raise UnreadableInput(f"not a valid Avro schema: {_told(fault)}") from fault
+
+
+def _check_lists(node: Node) -> None:
+    """Items that take no byte could be claimed without end; what contains itself, `_Reader` refuses."""
+    inner = [*node.get("fields", ()), *(node[m] for m in ("items", "keys", "values") if m in node)]
+    if node["type"] in ("array", "map") and all(map(_takes_nothing, inner)):
+        raise UnreadableInput("the Avro schema has a list of items that take no byte")
+    for child in inner:
+        _check_lists(child)
+
+
+def _takes_nothing(node: Node) -> bool:
+    return node["type"] == "struct" and not node["optional"] and all(map(_takes_nothing, node["fields"]))
 
 
 def _parse(text: str) -> Any:
@@ -185,6 +205,8 @@ class _Reader:
         match kind:
             case "record" | "error":
                 return self.record(schema, namespace)
+            case "fixed" if not isinstance(schema.get("size"), int) or schema["size"] < 1:
+                raise UnreadableInput("an Avro type of a fixed size without a size")
             case "enum" | "fixed":
                 full = _full_name(str(schema.get("name", "")), str(schema.get("namespace", namespace)))
                 self.named[full] = _enum(schema) if kind == "enum" else _plain("bytes", schema)
