@@ -43,6 +43,7 @@ def told(found: TableHistory) -> list[str]:
     return [d.kind for d in found.disagreements]
 
 
+@pytest.mark.case(51, 52)
 @pytest.mark.parametrize("mode", ["avro", "avro_unicode", "scrubbed"])
 def test_other_names_of_the_same_columns_are_no_version(mode: Mode) -> None:
     raw = table(*RAW)
@@ -96,6 +97,7 @@ ADAPTIVE = {"at": Timestamp(6, zoned=False), "of": Timestamp(3, zoned=False), "t
 CONNECT = {"at": Timestamp(3, zoned=False), "of": Timestamp(3, zoned=False), "t": Time(3), "d": Date()}
 
 
+@pytest.mark.case(14, 15)
 @pytest.mark.parametrize(("was", "now"), [
     (ADAPTIVE, CONNECT),
     ({"a": Decimal(8, 2), "b": Decimal(10, 0)}, {"a": Floating(64), "b": Floating(64)}),
@@ -126,11 +128,13 @@ def test_a_type_that_changes_alone_is_the_tables_even_at_an_upgrade() -> None:
     assert told(found) == ["connector-changed"]
 
 
+@pytest.mark.case(20)
 def test_a_column_that_comes_with_an_upgrade_may_always_have_been_there() -> None:
     found = history(streamed(table("id"), 1, "1.9.8.Final"), streamed(table("id", "vector"), 2))
     assert (len(found.versions), told(found)) == (2, ["connector-changed"])
 
 
+@pytest.mark.case(43)
 def test_a_column_that_only_a_snapshot_reads_may_be_a_generated_one() -> None:
     read = replace(streamed(table("id", "net"), 1), snapshot=True)
     assert told(history(read, streamed(table("id"), 2))) == ["column-not-streamed"]

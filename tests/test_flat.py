@@ -69,7 +69,7 @@ def test_a_row_that_tells_nothing_goes_by_its_topic():
 
 @pytest.mark.case(56)
 def test_what_was_added_is_no_column():
-    """Case 56: the topic gained `__deleted`, `__op` and more, the table did not change."""
+    """The topic gained `__deleted`, `__op` and more, the table did not change."""
     added = {"__deleted": (TEXT, "false"), "__op": (TEXT, "u"), "__table": (TEXT, "t"), "__lsn": (NUMBER, 7),
              "__source_ts_ms": (NUMBER, 9), "__ts_ms": (NUMBER, 10), "__source_txId": (NUMBER, 3),
              "__source_snapshot": (TEXT, None), "__transaction_id": (TEXT, None)}  # fmt: skip
@@ -120,7 +120,7 @@ def test_a_delete_that_was_rewritten_shows_the_structure():
 @pytest.mark.case(57)
 @pytest.mark.parametrize("value", [None, {"schema": row()["schema"], "payload": None}])
 def test_a_delete_that_became_a_tombstone(value):
-    """Case 57: JsonConverter keeps the schema beside a null, the Avro converter writes a real null."""
+    """JsonConverter keeps the schema beside a null, the Avro converter writes a real null."""
     outcome = one(record(value, key()))
     assert isinstance(outcome, Aside)
     assert outcome.kind == "tombstone"
@@ -128,7 +128,7 @@ def test_a_delete_that_became_a_tombstone(value):
 
 @pytest.mark.case(62)
 def test_routing_wrote_the_table_into_the_key():
-    """Case 62: the physical identifier tells the table and is no column of the key."""
+    """The physical identifier tells the table and is no column of the key."""
     seen = observed(
         row("srv.public.all.Value"), key(__dbz__physicalTableIdentifier="srv.public.t_eu"), "srv.public.all"
     )

@@ -52,7 +52,7 @@ def test_rules(name, emitted, rule):
 
 @pytest.mark.case(49)
 def test_tables_in_one_topic_are_told_and_kept_apart():
-    """Case 49: two names become one topic, and its subject alternates between two schemas."""
+    """Two names become one topic, and its subject alternates between two schemas."""
     both = [table("EMP#NO", "srv.s.EMP_NO"), table("EMP$NO", "srv.s.EMP_NO")]
     assert topic_collisions(both) == (
         Collision("topic", "topic", "srv.s.EMP_NO", ('srv.d.s.EMP#NO', 'srv.d.s.EMP$NO'), True),
@@ -76,7 +76,7 @@ def test_tables_whose_names_would_make_one_topic():
 
 @pytest.mark.case(50)
 def test_columns_that_would_become_one_field():
-    """Case 50: the task would fail and the topic fall silent, so it is predicted from the own names."""
+    """The task would fail and the topic fall silent, so it is predicted from the own names."""
     found = collisions(columns("a-b", "a_b", "α1", "㬑", "x"))
     assert [(c.mode, c.names, c.now) for c in found] == [
         ("avro", ("a-b", "a_b"), False),

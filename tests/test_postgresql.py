@@ -86,6 +86,7 @@ def kinds(found: TableHistory) -> list[str]:
 # Columns and types: always of the record's own place in the log.
 
 
+@pytest.mark.case(1)
 def test_a_column_that_was_added_begins_behind_the_last_record_without_it() -> None:
     first, second = versions(event(0, ROW), event(1, ROW), event(2, ROW | {"more": TEXT}))
     assert second.schema.names == ("id", "note", "more")
@@ -94,6 +95,7 @@ def test_a_column_that_was_added_begins_behind_the_last_record_without_it() -> N
     assert first.until == second.at
 
 
+@pytest.mark.case(2)
 def test_a_required_column_comes_with_its_default_or_gets_it_later() -> None:
     five = node("int32", default=5)
     (_, second) = versions(event(0, ROW), event(1, ROW | {"n": node("int32")}), event(2, ROW | {"n": five}))
@@ -125,6 +127,7 @@ def test_what_is_another_version_and_what_a_revision_at_most(
         assert {r.number for r in found[0].revisions} <= {0, 1}
 
 
+@pytest.mark.case(45)
 def test_labels_of_an_enum_grow_in_a_revision() -> None:
     def enum(labels: str) -> dict[str, Node]:
         return ROW | {"e": node("string", "io.debezium.data.Enum", parameters={"allowed": labels})}
@@ -136,6 +139,7 @@ def test_labels_of_an_enum_grow_in_a_revision() -> None:
 # Key, nullability: of the moment of reading.
 
 
+@pytest.mark.case(22)
 def test_a_key_that_came_later_is_another_version() -> None:
     emailed = {"id": ID, "email": node("string")}
     first, second = versions(
@@ -145,6 +149,7 @@ def test_a_key_that_came_later_is_another_version() -> None:
     assert second.status == "confirmed"
 
 
+@pytest.mark.case(24)
 def test_a_key_from_the_future_is_confirmed_by_nothing_that_was_written_before_it_was_read() -> None:
     both = {"id": ID, "owner": ID}
     lagging = [event(n, both, key=("owner", "id"), lag=60_000 - n * 1000) for n in range(1, 8)]
@@ -158,6 +163,7 @@ def test_a_key_from_the_future_is_confirmed_by_nothing_that_was_written_before_i
     assert second.proven.offset == 8
 
 
+@pytest.mark.case(24)
 def test_a_key_that_is_lost_for_a_moment_stays_in_doubt() -> None:
     found = versions(event(0, ROW), event(1, ROW, key=(), lag=90_000), event(2, ROW))
     assert [v.schema.key for v in found] == [("id",), (), ("id",)]
@@ -179,6 +185,7 @@ def test_a_key_in_passing_is_told_as_one() -> None:
     assert kinds(remember(event(0, ROW), *confirmed, event(3, ROW))) == []
 
 
+@pytest.mark.case(25)
 def test_not_null_that_is_dropped_before_the_row_was_written_is_in_doubt() -> None:
     required = {"id": ID, "note": node("string")}
     found = versions(event(0, required, op="r", snapshot="last"), event(1, ROW, lag=90_000))
@@ -199,6 +206,7 @@ def test_what_before_holds_proves_nothing(before: object) -> None:
     assert [c.nullable for c in version.schema.columns] == [False, True]
 
 
+@pytest.mark.case(46)
 def test_a_value_that_toast_kept_back_is_a_value() -> None:
     told = json.loads(event(1, ROW, op="u").value or b"")
     told["payload"]["after"] = {"id": 1, "note": "__debezium_unavailable_value"}
@@ -206,6 +214,7 @@ def test_a_value_that_toast_kept_back_is_a_value() -> None:
     assert version.revision == 0
 
 
+@pytest.mark.case(26)
 def test_a_row_that_changes_its_key_is_a_delete_a_tombstone_and_a_create() -> None:
     gone = replace(event(1, ROW, op="d"), headers=(("__debezium.newkey", b'{"id":2}'),))
     stone = replace(gone, offset=2, value=None)
@@ -229,6 +238,7 @@ def test_the_two_ends_of_a_recorded_row_find_each_other() -> None:
     assert len(ends) == 12
 
 
+@pytest.mark.case(27)
 def test_a_truncate_is_an_event_and_takes_no_key() -> None:
     found = remember(event(0, ROW), event(1, ROW, op="t", key=()), event(2, ROW))
     assert len(found.versions) == 1
@@ -236,6 +246,7 @@ def test_a_truncate_is_an_event_and_takes_no_key() -> None:
     assert found.latest.schema.key == ("id",)
 
 
+@pytest.mark.case(28)
 def test_a_tombstone_says_nothing() -> None:
     (version,) = versions(event(0, ROW), replace(event(1, ROW), value=None), event(2, ROW))
     assert version.records == 2
@@ -244,6 +255,7 @@ def test_a_tombstone_says_nothing() -> None:
 # Deliveries: again, or in several partitions.
 
 
+@pytest.mark.case(63)
 def test_an_old_structure_that_comes_late_in_another_partition_is_no_return() -> None:
     more = ROW | {"more": TEXT}
     found = versions(
@@ -255,6 +267,7 @@ def test_an_old_structure_that_comes_late_in_another_partition_is_no_return() ->
     assert found[1].after.position.value == "20"
 
 
+@pytest.mark.case(64)
 def test_a_restart_from_older_offsets_repeats_and_changes_nothing() -> None:
     more = ROW | {"more": TEXT}
     once = versions(event(0, ROW), event(1, ROW), event(2, more), event(3, more))
@@ -285,6 +298,7 @@ def test_every_marker_of_a_snapshot(snapshot: Any) -> None:
     assert (version.status, version.records) == ("confirmed", 2)
 
 
+@pytest.mark.case(40)
 def test_a_new_snapshot_of_everything_is_no_new_life() -> None:
     found = remember(
         read(0, ROW, "first"), event(1, ROW), read(2, ROW, "true"), read(3, ROW, "last"), event(4, ROW)
@@ -293,6 +307,7 @@ def test_a_new_snapshot_of_everything_is_no_new_life() -> None:
     assert (version.incarnation, version.records, kinds(found)) == (1, 5, [])
 
 
+@pytest.mark.case(41)
 @pytest.mark.parametrize("lsn", [None, 1, 999_999])
 def test_incremental_reads_never_move_the_clock_whatever_place_they_tell(lsn: int | None) -> None:
     more = ROW | {"more": TEXT}
@@ -309,6 +324,7 @@ def test_incremental_reads_never_move_the_clock_whatever_place_they_tell(lsn: in
     assert (first.records, second.records) == (4, 3)
 
 
+@pytest.mark.case(41)
 def test_a_change_inside_the_window_of_an_incremental_snapshot_is_flagged() -> None:
     more = ROW | {"more": TEXT}
     assert kinds(remember(event(0, ROW), read(1, ROW), event(2, more))) == ["changed-while-read"]
@@ -318,6 +334,7 @@ def test_a_change_inside_the_window_of_an_incremental_snapshot_is_flagged() -> N
 # What is left out, and what is only perhaps a change.
 
 
+@pytest.mark.case(48)
 def test_a_column_that_is_left_out_of_the_row_stays_in_the_key_and_in_the_table() -> None:
     found = remember(event(0, ROW), event(1, {"note": TEXT}, keys={"id": ID}), event(2, ROW))
     (version,) = found.versions
@@ -342,10 +359,12 @@ def test_a_field_that_routing_added_to_a_key_is_no_column() -> None:
     assert (version.schema.names, version.schema.key) == (("id", "note"), ("id",))
 
 
+@pytest.mark.case(48)
 def test_a_column_that_is_left_out_and_in_no_key_looks_dropped() -> None:
     assert len(versions(event(0, ROW), event(1, {"id": ID}))) == 2
 
 
+@pytest.mark.case(65)
 def test_a_table_made_anew_under_its_name_is_a_jump_and_told_as_a_doubt() -> None:
     other = {"label": node("string"), "size": TEXT, "place": TEXT}
     found = remember(event(0, ROW), event(1, other, key=("label",)))
@@ -371,6 +390,7 @@ SOURCES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.case(17, 18)
 def test_a_frame_of_every_release_around_one_table_is_one_version() -> None:
     records = [
         event(offset, ROW, version=version, more=frame, **SOURCES.get(version, {}))

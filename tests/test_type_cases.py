@@ -95,7 +95,8 @@ def propagated(type: str, length: int, **more: str) -> dict[str, str]:
     return {COLUMN + "type": type, COLUMN + "length": str(length), **more}
 
 
-def test_case_7_a_longer_varchar_is_no_version():
+@pytest.mark.case(7)
+def test_a_longer_varchar_is_no_version():
     assert types(streamed(node("string"), node("string"))) == ["STRING"]
     found = streamed(
         node("string", parameters=propagated("VARCHAR", 50)),
@@ -106,38 +107,44 @@ def test_case_7_a_longer_varchar_is_no_version():
     assert [c.source_type for c in told if c is not None] == ["VARCHAR(50)", "VARCHAR(100)"]
 
 
-def test_case_8_int_to_bigint_widens():
+@pytest.mark.case(8)
+def test_int_to_bigint_widens():
     found = streamed(node("int32"), node("int64"))
     assert types(found) == ["INT", "BIGINT"]
     assert widened(found)
 
 
-def test_case_9_bigint_to_int_narrows():
+@pytest.mark.case(9)
+def test_bigint_to_int_narrows():
     found = streamed(node("int64"), node("int32"))
     assert types(found) == ["BIGINT", "INT"]
     assert not widened(found)
     assert "integer-narrowed" in rules(found)
 
 
-def test_case_10_another_scale_is_a_version():
+@pytest.mark.case(10)
+def test_another_scale_is_a_version():
     found = streamed(decimal(10, 2), decimal(14, 4))
     assert types(found) == ["DECIMAL(10,2)", "DECIMAL(14,4)"]
     assert "decimal-scale-changed" in rules(found)
 
 
-def test_case_11_a_decimal_that_loses_its_precision_is_another_type():
+@pytest.mark.case(11)
+def test_a_decimal_that_loses_its_precision_is_another_type():
     scaled = struct(DATA + "VariableScaleDecimal", scale=node("int32"), value=node("bytes"))
     assert types(streamed(decimal(10, 2), scaled)) == ["DECIMAL(10,2)", "NUMERIC"]
     assert not widened(streamed(scaled, decimal(10, 2)))
 
 
-def test_case_12_milliseconds_to_microseconds_under_one_wire_type():
+@pytest.mark.case(12)
+def test_milliseconds_to_microseconds_under_one_wire_type():
     found = streamed(node("int64", TIME + "Timestamp"), node("int64", TIME + "MicroTimestamp"))
     assert types(found) == ["TIMESTAMP_NTZ(3)", "TIMESTAMP_NTZ(6)"]
     assert "temporal-unit-changed" in rules(found)
 
 
-def test_case_13_a_zone_that_appears_breaks():
+@pytest.mark.case(13)
+def test_a_zone_that_appears_breaks():
     found = streamed(node("int64", TIME + "MicroTimestamp"), node("string", TIME + "ZonedTimestamp"))
     assert types(found) == ["TIMESTAMP_NTZ(6)", "TIMESTAMP(6)"]
     assert not widened(found)
@@ -152,7 +159,8 @@ EXTENDED = struct(
 )
 
 
-def test_case_19_a_geometry_gains_extensions():
+@pytest.mark.case(19)
+def test_a_geometry_gains_extensions():
     """Since an upgrade it does; without one, somebody gave the column another type."""
     old, new = {**GEOMETRY, "version": 1}, {**EXTENDED, "version": 2}
     upgraded = streamed(old, new, releases=("3.6.1.Final", "3.7.0.Final"))
@@ -164,19 +172,22 @@ def test_case_19_a_geometry_gains_extensions():
     assert not declared.disagreements
 
 
-def test_case_20_a_shape_that_a_newer_connector_knows_appears():
+@pytest.mark.case(20)
+def test_a_shape_that_a_newer_connector_knows_appears():
     box = {**EXTENDED, "version": 2}
     ((only,),) = steps(streamed(None, box))
     assert isinstance(only, AddColumn)
 
 
-def test_case_21_a_tinyint_in_eight_bits_is_no_version():
+@pytest.mark.case(21)
+def test_a_tinyint_in_eight_bits_is_no_version():
     found = declaring({"v": column("v", "TINYINT", 2)}, {"v": node("int16")}, {"v": node("int8")})
     assert types(found) == ["TINYINT"]
     assert not found.disagreements
 
 
-def test_case_44_labels_grow_where_nothing_is_declared():
+@pytest.mark.case(44)
+def test_labels_grow_where_nothing_is_declared():
     """First a value arrives that the schema does not know yet: nothing to see. Then the schema knows it."""
     stale = node("string", DATA + "Enum", parameters={"allowed": "new,paid"})
     fresh = node("string", DATA + "Enum", parameters={"allowed": "new,paid,lost"})
@@ -189,7 +200,8 @@ def test_case_44_labels_grow_where_nothing_is_declared():
     ]
 
 
-def test_case_45_labels_grow_where_they_are_declared():
+@pytest.mark.case(45)
+def test_labels_grow_where_they_are_declared():
     before, after = ("'a'", "'b'"), ("'a'", "'b'", "'c,d'")
     found = declaring(
         {"v": column("v", "ENUM", 2, enumValues=list(before))},
@@ -205,7 +217,8 @@ def test_case_45_labels_grow_where_they_are_declared():
     assert widens(last.type, String())
 
 
-def test_case_68_a_type_that_nobody_knows_appears_as_bytes():
+@pytest.mark.case(68)
+def test_a_type_that_nobody_knows_appears_as_bytes():
     found = streamed(None, node("bytes"))
     ((only,),) = steps(found)
     assert isinstance(only, AddColumn)
@@ -275,8 +288,9 @@ def pairs(connector: str) -> Sequence[tuple[str, Node, Mapping[str, Node]]]:
     return found
 
 
+@pytest.mark.case(14, 15)
 @pytest.mark.parametrize("connector", sorted(_ID))
-def test_cases_14_and_15_a_mode_is_no_version_where_structures_are_declared(connector: str):
+def test_a_mode_is_no_version_where_structures_are_declared(connector: str):
     """Every type of a connector in one table, declared once, then sent in one mode after the other."""
     columns = pairs(connector)
     settings = sorted({setting for _, _, fields in columns for setting in fields})

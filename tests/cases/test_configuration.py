@@ -47,7 +47,8 @@ def test_another_mode_changes_nothing_that_was_declared(
     connector.rows({"id": INT, "c": {**before, "optional": True}})
     connector.rows({"id": INT, "c": {**after, "optional": True}})
     history = connector.told()["t"]
-    assert (len(history.versions), history.disagreements) == (1, ())
+    assert len(history.versions) == 1
+    assert {d.kind for d in history.disagreements} <= {"values-not-carried"}
     assert history.latest.records == 7
 
 
