@@ -7,7 +7,7 @@ cannot tell from a change of its own is left too: one column under a likely name
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from schemaman.evidence import Observation
@@ -113,7 +113,7 @@ class Encoding:
         both = {c.name: (before[c.name], c.type) for c in emitted.columns if c.name in before}
         fresh = {n: pair for n, pair in both.items() if pair[0] != pair[1] and self._types.get(n) != pair}
         same = [now for was, now in both.values() if was == now]
-        if fresh and upgraded and all(_may_be_encoded(*pair, same) for pair in fresh.values()):
+        if fresh and upgraded and all(may_be_encoded(*pair, same) for pair in fresh.values()):
             self._types.update(fresh)
             names = ", ".join(fresh)
             told.append(("encoding-changed", f"events carry {names} in another form since an upgrade"))
@@ -123,41 +123,6 @@ class Encoding:
             for c in emitted.columns
         )
         return replace(emitted, columns=columns)
-
-
-def doubts(
-    before: TableSchema, after: TableSchema, former: Sequence[Observation], observation: Observation
-) -> Iterator[tuple[str, str]]:
-    """(kind, message) of what else than the table may have made a new structure out of the former ones."""
-    last = former[-1]
-    if last.connector == observation.connector and last.connector_version != observation.connector_version:
-        told = f"{last.connector_version} to {observation.connector_version}"
-        yield (
-            "connector-changed",
-            f"the connector went from {told} here: what changed may be what it can read",
-        )
-    kept = tuple(n for n in before.names if n in after.names)
-    gone = [n for n in before.names if n not in after.names]
-    if _perhaps_made_anew(before, after):
-        yield (
-            "perhaps-made-anew",
-            "key and columns changed at once: the table may have been dropped and created again under its "
-            "name, which the stream of this database does not tell",
-        )
-    if gone and kept == after.names and not observation.snapshot and all(o.snapshot for o in former):
-        yield (
-            "column-not-streamed",
-            f"{', '.join(gone)} was read from the table and is not in the stream: generated columns are not "
-            "streamed, or it was dropped before the first change of a row",
-        )
-
-
-def _perhaps_made_anew(before: TableSchema, after: TableSchema) -> bool:
-    """Whether less than half of the columns stayed, and of the key nothing."""
-    stayed = {c.id for c in before.columns} & {c.id for c in after.columns}
-    keys = {before.column(k) for k in before.key}, {after.column(k) for k in after.key}
-    ids = [{c.id for c in key if c is not None} for key in keys]
-    return 2 * len(stayed) < len(before.columns) and not ids[0] & ids[1]
 
 
 def release_of(version: str) -> Release:
@@ -226,7 +191,7 @@ def _in_place(emitted: TableSchema, known: TableSchema, told: list[tuple[str, st
     return replace(emitted, columns=tuple(rest))
 
 
-def _may_be_encoded(was: Type, now: Type, same: list[Type]) -> bool:
+def may_be_encoded(was: Type, now: Type, same: Collection[Type]) -> bool:
     """Whether a release may explain it: forms of one kind, and no column of that type kept its form."""
     return any(a == b for a in _kinds(was) for b in _kinds(now)) and was not in same
 

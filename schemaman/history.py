@@ -15,7 +15,8 @@ from dataclasses import replace
 
 from schemaman.aliases import aliases_of
 from schemaman.confirmation import Confirmation, confirmations
-from schemaman.encoding import Encoding, doubts
+from schemaman.doubts import doubts
+from schemaman.encoding import Encoding
 from schemaman.evidence import STATEMENTS, Dialect, Mark, Observation
 from schemaman.faces import Match, differences, match
 from schemaman.identity import identify

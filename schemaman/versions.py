@@ -101,6 +101,7 @@ REMARKS = frozenset(
         "key-not-told",
         "key-in-passing",
         "key-order-not-told",
+        "perhaps-another-mode",
         "perhaps-made-anew",
         "rarely-seen",
         "too-many-names",

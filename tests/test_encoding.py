@@ -117,7 +117,10 @@ def test_forms_of_types_that_an_upgrade_changes_at_once_are_no_version(
     assert [c.type for c in found.versions[1].schema.columns[1:-1]] == [*was.values()]
     assert "encoding-changed" in told(found)
     # under one release it may be the table's
-    assert len(history(streamed(before, 1), streamed(after, 2)).versions) == 2
+    alone = history(streamed(before, 1), streamed(after, 2))
+    assert len(alone.versions) == 2
+    several = [c for c, d in zip(before.columns, after.columns, strict=True) if c.type != d.type]
+    assert told(alone) == (["perhaps-another-mode"] if len(several) > 1 else [])
 
 
 def test_a_type_that_changes_alone_is_the_tables_even_at_an_upgrade() -> None:
