@@ -244,7 +244,8 @@ def _type(node: _Node) -> Type:
                 inner = node.element
                 types.append(Array(_type(inner) if inner and inner.kinds else Unknown("bson:unknown")))
             case _:
-                types.append(_TYPES.get(kind) or Unknown(f"bson:{kind}"))
+                told = kind if kind.startswith("json:") else f"bson:{kind}"
+                types.append(_TYPES.get(kind) or Unknown(told))
     return either(types) if types else Unknown("bson:unknown")
 
 

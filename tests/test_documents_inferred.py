@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from schemaman.columns import format_columns
 from schemaman.counterparts import source_of
 from schemaman.decode.decode import decode
 from schemaman.decode.origin import DIALECTS
-from schemaman.evidence import Mark, Observation, Seen, Tally
+from schemaman.evidence import Mark, Observation, Record, Seen, Tally
 from schemaman.history import fold
 from schemaman.inference import ELEMENT, added
 from schemaman.plan import Policy
@@ -24,7 +25,7 @@ from schemaman.planner import make_plan
 from schemaman.publication import placed
 from schemaman.reading import wires
 from schemaman.scan import scan
-from schemaman.schema import TableId
+from schemaman.schema import Column, TableId, TableSchema
 from schemaman.versions import TableHistory
 from tests import chain
 from tests.house import CAPTURES
@@ -264,3 +265,115 @@ def test_a_document_that_cannot_be_read_is_set_aside_alone():
 def test_the_table_of_a_collection_has_no_schema():
     (table,) = {o.table for o in observed(MONGO[0]) if o.table.table == "feed"}
     assert table == TableId("fulfillment", "inventory", "", "feed", "main")
+
+
+# Documents that were flattened
+
+
+def flattened(
+    documents: list[dict[str, Any]], *, schemas: bool, added: dict[str, Any] | None = None
+) -> list[Record]:
+    """Records as ExtractNewDocumentState makes them: a schema for each document, the key after its value."""
+    made = []
+    for offset, document in enumerate(documents):
+        id, row = document["_id"], {**document, **(added or {})}
+        if schemas:
+            value: Any = {"schema": connect("fulfillment.inventory.c", row), "payload": row}
+            key: Any = {"schema": connect("fulfillment.inventory.c.Key", {"id": id}), "payload": {"id": id}}
+        else:
+            value, key = row, {"id": id}
+        texts = json.dumps(key).encode(), json.dumps(value).encode()
+        made.append(Record("fulfillment.inventory.c", 0, offset, 1_700_000_000_000 + offset, *texts))
+    return made
+
+
+def connect(name: str, row: dict[str, Any]) -> dict[str, Any]:
+    """The Connect schema that is made for one document; a null becomes a text."""
+
+    def node(value: Any, path: str) -> dict[str, Any]:
+        match value:
+            case dict():
+                fields = [{**node(v, f"{path}.{n}"), "field": n} for n, v in value.items()]
+                return {"type": "struct", "fields": fields, "optional": True, "name": path}
+            case list():
+                items = node(value[0], path) if value else {"type": "string", "optional": True}
+                return {"type": "array", "items": items, "optional": True}
+            case bool():
+                return {"type": "boolean", "optional": True}
+            case int():
+                return {"type": "int32" if value < 2**31 else "int64", "optional": True}
+            case float():
+                return {"type": "double", "optional": True}
+            case _:
+                return {"type": "string", "optional": True}
+
+    return {**node(row, name), "optional": False}
+
+
+def folded(records: list[Record]) -> TableHistory:
+    reading = wires(lambda id: None)
+    runs = scan(records, reading)
+    assert runs == scan(records, reading, quick=False)
+    told = [outcome for run in runs for outcome in decode(run, "main", lambda id: None)]
+    assert all(isinstance(o, Observation) for o in told), told
+    (history,) = histories([o for o in told if isinstance(o, Observation)]).values()
+    return history
+
+
+MIXED = [
+    {"_id": n, "n": None if n % 3 else n, "o": {"k": "x"}, "l": [1]} if n % 2 else {"_id": n, "s": "t"}
+    for n in range(60)
+]
+
+
+@pytest.mark.case(60)
+def test_flattened_documents_with_a_schema_each_are_few_versions():
+    history = folded(flattened(MIXED, schemas=True))
+    assert str(history.table) == "fulfillment.inventory.c"
+    assert (history.table.database, history.table.schema) == ("inventory", "")
+    assert len(history.versions) <= 2
+    assert [format_column(c) for c in history.latest.schema.columns] == [
+        "_id INT NOT NULL", "s STRING", "l ARRAY<INT>", "o STRUCT<k: STRING>",
+        "n INT",
+    ]  # fmt: skip
+    assert sum(v.records for v in history.versions) == 60
+
+
+def test_flattened_documents_without_schemas_tell_kinds_of_json():
+    history = folded(flattened(MIXED, schemas=False, added={"__op": "c", "__collection": "c"}))
+    version = history.latest
+    assert version.number <= 2
+    assert [format_column(c) for c in version.schema.columns] == [
+        "_id UNKNOWN('json:number') NOT NULL", "s UNKNOWN('json:string')",
+        "l ARRAY<UNKNOWN('json:number')>", "o STRUCT<k: UNKNOWN('json:string')>",
+        "n UNKNOWN('json:number')",
+    ]  # fmt: skip
+    assert version.schema.key == ("_id",)
+
+
+@pytest.mark.case(61)
+@pytest.mark.parametrize("schemas", [True, False])
+def test_keys_of_flattened_documents_may_be_of_many_kinds(schemas):
+    documents: list[dict[str, Any]] = [
+        {"_id": 1, "a": True},
+        {"_id": "x", "a": True},
+        {"_id": 2.5, "a": None},
+    ] * 5
+    latest = folded(flattened(documents, schemas=schemas)).latest.schema
+    told = "UNION<DOUBLE, STRING>" if schemas else "UNION<UNKNOWN('json:number'), UNKNOWN('json:string')>"
+    assert format_column(latest.columns[0]) == f"_id {told} NOT NULL"
+
+
+def test_a_row_with_a_key_of_its_own_is_no_document():
+    """A table may have a column `_id`; its key is then called so, or has another value."""
+    for key in ({"_id": 1}, {"id": 2}, {"id": 1, "x": 1}):
+        record = Record("srv.public.t", 0, 0, 1, json.dumps(key).encode(), b'{"_id": 1, "__op": "c"}')
+        (run,) = scan([record], wires(lambda id: None))
+        (told,) = decode(run, "main", lambda id: None)
+        assert isinstance(told, Observation)
+        assert told.schema is not None
+        assert (told.table.schema, told.connector) == ("public", "unknown")
+
+
+def format_column(column: Column) -> str:
+    return format_columns(TableSchema((replace(column, id=None, emitted_name=None),)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from schemaman.names import adjust_schema, restore_misread
 
@@ -147,6 +147,24 @@ def flattened_row(
     """A row without a schema, without what was added; None where nothing was, so that it may be no row."""
     added = additions(row, headers, prefix)
     return {n: v for n, v in row.items() if n not in added.names} if added.found else None
+
+
+def is_document(row: Mapping[str, object], key: object, added: Additions) -> bool:
+    """Whether a flattened row is a document of MongoDB: its `_id` is the key, which is called `id` there.
+
+    Such a row may have members that others of its collection lack, and its schema is made for it alone.
+    Source: Debezium ExtractNewDocumentState, MongoDataConverter; `collection` is a field of its source alone.
+    """
+    if added.source.get("connector") == "mongodb" or "collection" in added.source:
+        return True
+    if "_id" not in row or "id" in row or not isinstance(key, Mapping):
+        return False
+    return {name for name in key if name != ROUTED.decode()} == {"id"} and key["id"] == row["_id"]
+
+
+def of_documents(added: Additions) -> Additions:
+    """The additions of a row that is a document, whoever told it."""
+    return replace(added, source={"connector": "mongodb", **added.source})
 
 
 def identity(topic: str, name: str, added: Additions, physical: str | None) -> tuple[Identity, bool]:

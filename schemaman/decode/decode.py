@@ -59,7 +59,7 @@ def _decode(run: Run, stream: str, schemas: SchemaLookup, forms: Forms) -> tuple
     if value.payload is None:
         # JsonConverter writes a null with a schema as an object, and a bare null as text
         return (aside(run, "tombstone"),)
-    match kind_of(record, value, forms.added):
+    match kind_of(record, value, forms.added, counted=run.seen is not None):
         case "event":
             key = _key(record, schemas, forms)
             observed = (observe_inferred if tells_no_structure(value) else observe)(run, stream, value, key)
@@ -81,8 +81,10 @@ def _key(record: Record, schemas: SchemaLookup, forms: Forms) -> Body | None:
     return read_key(record.key, schemas, framed(record.key, record.headers, "key", forms.key))
 
 
-def kind_of(record: Record, value: Body, prefix: str = PREFIX) -> str:
+def kind_of(record: Record, value: Body, prefix: str = PREFIX, *, counted: bool = False) -> str:
     """What kind of record a value is: `event`, `flattened`, `schema-change`, or a kind that is set aside.
+
+    `counted`: the scanner has counted what the record shows, since no schema tells its structure.
 
     Raises:
         UnreadableInput: it is none that is read; the message names what it looks like.
@@ -96,7 +98,7 @@ def kind_of(record: Record, value: Body, prefix: str = PREFIX) -> str:
         return "heartbeat"  # of a topic with a prefix of its own, without schemas
     if {"source", "position"} <= fields and record.key is None and "op" not in fields:
         return "internal-history"
-    if is_row(record, value, prefix):
+    if is_row(record, value, prefix, counted=counted):
         return "flattened"
     if isinstance(value.payload.get("source"), dict):
         found = (kind for kind, members in _KINDS if members <= fields)

@@ -89,6 +89,60 @@ def shown_by_document(payload: Struct) -> frozenset[Shown]:
     return frozenset(found)
 
 
+def shown_by_struct(row: Struct, schema: Mapping[str, Any] | None) -> frozenset[Shown]:
+    """What a flattened document shows: kinds of its Connect schema, or of JSON where it has none.
+
+    A text may have been an object id or a decimal number, a null anything.
+    Source: Debezium MongoDataConverter; a null has the schema of a text.
+    """
+    return frozenset(_struct(row, schema, ()))
+
+
+def _struct(value: object, schema: Mapping[str, Any] | None, path: Path) -> Iterator[Shown]:
+    kind = _json_kind(value) if schema is None else _connect_kind(value, schema)
+    if path:
+        yield path, kind
+    if len(path) >= DEPTH:
+        return
+    if kind == "object" and isinstance(value, dict):
+        fields = {} if schema is None else _fields(schema)
+        for name, inner in value.items():
+            yield from _struct(inner, fields.get(name), (*path, _checked(name)))
+    elif kind == "array" and isinstance(value, list):
+        items = schema.get("items") if schema is not None else None
+        for inner in value:
+            yield from _struct(inner, items if isinstance(items, dict) else None, (*path, ELEMENT))
+
+
+def _fields(schema: Mapping[str, Any]) -> dict[str, Any]:
+    fields = schema.get("fields")
+    told = fields if isinstance(fields, list) else []
+    return {str(f.get("field")): f for f in told if isinstance(f, dict)}
+
+
+_CONNECT = {
+    "int8": "int", "int16": "int", "int32": "int", "int64": "long", "float": "double", "float32": "double",
+    "float64": "double", "double": "double", "boolean": "bool", "bytes": "binData", "string": "string",
+    "struct": "object", "map": "object", "array": "array",
+}  # fmt: skip
+_CONNECT_NAMES = {
+    "org.apache.kafka.connect.data.Timestamp": "date",
+    "org.apache.kafka.connect.data.Decimal": "decimal",
+}
+
+
+def _connect_kind(value: object, schema: Mapping[str, Any]) -> str:
+    if value is None:
+        return "null"
+    named = _CONNECT_NAMES.get(str(schema.get("name")))
+    return named or _CONNECT.get(str(schema.get("type"))) or _json_kind(value)
+
+
+def _json_kind(value: object) -> str:
+    kind = _json_type(value)
+    return kind if kind in ("object", "array") else f"json:{kind}"
+
+
 def shown_by_row(row: Struct) -> frozenset[Shown]:
     """The names of a row and the JSON types of its values; what is nested is not looked into."""
     return frozenset(((_checked(name),), f"json:{_json_type(value)}") for name, value in row.items())

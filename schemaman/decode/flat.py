@@ -5,23 +5,34 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from schemaman.decode.additions import Additions, additions, identity, is_flattened, physical_of
+from schemaman.decode.additions import (
+    Additions,
+    additions,
+    identity,
+    is_document,
+    is_flattened,
+    of_documents,
+    physical_of,
+)
 from schemaman.decode.body import Body, Node
-from schemaman.decode.inferred import seen_in
+from schemaman.decode.document import shown_by_row, shown_by_struct
+from schemaman.decode.inferred import seen_of
 from schemaman.decode.key import key_fields, keyed
 from schemaman.decode.origin import DIALECTS, UNKNOWN
 from schemaman.decode.wire import facts
-from schemaman.evidence import Observation, Record, Run
+from schemaman.evidence import Observation, Record, Run, Seen
 from schemaman.inference import row_columns
 from schemaman.languages.connect import columns_of, fields_of
 from schemaman.names import restore_misread
 from schemaman.schema import TableId, TableSchema
 
 
-def is_row(record: Record, value: Body, prefix: str) -> bool:
-    """Whether a value without an envelope is a row that was flattened."""
-    bare = isinstance(value.payload, dict) and facts(value.payload, value.name).bare
-    return bare and is_flattened(value.name, additions(value.payload, record.headers, prefix))
+def is_row(record: Record, value: Body, prefix: str, *, counted: bool = False) -> bool:
+    """Whether a value without an envelope is a row that was flattened; `counted`: the scanner says so."""
+    if not isinstance(value.payload, dict) or not facts(value.payload, value.name).bare:
+        return False
+    # whoever counted what is in it has found that it is a document, by its key
+    return counted or is_flattened(value.name, additions(value.payload, record.headers, prefix))
 
 
 def observe_row(run: Run, stream: str, value: Body, key: Body | None, prefix: str) -> Observation:
@@ -33,15 +44,22 @@ def observe_row(run: Run, stream: str, value: Body, key: Body | None, prefix: st
         UnreadableInput: the row has a schema that is not of the known form.
     """
     told = additions(value.payload, run.sample.headers, prefix)
+    document = is_document(value.payload, None if key is None else key.payload, told)
+    told = of_documents(told) if document else told
     table, weak = table_of(run, stream, value, key, told)
     restore = told.connector == "postgresql"
-    if value.schema is None:
+    seen: Seen | None = None
+    schema: TableSchema | None = None
+    if document:
+        row = {name: member for name, member in value.payload.items() if name not in told.names}
+        seen = run.seen or seen_of(run, shown_by_struct(row, value.schema))
+    elif value.schema is None:
         names = tuple(name for name in value.payload if name not in told.names)
-        seen = run.seen or seen_in(run, {name: value.payload[name] for name in names})
+        seen = run.seen or seen_of(run, shown_by_row({name: value.payload[name] for name in names}))
         read = restore_misread if restore else str
         schema = keyed(row_columns(names, seen, key_fields(key), read), key, read)
     else:
-        seen, schema = None, _schema(_own(value.schema, value, run, prefix), key, restore=restore)
+        schema = _schema(_own(value.schema, value, run, prefix), key, restore=restore)
     return Observation(
         table=table,
         witness="emitted" if seen is None else "inferred",

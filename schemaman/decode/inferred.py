@@ -9,7 +9,7 @@ from schemaman.decode.origin import Origin, origin_of
 from schemaman.decode.source_schema import described
 from schemaman.errors import UnreadableInput
 from schemaman.evidence import Observation, Run, Seen
-from schemaman.inference import Sightings, row_columns
+from schemaman.inference import Shown, Sightings, row_columns
 from schemaman.schema import TableSchema
 
 DOCUMENTS = "mongodb"
@@ -33,7 +33,7 @@ def observe_inferred(run: Run, stream: str, value: Body, key: Body | None) -> Ob
     if value.schema is not None and not documents:
         raise UnreadableInput("the event has no row: neither `after` nor `before` is a struct")
     row = None if documents or truncated else row_of(value.payload)
-    seen = run.seen or seen_in(run, row, value.payload)
+    seen = run.seen or seen_of(run, _shown(value.payload, row))
     return Observation(
         table=origin.table_id(stream),
         witness="inferred",
@@ -56,15 +56,15 @@ def row_schema(row: Node, seen: Seen, key: Body | None, origin: Origin) -> Table
     return keyed(columns, key, origin.read_name, origin.server)
 
 
-def seen_in(run: Run, row: dict[str, object] | None, document: dict[str, object] | None = None) -> Seen:
-    """What the first record of a run shows, where nobody has counted.
-
-    Raises:
-        UnreadableInput: a document or a name in it cannot be read.
-    """
+def seen_of(run: Run, shown: frozenset[Shown]) -> Seen:
+    """What the first record of a run shows, where nobody has counted."""
     sightings = Sightings()
+    sightings.see(shown, run.first)
+    return sightings.seen()
+
+
+def _shown(payload: dict[str, object], row: dict[str, object] | None) -> frozenset[Shown]:
     try:
-        sightings.see(shown_by_document(document or {}) if row is None else shown_by_row(row), run.first)
+        return shown_by_document(payload) if row is None else shown_by_row(row)
     except ValueError as fault:
         raise UnreadableInput(str(fault)) from None
-    return sightings.seen()

@@ -9,7 +9,15 @@ import hashlib
 import re
 from dataclasses import dataclass, field, replace
 
-from schemaman.decode.additions import ROUTED, additions, identity, is_flattened, physical_of
+from schemaman.decode.additions import (
+    ROUTED,
+    additions,
+    identity,
+    is_document,
+    is_flattened,
+    of_documents,
+    physical_of,
+)
 from schemaman.decode.cloud_event import MARK, CloudEvent, cloud_event, enveloped
 from schemaman.decode.document import is_document_schema
 from schemaman.decode.framing import FRAMING_HEADERS, Framed, SchemaId, framed
@@ -20,7 +28,7 @@ from schemaman.decode.parsed import (
     json_object,
     members,
     parts,
-    shown_by_event,
+    shown_of,
     shown_without_schema,
     told_beside,
 )
@@ -41,6 +49,7 @@ from schemaman.decode.wire import (
 from schemaman.errors import UnreadableInput
 from schemaman.evidence import NOWHERE, UNKNOWN_SCHEMA, Position, Rank, Record
 from schemaman.inference import Shown
+from schemaman.languages.avro import to_connect
 
 _FORMS = 64
 _OUTLINES = 16
@@ -72,7 +81,7 @@ class Look:
 class Form:
     """Leading bytes that prove a schema, and what has been learned of the records that begin with them."""
 
-    __slots__ = ("behind", "document", "looks", "name", "outlines", "prefix", "proof", "size")
+    __slots__ = ("behind", "document", "looks", "name", "outlines", "prefix", "proof", "schema", "size")
 
     def __init__(self, prefix: bytes, schema: JsonObject) -> None:
         self.prefix = prefix
@@ -80,6 +89,7 @@ class Form:
         self.proof = _digest(prefix)
         self.name = str(schema.get("name") or "")
         self.document = is_document_schema(schema)
+        self.schema = schema
         self.looks = 0
         self.outlines: list[Outline] = []
         self.behind: re.Pattern[bytes] | None = None
@@ -163,8 +173,8 @@ class Looker:
                 return self._learned(form, value[at:], key, told, self._seen(record, form.proof, key, told))
         payload = payload_after(value, form.size)
         if payload is not None:
-            shown = shown_by_event(payload[0]) if form.document else None
             told = self._facts(record, payload[0], form.name)
+            shown = shown_of(payload[0], form.schema, told, events=form.document)
             return self._seen(record, form.proof, key, told, shown)
         # a row that is damaged is not looked at, however much is parsed
         found = None if form.document else tail_after(value, form.size)
@@ -175,12 +185,12 @@ class Looker:
     def _whole(self, record: Record, value: bytes, key: bytes) -> Look:
         """What a JSON value shows that has its members in an order of its own, or no schema."""
         schema, payload = parts(parse(value))
-        if schema is None:
+        told = self._facts(record, payload, str((schema or {}).get("name") or ""))
+        if schema is None and not told.document:
             row, shown = shown_without_schema(payload, record.headers, self._reading.forms.added)
             proof = _digest(members(payload) + members(row) + told_beside(payload))
-            return self._seen(record, proof, key, self._facts(record, payload, ""), shown)
-        shown = shown_by_event(payload) if is_document_schema(schema) else None
-        told = self._facts(record, payload, str(schema.get("name") or ""))
+            return self._seen(record, proof, key, told, shown)
+        shown = shown_of(payload, schema, told, events=schema is not None and is_document_schema(schema))
         return self._seen(record, _digest(compact(schema)), key, told, shown)
 
     def _facts(self, record: Record, payload: object, name: str) -> Facts:
@@ -189,7 +199,10 @@ class Looker:
         if not told.bare or not isinstance(payload, dict):
             return told
         added = additions(payload, record.headers, self._reading.forms.added)
-        if not is_flattened(name, added):
+        document = is_document(payload, self._key_of(record) if "_id" in payload else None, added)
+        if document:
+            added = of_documents(added)
+        elif not is_flattened(name, added):
             return told
         table, proven = identity(record.topic, name, added, self._physical(record))
         "".join(table).encode()  # half a surrogate pair is no name
@@ -199,7 +212,7 @@ class Looker:
             added.connector,
             "read" if added.read else "streamed",
             "source" if proven else "weak",
-            *added.names,
+            *(() if document else added.names),
         )
         ts_ms = added.source.get("ts_ms")
         return Facts(
@@ -209,6 +222,8 @@ class Looker:
             added.source,
             ts_ms if isinstance(ts_ms, int) else None,
             added.read_ms,
+            document=document,
+            added=added.names,
         )
 
     def _physical(self, record: Record) -> str | None:
@@ -217,11 +232,18 @@ class Looker:
         if key is None:
             return None
         framing = framed(key, record.headers, "key", self._reading.forms.key)
+        routed = ROUTED in key if framing is None else ROUTED.decode() in self._registered(framing)
+        return physical_of(self._key_of(record)) if routed else None
+
+    def _key_of(self, record: Record) -> object:
+        """What the key of a record says."""
+        key = record.key
+        if key is None:
+            return None
+        framing = framed(key, record.headers, "key", self._reading.forms.key)
         if framing is None:
-            return physical_of(parts(parse(key))[1]) if ROUTED in key else None
-        text = self._registered(framing)
-        routed = ROUTED.decode() in text
-        return physical_of(self._reading.decode_body(text, key, framing)) if routed else None
+            return parts(parse(key))[1]
+        return self._reading.decode_body(self._registered(framing), key, framing)
 
     def _form(self, forms: list[Form], data: bytes) -> Form | None:
         form = _known(forms, data) if self._quick else None
@@ -269,8 +291,9 @@ class Looker:
             row, shown = shown_without_schema(payload, record.headers, self._reading.forms.added)
             proof = _digest(members(payload) + members(row) + told_beside(payload))
             return self._seen(record, proof, key, facts(payload, ""), shown)
-        shown = shown_by_event(payload) if is_document_schema(enveloped(schema)) else None
-        return self._seen(record, _digest(proof or compact(schema)), key, facts(payload, ""), shown)
+        told = facts(payload, "")
+        shown = shown_of(payload, None, told, events=is_document_schema(enveloped(schema)))
+        return self._seen(record, _digest(proof or compact(schema)), key, told, shown)
 
     def _framed(self, record: Record, value: bytes, framing: Framed) -> tuple[Facts, frozenset[Shown] | None]:
         text = self._registered(framing)
@@ -279,7 +302,9 @@ class Looker:
             named = self._names[framing.schema] = avro_name(text)
         name, document = named
         payload = self._reading.decode_body(text, value, framing)
-        return self._facts(record, payload, name), shown_by_event(payload) if document else None
+        told = self._facts(record, payload, name)
+        schema = to_connect(text) if told.document else None
+        return told, shown_of(payload, schema, told, events=document)
 
     def _registered(self, framing: Framed) -> str:
         text = self._reading.schemas(framing.schema)
@@ -318,6 +343,8 @@ class Looker:
             f"{place.value}{place.commit}".encode()
         except ValueError:  # half a surrogate pair, too
             raise ValueError(f"a position that cannot be read: {place.kind} {place.value!r}") from None
+        if told.document:
+            proof = key = _DOCUMENT
         shape = self._shape(proof, key, told.proof) if told.table else _alone(record)
         return Look(told.table, shape, place, rank, told.ts_ms, told.read_ms, shown=shown)
 
@@ -365,3 +392,5 @@ def _digest(data: bytes) -> bytes:
 
 
 _NO_KEY = _digest(b"no key")
+_DOCUMENT = _digest(b"a flattened document")
+"""Stands for the schema of flattened documents and of their keys: each has its own, after its values."""

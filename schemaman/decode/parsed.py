@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from schemaman.decode.additions import Headers, flattened_row
-from schemaman.decode.document import is_document_schema, row_of, shown_by_document, shown_by_row
+from schemaman.decode.document import (
+    is_document_schema,
+    row_of,
+    shown_by_document,
+    shown_by_row,
+    shown_by_struct,
+)
 from schemaman.decode.source_schema import BLOCK
-from schemaman.decode.wire import JsonObject, facts, parse
+from schemaman.decode.wire import Facts, JsonObject, facts, parse
 from schemaman.inference import Shown
 
 
-def shown_by_event(payload: object) -> frozenset[Shown] | None:
-    """What a change event of a document shows; None for a null."""
-    return shown_by_document(payload) if isinstance(payload, dict) else None
+def shown_of(
+    payload: object, schema: Mapping[str, object] | None, told: Facts, *, events: bool
+) -> frozenset[Shown] | None:
+    """What a document shows, in a change event or flattened; None for a row that its schema tells."""
+    if not isinstance(payload, dict):
+        return None
+    if told.document:
+        return shown_by_struct({n: v for n, v in payload.items() if n not in told.added}, schema)
+    return shown_by_document(payload) if events and not told.bare else None
 
 
 def shown_without_schema(

@@ -59,7 +59,8 @@ class Facts:
     itself, else the schema's name; empty if the record stands alone, as statements about the structure do.
     `proof` is what parts runs besides the schema: version, connector, whether the row was read or streamed,
     kind of operation. `ts_ms` is the source's time, `read_ms` the connector's. `bare`: an object without
-    an envelope, maybe a row.
+    an envelope, maybe a row. `document`: a flattened one, whose schema proves nothing of its like;
+    `added` are its members that are none of the document.
     """
 
     table: tuple[str, ...]
@@ -69,6 +70,8 @@ class Facts:
     ts_ms: int | None = None
     read_ms: int | None = None
     bare: bool = False
+    document: bool = False
+    added: tuple[str, ...] = ()
 
 
 def is_outbox(record: Record) -> bool:
