@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.live.jars import classpath
+import pytest
+
+from tests.live.jars import JarsUnreachable, classpath
 
 _SECONDS = 180
 
@@ -88,8 +90,12 @@ def ask(columns: Mapping[str, Sequence[Node]]) -> dict[str, list[Answer]]:
 
 def run(program: str, sets: Sequence[str], asked: object) -> Any:
     """What a Java program of this folder answers, JSON for JSON; `sets` are those of its jars."""
+    try:
+        jars = classpath(*sets)
+    except JarsUnreachable as error:
+        pytest.fail(str(error), pytrace=False)
     done = subprocess.run(
-        ["java", "-XX:TieredStopAtLevel=1", "-cp", classpath(*sets), str(Path(__file__).with_name(program))],
+        ["java", "-XX:TieredStopAtLevel=1", "-cp", jars, str(Path(__file__).with_name(program))],
         input=json.dumps(asked),
         capture_output=True,
         text=True,
