@@ -437,3 +437,54 @@ def test_the_oldest_release_tells_renames_by_statements_alone():
     assert [kept[c.id] for c in third.schema.columns if c.name == "page_count" and c.id in kept] == ["pages"]
     assert not any(v.candidates for v in book.versions)
     assert [(e.kind, str(e.other)) for e in book.events] == [("renamed", "books.bookshop.book_old")]
+
+
+def oracle(scn: int, *entries: object, ddl: str | None = None, **source: object) -> Payload:
+    block = {
+        "connector": "oracle",
+        "db": "ORCL",
+        "schema": "S",
+        "scn": str(scn),
+        "commit_scn": None,
+        **source,
+    }
+    return {**change(*entries, ddl=ddl, database="ORCL", **block), "ts_ms": scn}  # type: ignore[arg-type]
+
+
+OF_ORACLE = oracle(90, entry("CREATE", '"ORCL"."S"."T"', "A", "B"), ddl='CREATE TABLE "S"."T" (A INT, B INT)')
+
+
+@pytest.mark.parametrize(
+    "ddl", ["ALTER TABLE T RENAME TO U", 'ALTER TABLE s.t RENAME TO "U"', "RENAME T TO U"]
+)
+def test_oracle_renames_a_table_in_the_schema_of_the_record(ddl):
+    renamed = oracle(100, entry("ALTER", '"ORCL"."S"."U"', "A", "B"), ddl=ddl, table="T,U")
+    found = history("T", OF_ORACLE, renamed, schema="S", database="ORCL")
+    assert [(e.kind, str(e.other)) for e in found.events] == [("renamed", "srv.ORCL.S.U")]
+    assert history("U", OF_ORACLE, renamed, schema="S", database="ORCL").latest.incarnation == 1
+
+
+def test_oracle_is_ordered_by_numbers_and_renames_columns_by_statement():
+    found = history(
+        "T", OF_ORACLE,
+        oracle(100, entry("ALTER", '"ORCL"."S"."T"', "A", "C"), ddl="ALTER TABLE T RENAME COLUMN b TO c"),
+        oracle(1000, entry("DROP", '"ORCL"."S"."T"', "A", "C"), ddl="DROP TABLE T"),
+        schema="S", database="ORCL",
+    )  # fmt: skip
+    assert [[c.id for c in v.schema.columns] for v in found.versions] == [[1, 2], [1, 2]]
+    assert [(e.kind, e.at.position.value) for e in found.events] == [("dropped", "1000")]
+
+
+def test_sql_server_begins_a_version_where_a_second_capture_instance_starts():
+    def told(kind: str, commit: str, *names: str, ddl: str | None = "N/A", **source: object) -> Payload:
+        block = {"connector": "sqlserver", "db": "d", "schema": "dbo", "commit_lsn": commit, **source}
+        found = entry(kind, '"d"."dbo"."t"', *names, key=("a",))
+        return {**change(found, ddl=ddl, database="d", change_lsn=None, **block), "ts_ms": 1}
+
+    found = history(
+        "t", told("CREATE", "00000026:00000001:0001", "a", ddl=None, snapshot="true"),
+        told("ALTER", "00000027:00000758:0005", "a", "b"), schema="dbo", database="d",
+    )  # fmt: skip
+    assert names(found) == [("a",), ("a", "b")]
+    assert found.latest.at.position.commit == "00000027:00000758:0005"
+    assert {e.witness for v in found.versions for e in v.evidence} == {"declared"}

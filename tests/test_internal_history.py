@@ -56,7 +56,7 @@ def test_every_recorded_entry_is_understood(run):
     assert not [o for o in found if isinstance(o, Reject)]
     assert {o.witness for o in found if isinstance(o, Observation)} <= {"internal"}
     assert {o.kind for o in found if isinstance(o, Aside)} <= {
-        "internal-history", "internal-history-without-database", "snapshot-drop",
+        "internal-record", "internal-record-without-database", "snapshot-drop",
     }  # fmt: skip
 
 

@@ -195,5 +195,7 @@ def test_changes_of_another_form_are_refused(entry):
 
 def test_the_internal_history_is_told_apart():
     payload = {"source": {"server": "books"}, "position": {"file": "binlog.000001", "pos": 4}, "ts_ms": 1,
-               "databaseName": "shop", "ddl": "CREATE TABLE t", "tableChanges": []}  # fmt: skip
-    assert one(record(payload, topic="schema-history")).kind == "internal-history"
+               "databaseName": "shop", "ddl": "USE shop", "tableChanges": []}  # fmt: skip
+    assert one(record(payload, topic="schema-history")).kind == "internal-record"
+    made = one(record({**payload, "ddl": "CREATE TABLE t (id INT)"}, topic="schema-history"))
+    assert (made.witness, made.action, str(made.table)) == ("internal", "create", "books.shop.t")

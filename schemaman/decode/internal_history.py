@@ -22,7 +22,7 @@ from schemaman.decode.schema_change import entry_outcomes
 from schemaman.errors import UnreadableInput
 from schemaman.evidence import Aside, Observation, Outcome, Run
 
-KIND = "internal-history"
+KIND = "internal-record"
 _MARIADB_GTID = re.compile(r"\d+-\d+-\d+")
 
 
