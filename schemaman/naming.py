@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from schemaman.names import Mode, adjust_field, adjusted_forms, misread, restore_misread
 from schemaman.schema import Column, TableSchema
@@ -31,7 +32,8 @@ def under_own_names(
     `misreading`: one of the two may have been read byte by byte, the other not.
     """
     seen = _renamed(seen, _as_before(known, seen))
-    if set(known.names) == set(seen.names):
+    before, now = set(known.names), set(seen.names)
+    if before <= now or now <= before:  # what only came or only went has no other name
         return seen
     for way in (_by_place, _by_name):
         pairs = max((way(known, seen, mode, misreading) for mode in MODES), key=len)
@@ -107,6 +109,7 @@ def _renamed(seen: TableSchema, names: Mapping[str, str]) -> TableSchema:
     return replace(seen, columns=columns, key=tuple(names.get(k, k) for k in seen.key))
 
 
+@lru_cache(1 << 14)
 def travels_as(name: str, emitted: str, mode: Mode, *, misreading: bool = False) -> bool:
     """Whether a column known as `name`, its own name or one under which it travelled, is `emitted` in a mode.
 
@@ -142,6 +145,7 @@ def rule_between(name: str, emitted: str) -> str:
     return "avro of 2.2" if adjust_field(name, "avro", (2, 2)) == emitted else "other"
 
 
+@lru_cache(1 << 14)
 def originals(emitted: str) -> tuple[str, ...]:
     """The names that mode avro_unicode writes so: several, since it pads too little; none if it never does.
 
