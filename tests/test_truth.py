@@ -39,6 +39,7 @@ RUNS = (
         for run in ("mariadb-2.7.0", "mariadb-3.5.0", "mysql-1.4.2", "mysql-1.9.8")
     ),
     "mariadb/bookshop-mysql-2.5.4-avro",
+    *("db2/shop-3.4.1-plain", "mariadb/bookshop-mariadb-3.5.0-plain"),
 )
 LIVELY = [
     run

@@ -93,7 +93,8 @@ class PostgresTruth:
     def at(self, fact: Fact) -> Step | None:
         """The step that wrote the record; a snapshot shows the tables of its own time, not of a row's."""
         if fact.snapshot:
-            return self.steps[max(self.start, bisect_right(self.times, fact.source["ts_ms"]) - 1)]
+            read_ms = fact.source.get("ts_ms") or 0
+            return self.steps[max(self.start, bisect_right(self.times, read_ms) - 1)]
         numbers = self.transactions.get(int(fact.source["txId"] or -1))
         if numbers is None:
             return None
