@@ -51,7 +51,11 @@ def _machine() -> list[tuple[str, str]]:
     java = subprocess.run(
         ["java", "-version"], capture_output=True, text=True, check=False
     ).stderr.splitlines()
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.strip()
     return [
+        ("commit", commit or "no checkout"),
         ("day", datetime.now(UTC).date().isoformat()),
         ("Python", platform.python_version()),
         ("Java", java[0] if java else "none"),
