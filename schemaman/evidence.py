@@ -97,6 +97,9 @@ NOWHERE = Position("none", "")
 ALTERNATIONS = 64
 """A table with more runs than these in one partition is told as one counted interval a shape."""
 
+MANY_SHAPES = "many shapes"
+"""The shape of a run of rows without schemas that have more shapes than `ALTERNATIONS`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:

@@ -24,6 +24,9 @@ DOTTED = "\0dotted"
 """Stands behind the first name of a path that was given with dots: whether what follows are members, elements
 or a name with dots cannot be told from the record. Digits are written as 0 there."""
 
+DOCUMENTS = "mongodb"
+"""The connector whose tables are collections of documents."""
+
 KEY = "_id"
 """The field that identifies a document."""
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from schemaman.evidence import Mark, Observation
+from schemaman.evidence import ALTERNATIONS, Mark, Observation
 from schemaman.identity import identify
 from schemaman.inference import NOTHING_SEEN, joined_rows, moment, names_alone
 from schemaman.open_version import Open
@@ -38,7 +38,9 @@ def by_weight(observations: Iterable[Observation]) -> Weighed:
     documents = tuple(o for o in inferred if o.schema is None and o.seen is not None)
     rows = tuple(o for o in inferred if o.schema is not None)
     silent = tuple(o for o in inferred if o.schema is None and o.seen is None)
-    return (better, documents, rows + silent) if documents else (better + rows, (), silent)
+    if documents or len({row_id(o.schema) for o in rows if o.schema is not None}) > ALTERNATIONS:
+        return better, (*documents, *(replace(o, schema=None) for o in rows)), silent
+    return better + rows, (), silent
 
 
 @dataclass(frozen=True, slots=True)

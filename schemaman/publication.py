@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from schemaman.ddl import either, quote_name
 from schemaman.evidence import Mark, Observation, Seen, Tally
-from schemaman.inference import DOTTED, EARLY, ELEMENT, KEY, NULLS, Moment, added, moment, plain
+from schemaman.inference import DOCUMENTS, DOTTED, EARLY, ELEMENT, KEY, NULLS, Moment, added, moment, plain
 from schemaman.schema import Column, Path, TableSchema
 from schemaman.types import (
     Array,
@@ -86,7 +86,7 @@ def published_observations(observations: Sequence[Observation]) -> tuple[tuple[T
     A run counts for the structure that stood where the run began.
     """
     seen = added(o.seen for o in observations if o.seen is not None)
-    versions = published(seen)
+    versions = published(seen, keyed=any(o.connector == DOCUMENTS for o in observations))
     starts = [moment(version.at) for version in versions]
     counts: Counter[int] = Counter()
     for one in observations:
@@ -114,20 +114,24 @@ class _Node:
         return min(self.kinds.values())
 
 
-def published(seen: Seen) -> tuple[Published, ...]:
-    """The structures that what was seen supports, in the order in which they began; none for nothing."""
+def published(seen: Seen, *, keyed: bool = True) -> tuple[Published, ...]:
+    """The structures that what was seen supports, in the order in which they began; none for nothing.
+
+    `keyed`: each document has an `_id`, whether or not it was seen.
+    """
     tallies = placed(seen.tallies)
     if not tallies:
         return ()
     marks = sorted({m for t in seen.tallies for m in (*t.early, t.last)}, key=moment)
     start = moment(marks[0])
+    keyed = keyed or any(t.path[0] == KEY for t in tallies)
     groups = _groups([t for t in tallies if _counts(t, start)], start)
     result: list[Published] = []
     known: list[Tally] = []
     for group in groups or [[]]:
         known += group
         at = _ripe(group[0], start) if group else marks[0]
-        schema = _schema(known)
+        schema = _schema(known, keyed)
         if not result or schema != result[-1].schema:
             first = min((moment(t.early[0]) for t in group), default=start)
             after = max((m for m in marks if moment(m) < first), key=moment, default=None)
@@ -206,15 +210,15 @@ def _settling(began: Mark, mark: Mark) -> bool:
     return moment(began)[0] == moment(mark)[0]
 
 
-def _schema(tallies: Iterable[Tally]) -> TableSchema:
+def _schema(tallies: Iterable[Tally], keyed: bool) -> TableSchema:
     """The structure of what is published; everything may be missing in the next document, but the key."""
     root = _tree(tallies)
     members = {name: node for name, node in root.members.items() if node.kinds}
     names = sorted(members, key=lambda n: (n != KEY, members[n].first(), n))
     columns = [Column(n, _type(members[n]), n != KEY, emitted_name=n) for n in names]
-    if KEY not in members:
+    if keyed and KEY not in members:
         columns.insert(0, Column(KEY, Unknown("bson:unknown"), nullable=False, emitted_name=KEY))
-    return TableSchema(tuple(columns), (KEY,))
+    return TableSchema(tuple(columns), (KEY,) if keyed else ())
 
 
 def _tree(tallies: Iterable[Tally]) -> _Node:

@@ -13,7 +13,7 @@ from itertools import groupby
 from schemaman.decode.look import Look, Looker
 from schemaman.decode.outline import Texts
 from schemaman.decode.wire import Reading
-from schemaman.evidence import ALTERNATIONS, Mark, Record, Run, Seen
+from schemaman.evidence import ALTERNATIONS, MANY_SHAPES, Mark, Record, Run, Seen
 from schemaman.inference import Sightings, added
 
 Place = tuple[str, int]
@@ -213,7 +213,20 @@ def _capped(runs: list[Run]) -> list[Run]:
         else:
             last = max(known.last, run.last, key=lambda mark: mark.offset)
             intervals[run.shape] = _longer(known, run, last)
-    return list(intervals.values())
+    rows = [run for run in intervals.values() if run.seen is not None]
+    if len(rows) <= ALTERNATIONS and MANY_SHAPES not in intervals:
+        return list(intervals.values())
+    return [*(run for run in intervals.values() if run.seen is None), _together(rows)]
+
+
+def _together(rows: list[Run]) -> Run:
+    """Rows of so many shapes that they are no table: one interval, whose shapes only show together."""
+    first, *others = sorted(rows, key=_order)
+    whole = replace(first, shape=MANY_SHAPES)
+    for run in others:
+        last = max(whole.last, run.last, key=lambda mark: mark.offset)
+        whole = _longer(whole, run, last)
+    return whole
 
 
 def _by_table(run: Run) -> tuple[str, int, tuple[str, ...], int]:

@@ -24,7 +24,7 @@ from schemaman.plan import Policy
 from schemaman.planner import make_plan
 from schemaman.publication import placed
 from schemaman.reading import wires
-from schemaman.scan import scan
+from schemaman.scan import merge, scan
 from schemaman.schema import Column, TableId, TableSchema
 from schemaman.versions import TableHistory
 from tests import chain
@@ -377,3 +377,65 @@ def test_a_row_with_a_key_of_its_own_is_no_document():
 
 def format_column(column: Column) -> str:
     return format_columns(TableSchema((replace(column, id=None, emitted_name=None),)))
+
+
+def test_rows_of_too_many_shapes_are_documents_however_they_were_cut():
+    """Names that are data would be a version each, for ever: then only what many rows have is a column."""
+    records = [
+        Record("srv.public.t", 0, n, 1_700_000_000_000 + n, b'{"id": 1}',
+               json.dumps({"id": n, f"d{n % 90}": 1, "__op": "c"}).encode())
+        for n in range(400)
+    ]  # fmt: skip
+    reading = wires(lambda id: None)
+    whole = scan(records, reading)
+    assert whole == scan(records, reading, quick=False)
+    assert len(whole) == 1
+    history = folded(records)
+    assert len(history.versions) <= 12
+    assert len(history.latest.schema.columns) == 91
+    assert sum(v.records for v in history.versions) == 400
+    for cut in (10, 64, 65, 66, 200):
+        parts = scan(records[:cut], reading), scan(records[cut:], reading)
+        assert merge((*parts[1], *parts[0])) == whole
+        pieces = [o for part in parts for run in part for o in decode(run, "main", lambda id: None)]
+        (cut_history,) = histories([o for o in pieces if isinstance(o, Observation)]).values()
+        assert [(v.schema, v.at) for v in cut_history.versions] == [
+            (v.schema, v.at) for v in history.versions
+        ]
+
+
+def as_printed(**payload: Any) -> Record:
+    """An event in the spelling of the manual: strict Extended JSON, spaces, a Boolean for the snapshot."""
+    source = {
+        "version": "2.5.4.Final", "connector": "mongodb", "name": "srv", "ts_ms": 1700000000000,
+        "snapshot": False, "db": "shop", "rs": "rs0", "collection": "people", "ord": 31, "h": 15465474251,
+    }  # fmt: skip
+    json_text = {"type": "string", "optional": True, "name": "io.debezium.data.Json", "version": 1}
+    block = {"type": "struct", "optional": False, "name": "io.debezium.connector.mongo.Source", "fields": []}
+    op = {"type": "string", "optional": True}
+    fields = {"after": json_text, "patch": json_text, "source": block, "op": op}
+    schema = {"type": "struct", "fields": [{"field": name, **node} for name, node in fields.items()]}
+    value = {"schema": schema, "payload": {"source": source, "ts_ms": 1700000000999, **payload}}
+    return Record("srv.shop.people", 0, 0, 1, b'{"id": "1004"}', json.dumps(value).encode())
+
+
+@pytest.mark.parametrize(("payload", "kinds"), [
+    ({"op": "c", "after": '{"_id" : {"$numberLong" : "1004"},"given" : "Ann"}'},
+     {"_id": "long", "given": "string"}),
+    ({"op": "u", "before": '{"_id": {"$numberLong": "1004"},"old": 1}',
+      "after": '{"_id": {"$numberLong": "1004"},"given": "Ann"}',
+      "updateDescription": {"removedFields": None, "updatedFields": '{"given": "Ann"}'}},
+     {"_id": "long", "given": "string"}),
+    ({"op": "u", "patch": '{"$set":{"given":"Ann"}}', "filter": '{"_id" : {"$numberLong" : "1004"}}'},
+     {"_id": "long", "given": "string"}),
+    ({"op": "d", "filter": '{"_id" : {"$numberLong" : "1004"}}'}, {}),
+])  # fmt: skip
+def test_events_as_the_manual_prints_them(payload, kinds):
+    (run,) = scan([as_printed(**payload)], wires(lambda id: None))
+    (told,) = decode(run, "main", lambda id: None)
+    assert isinstance(told, Observation)
+    assert str(told.table) == "srv.shop.people"
+    assert not told.snapshot
+    assert told.first.position.value == "1700000000000:31"
+    assert told.seen is not None
+    assert {t.path[0]: t.kind for t in told.seen.tallies} == kinds

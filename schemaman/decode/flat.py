@@ -20,7 +20,7 @@ from schemaman.decode.inferred import seen_of
 from schemaman.decode.key import key_fields, keyed
 from schemaman.decode.origin import DIALECTS, UNKNOWN
 from schemaman.decode.wire import facts
-from schemaman.evidence import Observation, Record, Run, Seen
+from schemaman.evidence import MANY_SHAPES, Observation, Record, Run, Seen
 from schemaman.inference import row_columns
 from schemaman.languages.connect import columns_of, fields_of
 from schemaman.names import restore_misread
@@ -46,11 +46,14 @@ def observe_row(run: Run, stream: str, value: Body, key: Body | None, prefix: st
     told = additions(value.payload, run.sample.headers, prefix)
     document = is_document(value.payload, None if key is None else key.payload, told)
     told = of_documents(told) if document else told
+    many = run.shape == MANY_SHAPES
     table, weak = table_of(run, stream, value, key, told)
     restore = told.connector == "postgresql"
     seen: Seen | None = None
     schema: TableSchema | None = None
-    if document:
+    if many:
+        seen = run.seen
+    elif document:
         row = {name: member for name, member in value.payload.items() if name not in told.names}
         seen = run.seen or seen_of(run, shown_by_struct(row, value.schema))
     elif value.schema is None:

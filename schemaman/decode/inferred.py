@@ -8,12 +8,9 @@ from schemaman.decode.key import key_fields, keyed
 from schemaman.decode.origin import Origin, origin_of
 from schemaman.decode.source_schema import described
 from schemaman.errors import UnreadableInput
-from schemaman.evidence import Observation, Run, Seen
-from schemaman.inference import Shown, Sightings, row_columns
+from schemaman.evidence import MANY_SHAPES, Observation, Run, Seen
+from schemaman.inference import DOCUMENTS, Shown, Sightings, row_columns
 from schemaman.schema import TableSchema
-
-DOCUMENTS = "mongodb"
-"""The connector whose tables are collections of documents."""
 
 
 def tells_no_structure(value: Body) -> bool:
@@ -34,6 +31,9 @@ def observe_inferred(run: Run, stream: str, value: Body, key: Body | None) -> Ob
         raise UnreadableInput("the event has no row: neither `after` nor `before` is a struct")
     row = None if documents or truncated else row_of(value.payload)
     seen = run.seen or seen_of(run, _shown(value.payload, row))
+    counts = documents or row is not None
+    if run.shape == MANY_SHAPES:
+        row = None
     return Observation(
         table=origin.table_id(stream),
         witness="inferred",
@@ -46,7 +46,7 @@ def observe_inferred(run: Run, stream: str, value: Body, key: Body | None) -> Ob
         snapshot=origin.snapshot,
         schema=None if row is None else described(row_schema(row, seen, key, origin), value.payload),
         interrupted=run.interrupted,
-        seen=seen if documents or row is not None else None,
+        seen=seen if counts else None,
     )
 
 
