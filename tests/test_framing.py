@@ -187,7 +187,8 @@ def test_json_that_headers_call_avro_is_avro_however_often_its_like_was_json() -
     [
         (b"{}", (), "auto", None),
         (b"{}", (), "json", None),
-        (b"\0\0\0\0\7x", (), "auto", Framed(7, 5)),
+        (b"\0\0\0\0\7x", (), "auto", Framed(7, 5, likely=True)),
+        (b"\0\0\0\0\7x", (), "confluent", Framed(7, 5)),
         (b"\0\0\0\0\7x", (), "apicurio-content-4", Framed("contentId:7", 5)),
         (b"\0" + bytes(7) + b"\7x", (), "apicurio-global-8", Framed("globalId:7", 9)),
         (b"\1" + bytes(16) + b"x", (), "confluent", Framed(f"guid:{UUID(int=0)}", 17)),
@@ -292,6 +293,19 @@ def test_confluents_own_client_reads_the_same_schema_and_body(
     assert told is not None
     assert told.schema == (f"guid:{theirs.guid}" if theirs.guid else theirs.id)
     assert data[told.start :] == body
+
+
+def test_ids_that_mean_another_schema_say_what_to_configure() -> None:
+    """Apicurio's ids of four bytes, read as Confluent's: the registry knows them, as ids of others."""
+    ids = sorted(id for id in registry().schemas if isinstance(id, int))
+    shifted = Export({id: registry()(ids[(n + 7) % len(ids)]) or "" for n, id in enumerate(ids)})
+    runs = scan(recorded(), wires(shifted))
+    reasons = [run.fault for run in runs if run.fault is not None]
+    assert reasons
+    assert all("if the id is Apicurio's, say --format-value" in reason for reason in reasons)
+    told = scan(recorded(), wires(shifted, Forms("confluent", "confluent")))
+    assert any(run.fault for run in told)
+    assert not any("Apicurio" in (run.fault or "") for run in told)
 
 
 def test_all_forms_are_named() -> None:

@@ -213,3 +213,11 @@ def test_a_planted_violation_turns_the_contract_red(
         path.write_text(clean)
     assert told.returncode != 0
     assert f"{contract} BROKEN" in told.stdout
+
+
+def test_no_page_holds_both_sides_of_a_merge() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("fixtures/**/*.md")]
+    assert pages
+    for page in pages:
+        lines = page.read_text(encoding="utf-8").splitlines()
+        assert not [line for line in lines if line.startswith(("<<<<<<< ", ">>>>>>> "))], page

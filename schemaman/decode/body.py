@@ -165,7 +165,11 @@ def avro_value(text: str, data: bytes, framing: Framed) -> Any:
     schema = _reader_schema(text)
     if framing.json:
         return decode_json(schema, data[framing.start :])
-    return decode_body(schema, data, framing.start)
+    try:
+        return decode_body(schema, data, framing.start)
+    except UnreadableInput as fault:
+        hint = "; if the id is Apicurio's, say --format-value" if framing.likely else ""
+        raise UnreadableInput(f"{fault.message}{hint}") from None
 
 
 @lru_cache(maxsize=4096)

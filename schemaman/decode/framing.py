@@ -7,7 +7,7 @@ guessed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
@@ -71,11 +71,15 @@ AUTO = Forms()
 
 @dataclass(frozen=True, slots=True)
 class Framed:
-    """An Avro body: what names its schema, and where it begins. `json`: written in Avro's JSON encoding."""
+    """An Avro body: what names its schema, and where it begins. `json`: written in Avro's JSON encoding.
+
+    `likely`: nobody told the form, and bytes alone do not prove it; the body has to fit.
+    """
 
     schema: SchemaId
     start: int
     json: bool = False
+    likely: bool = False
 
     def proof(self, data: bytes) -> bytes:
         """What is equal where the same schema is named in the same way."""
@@ -107,7 +111,7 @@ def framed(data: bytes, headers: Headers, side: Side, form: Form = "auto") -> Fr
                 )
             return None
         case "confluent":
-            return _confluent(data, 0, side)
+            return _confluent(data, side)
         case _:
             _, kind, width = form.split("-")
             return _apicurio(data, f"{kind}Id", int(width), side)
@@ -120,10 +124,10 @@ def _auto(data: bytes, side: Side) -> Framed:
             f"{UNTOLD_FORM} of the {side}: no id of four bytes, perhaps one of eight as Apicurio writes it; "
             f"say --format-{side} apicurio-global-8 or apicurio-content-8"
         )
-    return _confluent(data, 0, side)
+    return replace(_confluent(data, side), likely=data[0] == 0)
 
 
-def _confluent(data: bytes, start: int, side: Side) -> Framed:
+def _confluent(data: bytes, side: Side) -> Framed:
     if data[:1] == b"\0":
         if len(data) < 5:
             raise UnreadableInput(f"framed as Avro, but only {len(data)} bytes long")
