@@ -1,4 +1,4 @@
-"""Records in other clothes: CloudEvents around change events, and what an outbox published."""
+"""Records in other clothes: CloudEvents around change events, what an outbox published, partitions."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from schemaman.evidence import Aside, Observation, Position, Record, Reject
 from schemaman.reading import wires
 from schemaman.scan import scan
 from schemaman.schema import TableId
+from tests import chain
 from tests.records import alone, event, node, struct
 
 ROW = struct("srv.public.t.Value", id=node("int32"), note=node("string", optional=True))
@@ -229,3 +230,21 @@ def test_what_cannot_be_told_from_another_message_is_no_outbox(topic, headers):
         alone(Record(topic, 0, 0, 1, None, b'{"orderId": 1}', headers)), "main", lambda id: None
     )
     assert isinstance(outcome, Reject)
+
+
+# Partitioned tables: each partition speaks for itself, or the root for all, as the publication says.
+
+
+def test_partitions_are_tables_of_their_own():
+    found = {h.table.table: h for h in chain.histories("postgres/shop-json")}
+    leaves = [found["page_views_2024"], found["page_views_2025"]]
+    assert "page_views" not in found
+    assert all(len(h.versions) >= 1 for h in leaves)
+    assert len({h.versions[0].schema.names for h in leaves}) == 1
+
+
+def test_a_partitioned_table_that_is_published_by_its_root():
+    """With `publish_via_partition_root` rows of all partitions name the root, and come in one topic."""
+    rows = [event(ROW, table="views", lsn=n) for n in (1, 2, 3)]
+    runs = scan([record(v, n) for n, v in enumerate(rows)], wires(lambda id: None))
+    assert [(run.table, run.count) for run in runs] == [(("srv", "shop", "public", "views"), 3)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from schemaman.names import adjust_schema, restore_misread
 
@@ -201,6 +202,7 @@ def physical_of(key: object) -> str | None:
     return told if isinstance(told, str) and told else None
 
 
+@lru_cache(maxsize=4096)
 def _place(name: str, prefix: str) -> tuple[str, str] | None:
     """Struct and field that a name was made of; None for a name that no transform gives."""
     if name == DELETED:
@@ -258,6 +260,7 @@ def _header(place: tuple[str, str], data: bytes) -> object:
     return text.removeprefix('"').removesuffix('"')
 
 
+@lru_cache(maxsize=4096)
 def _base(topic: str, name: str) -> str:
     """The name to take apart: the topic, unless the schema was not named after it."""
     if not name:
