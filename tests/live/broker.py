@@ -44,8 +44,7 @@ def broker_in(folder: Path, secured: Secured) -> Iterator[str]:
     _run(java("128m", path, logging, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", settings))
     server = Server("Kafka", java("384m", path, logging, "kafka.Kafka", settings), folder / "broker.log")
     with running(server, signal.SIGKILL):
-        admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
-        await_true("an answer", lambda: _answers(admin), server, _READY)
+        _await_answer(address, server)
         yield address
 
 
@@ -54,6 +53,13 @@ def log4j_option(folder: Path) -> str:
     place = folder / "log4j2.yaml"
     place.write_text(_LOG4J, encoding="utf-8")
     return f"-Dlog4j2.configurationFile={place}"
+
+
+def _await_answer(address: str, server: Server) -> None:
+    # A client that was refused waits longer and longer before it asks again, unless it is told not to.
+    backoff = {"reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 100}
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 0, **backoff})
+    await_true("an answer", lambda: _answers(admin), server, _READY)
 
 
 def _answers(admin: AdminClient) -> bool:
