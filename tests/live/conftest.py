@@ -47,7 +47,8 @@ def worker(tmp_path_factory: pytest.TempPathFactory, broker: str) -> Iterator[Wo
 @pytest.fixture(scope="session")
 def registered() -> Iterator[Registered]:
     """A schema registry on loopback that Apicurio's converter can write to."""
-    with registry_server() as registered:
+    with registry_server() as registered, pytest.MonkeyPatch.context() as environment:
+        environment.setenv("NO_PROXY", "127.0.0.1")
         yield registered
 
 
