@@ -12,7 +12,8 @@ from tests.truth.truth import Tables, TrueColumn, TrueTable
 
 _COLUMNS = """
 SELECT c.oid::bigint, c.relname, a.attname,
-       format_type(coalesce(nullif(t.typbasetype, 0), t.oid), a.atttypmod),
+       CASE t.typtype WHEN 'd' THEN format_type(t.typbasetype, t.typtypmod)
+                      ELSE format_type(t.oid, a.atttypmod) END,
        NOT (a.attnotnull OR t.typnotnull), a.attgenerated <> '',
        ARRAY(SELECT e.enumlabel::text FROM pg_enum e WHERE e.enumtypid = t.oid ORDER BY e.enumsortorder)
 FROM pg_class c

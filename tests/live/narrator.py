@@ -18,19 +18,19 @@ _TRANSACTION = 2**32
 
 
 class Narrator:
-    """One connection to the source database. Each statement is a transaction of its own."""
+    """One connection to the source database, and what it said of itself."""
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
         self.truth = PostgresTruth((), ())
 
-    def tell(self, sql: str) -> int:
-        """Run a statement and write the truth down; gives its transaction."""
+    def tell(self, *statements: str) -> int:
+        """Run statements in one transaction and write down what is true after each; gives the transaction."""
         with self._connection.transaction():
-            self._connection.execute(sql.encode())
             transaction = int(self._ask("SELECT txid_current()")) % _TRANSACTION
-            tables = tables_of(self._connection, SCHEMA)
-        self._add(sql, tables, transaction)
+            for sql in statements:
+                self._connection.execute(sql.encode())
+                self._add(sql, tables_of(self._connection, SCHEMA), transaction)
         return transaction
 
     def snapshot(self) -> None:
@@ -41,7 +41,7 @@ class Narrator:
     def _add(self, text: str, tables, transaction: int | None) -> None:
         end = int(self._ask("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"))
         if transaction is not None:
-            self.truth.transactions[transaction] = [len(self.truth.steps)]
+            self.truth.transactions.setdefault(transaction, []).append(len(self.truth.steps))
         self.truth.steps += (Step(len(self.truth.steps), text, tables),)
         self.truth.ends += (end,)
 
