@@ -26,10 +26,12 @@ from schemaman.publication import placed
 from schemaman.reading import wires
 from schemaman.scan import merge, scan
 from schemaman.schema import Column, TableId, TableSchema
-from schemaman.versions import TableHistory
+from schemaman.versions import SchemaVersion, TableHistory
 from tests import chain
 from tests.house import CAPTURES
 from tests.test_scan import recorded, registry
+from tests.truth.recording import facts
+from tests.truth.truth import read_truth
 
 WHOLE = ("2.5.4-update-full", "2.5.4-pre-image", "2.5.4-pre-image-plain", "1.9.8-update-full")
 """Runs whose updates bring the whole document."""
@@ -439,3 +441,25 @@ def test_events_as_the_manual_prints_them(payload, kinds):
     assert told.first.position.value == "1700000000000:31"
     assert told.seen is not None
     assert {t.path[0]: t.kind for t in told.seen.tallies} == kinds
+
+
+@pytest.mark.parametrize("run", ["postgres/shop-modes", "postgres/shop-flat-plain"])
+def test_names_of_rows_without_schemas_are_those_of_the_database(run):
+    """Each row that was streamed has the columns of its own place in the log; so has each version."""
+    folder = CAPTURES / run
+    truth, told = read_truth(folder), set()
+    for fact in facts(folder).values():
+        name = (str(fact.source.get("schema")), fact.source["table"])
+        step = None if fact.snapshot else truth.at(fact)
+        if step is not None and name in step.tables:
+            told.add((*name, frozenset(c.name for c in step.tables[name].columns if not c.generated)))
+    versions = [(h, v) for h in chain.histories(run) for v in h.versions]
+    known = {(h.table.schema, h.table.table, frozenset(v.schema.names)) for h, v in versions}
+    assert told <= known
+    only_read = {(h.table.table, v.number) for h, v in versions if _names(h, v) not in told}
+    # a snapshot shows what was never streamed in that form: before the first change, and generated columns
+    assert only_read == ({("orders", 1), ("order_lines", 1)} if run.endswith("modes") else set())
+
+
+def _names(history: TableHistory, version: SchemaVersion) -> tuple[str, str, frozenset[str]]:
+    return (history.table.schema, history.table.table, frozenset(version.schema.names))
