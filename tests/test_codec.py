@@ -164,7 +164,7 @@ VERSIONS = every(
     evidence=st.lists(
         every(
             Evidence,
-            witness=st.sampled_from(["declared", "emitted"]),
+            witness=st.sampled_from(["declared", "emitted", "inferred", "internal"]),
             records=COUNTS,
             first=MARKS,
             last=MARKS,

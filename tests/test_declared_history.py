@@ -363,6 +363,12 @@ def test_a_default_that_old_releases_cannot_tell_is_that_of_the_statement():
     ]  # fmt: skip
 
 
+def test_several_tables_of_one_record_share_no_attributes():
+    told = said(mysql(10, entry("ALTER", '"shop"."t"', "a"), entry("ALTER", '"shop"."u"', "a"),
+                      ddl="ALTER TABLE t ALTER a SET DEFAULT 1; ALTER TABLE u ADD x INT"))  # fmt: skip
+    assert [(o.table.table, o.stated) for o in observed(told)] == [("t", ()), ("u", ())]
+
+
 def test_what_is_declared_stands_above_the_statement():
     told = {"type": "CREATE", "id": '"shop"."t"',
             "table": image(col("a", 1, defaultValueExpression="1", comment="declared"))}  # fmt: skip

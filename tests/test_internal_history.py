@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from schemaman.decode.decode import decode
 from schemaman.dialects import mariadb, mysql, postgresql
+from schemaman.documents import schemas, tables
 from schemaman.evidence import Aside, Observation, Outcome, Position, Record, Reject
 from schemaman.history import fold
 from schemaman.schema import TableId
@@ -138,6 +140,7 @@ def test_it_supports_what_is_declared_and_changes_nothing():
     ]
     assert {e.witness for v in with_it.versions for e in v.evidence} == {"declared", "emitted", "internal"}
     assert with_it.disagreements == alone_.disagreements
+    Draft202012Validator(schemas.get("history")).validate(tables.history(with_it))
 
 
 def test_alone_it_tells_the_same_structures():

@@ -40,6 +40,9 @@ def observe_changes(run: Run, stream: str, value: Body) -> tuple[Outcome, ...]:
     if not found:
         never = "tableChanges" not in payload or change.origin.connector == "vitess"
         return (*unstructured.outcomes(change, never=never), *notes)
+    if len(found) > 1:
+        # which of the tables a statement describes cannot be told from names of columns
+        change = replace(change, told=replace(change.told, stated=()))
     return (*(o for entry in found for o in entry_outcomes(change, entry)), *_unread(change), *notes)
 
 
