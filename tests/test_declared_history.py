@@ -260,6 +260,7 @@ def test_an_online_schema_change_is_one_version_of_its_table(copy, left, shadow)
         mysql(30, entry("ALTER", f'"shop"."{copy}"', "a", "b", "c"), ddl=f"ALTER TABLE {copy} ADD c INT"),
         mysql(40, entry("ALTER", f'"shop"."{left}"', "a", "b"), ddl=f"RENAME TABLE t TO {left}", **touched),
         mysql(40, entry("ALTER", '"shop"."t"', "a", "b", "c"), ddl=f"RENAME TABLE {copy} TO t", **touched),
+        row(35, "a", "b", "c", table=copy),
         row(45, "a", "b", "c"),
         mysql(50, entry("DROP", f'"shop"."{left}"'), ddl=f"DROP TABLE {left}"),
     )

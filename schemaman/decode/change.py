@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from schemaman.decode.origin import Origin
+from schemaman.decode.shadow import BY_DATABASE
 from schemaman.decode.stated import Told, told
 from schemaman.evidence import Mark, Note, Observation, Run, Witness
 from schemaman.schema import TableId, TableSchema
@@ -106,7 +107,7 @@ def named(change: Change, parts: tuple[str, ...]) -> TableId:
 
 def by_database(origin: Origin) -> bool:
     """Whether a table's name has a database in front, and no schema."""
-    return origin.connector in ("mysql", "mariadb", "vitess")
+    return origin.connector in BY_DATABASE
 
 
 def excerpt(ddl: str) -> str:

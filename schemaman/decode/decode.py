@@ -14,6 +14,7 @@ from schemaman.decode.inferred import observe_inferred, tells_no_structure
 from schemaman.decode.internal_history import observe_history
 from schemaman.decode.outcomes import aside, reject
 from schemaman.decode.schema_change import observe_changes
+from schemaman.decode.shadow import is_working_copy
 from schemaman.decode.signal import SIGNALS, signal_notes
 from schemaman.decode.wire import OUTBOX, is_outbox
 from schemaman.errors import UnreadableInput
@@ -63,6 +64,8 @@ def _decode(run: Run, stream: str, schemas: SchemaLookup, forms: Forms) -> tuple
         case "event":
             key = _key(record, schemas, forms)
             observed = (observe_inferred if tells_no_structure(value) else observe)(run, stream, value, key)
+            if is_working_copy(observed):
+                return (aside(run, "shadow-table"),)
             return (observed, *signal_notes(observed))
         case "flattened":
             key = _key(record, schemas, forms)

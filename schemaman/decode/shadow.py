@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import re
 
+from schemaman.evidence import Observation
+
+BY_DATABASE = ("mysql", "mariadb", "vitess")
+"""Connectors whose tables have a database in front of their names and no schema; these tools are for them."""
+
 _WORK = re.compile(r"_(.+)_gh[oc]\Z", re.DOTALL)
 _COPY = re.compile(r"_(.+)_gho\Z|_+(.+)_new\Z", re.DOTALL)
 _REMAINS = re.compile(r"_(.+?)(?:_\d{14})?_del\Z|_+(.+)_old\Z", re.DOTALL)
@@ -16,6 +21,11 @@ _REMAINS = re.compile(r"_(.+?)(?:_\d{14})?_del\Z|_+(.+)_old\Z", re.DOTALL)
 def worked_on(name: str) -> str | None:
     """The table that a name belongs to which only gh-ost gives; None for any other."""
     return _table(_WORK, name)
+
+
+def is_working_copy(said: Observation) -> bool:
+    """Whether events are of a table that gh-ost works on, and that has no history of its own."""
+    return said.connector in BY_DATABASE and worked_on(said.table.table) is not None
 
 
 def is_sentry(ddl: str | None) -> bool:
