@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemaman.names import Mode
 from schemaman.topics import Strategy, field_mode, routed, schema_mode, schema_name
 from tests import chain
 
@@ -64,12 +65,49 @@ def test_what_releases_do_if_nothing_is_said(release, mode):
     assert (field_mode(), field_mode(avro=True)) == ("none", "avro")
 
 
-@pytest.mark.parametrize("run", ["shop-json", "shop-oldest", "shop-names-none", "shop-names-unicode"])
+ROUTED = {"postgres/shop-flat-routed", "postgres/shop-flat-plain"}
+RECORDED = [
+    f"{source}/{run}"
+    for source, runs in {
+        "postgres": ("shop-json", "shop-oldest", "shop-upgrade", "shop-names-none", "shop-names-avro",
+                     "shop-names-unicode", "shop-flat-routed", "shop-flat-plain"),
+        "db2": ("shop-1.9.8-json", "shop-3.4.1-avro-unicode"),
+        "mariadb": ("bookshop-mariadb-3.5.0-json", "bookshop-mysql-1.4.2-json", "bookshop-mysql-2.5.4-avro"),
+        "mongodb": ("inventory-1.4.2-oplog", "inventory-2.5.4-pre-image"),
+    }.items()
+    for run in runs
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("run", RECORDED)
 def test_every_recorded_topic_is_the_one_of_its_table(run):
-    for history in chain.histories(f"postgres/{run}"):
+    elsewhere = set()
+    for history in chain.histories(run):
         table = history.table
         made = Strategy(table.server).table(history.connector, table.database, table.schema, table.table)
-        assert made in {a.name for a in history.aliases if a.kind == "topic"}
+        topics = {a.name for a in history.aliases if a.kind == "topic"}
+        elsewhere |= topics if topics and made not in topics else set()
+    assert bool(elsewhere) == (run in ROUTED)
+
+
+@pytest.mark.parametrize("run", RECORDED)
+def test_every_recorded_schema_is_named_after_its_topic_in_some_mode(run):
+    modes: tuple[Mode, ...] = ("none", "avro", "avro_unicode")
+    for history in chain.histories(run):
+        topics = [a.name for a in history.aliases if a.kind == "topic"]
+        made = {schema_name(topic, "row", mode) for topic in topics for mode in modes}
+        assert {a.name for a in history.aliases if a.kind == "schema_name"} <= made
+
+
+@pytest.mark.parametrize(("run", "mode"), [
+    ("postgres/shop-oldest", schema_mode((1, 4))), ("postgres/shop-avro-old", schema_mode((1, 9))),
+    ("postgres/shop-json", schema_mode((3, 4))), ("postgres/shop-names-unicode", "avro_unicode"),
+])  # fmt: skip
+def test_releases_name_schemas_as_they_do_if_nothing_is_said(run, mode):
+    for history in chain.histories(run):
+        topics = [a.name for a in history.aliases if a.kind == "topic"]
+        made = {schema_name(topic, "row", mode) for topic in topics}
+        assert {a.name for a in history.aliases if a.kind == "schema_name"} == made
 
 
 @given(st.text(max_size=6), st.text(max_size=6), st.text(max_size=300), st.booleans())
