@@ -8,7 +8,7 @@ own, so that what is kept is counted exactly: whatever is kept of the whole was 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from schemaman.ddl import either
@@ -99,9 +99,9 @@ class Sightings:
         self._documents = 0
         self._grown: set[str] = set()
 
-    def see(self, shown: Iterable[Shown], mark: Mark) -> None:
-        """Count one record that showed these."""
-        self._documents += 1
+    def see(self, shown: Collection[Shown], mark: Mark) -> None:
+        """Count one record that showed these; one that showed nothing, as a delete, is no document."""
+        self._documents += bool(shown)
         now = (moment(mark), mark)
         for path, kind in shown:
             count = self._count(path, kind)

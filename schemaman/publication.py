@@ -153,7 +153,10 @@ def remarks(seen: Seen, lasts: Mapping[tuple[str, int], int]) -> tuple[Remark, .
     told: list[Remark] = []
     rare = [t for t in tallies if not _counts(t, start) and t.kind not in NULLS]
     if rare:
-        words = [f"{_spelled(t.path)} as {t.kind} in {t.documents} of {seen.documents}" for t in rare]
+        places = {t.path for t in rare}
+        # what lies inside of something rare is rare with it
+        outer = [t for t in rare if all(t.path[:n] not in places for n in range(1, len(t.path)))]
+        words = [f"{_spelled(t.path)} as {t.kind} in {t.documents} of {seen.documents}" for t in outer]
         message = f"seen in too few documents to be published: {_some(words)}"
         told.append(("rarely-seen", message, (rare[0].early[0], rare[-1].last)))
     for path in sorted({t.path for t in tallies if _counts(t, start) and DOTTED not in t.path}):
