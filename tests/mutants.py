@@ -37,6 +37,13 @@ TORN: tuple[bytes, ...] = (
 )
 """Bytes that no UTF-8 has at such a place, and a byte order mark."""
 
+_IDS = ("globalId", "contentId", "encoding")
+HEADERS = (
+    *(f"__{side}_schema_id" for side in ("key", "value")),
+    *(f"apicurio.{side}.{name}" for side in ("key", "value") for name in _IDS),
+    *("__op", "__table", "__source_lsn", "__debezium.newkey"),
+)
+
 DEEP = (30, 90, 150, 250, 400, 600, 900, 1100, 20_000)
 
 
@@ -54,13 +61,28 @@ class Mutator:
 
     def damaged(self, record: Record) -> tuple[str, Record]:
         """The record with one kind of damage, and what it is called."""
+        if self.chance.random() < 0.05:
+            return "headers", replace(record, headers=self._headers())
         key, value = record.key, record.value
+        if value is not None and self.chance.random() < 0.05:
+            value = _wrapped(value) or value
         in_key = key is not None and self.chance.random() < 0.15
         target = key if in_key else value
         if target is None:
             target = b""
         kind, made = self._damage(target)
-        return kind, replace(record, key=made) if in_key else replace(record, value=made)
+        return kind, replace(record, key=made, value=value) if in_key else replace(record, value=made)
+
+    def _headers(self) -> tuple[tuple[str, bytes | None], ...]:
+        """Headers in which ids of schemas and facts of rows may stand, with anything in them."""
+        chance = self.chance
+        return tuple(
+            (
+                chance.choice(HEADERS),
+                chance.choice((None, b"", b"\1" + bytes(16), chance.randbytes(8), b"JSON")),
+            )
+            for _ in range(chance.randint(1, 3))
+        )
 
     def _damage(self, data: bytes) -> tuple[str, bytes]:
         framed = data[:1] == b"\0"
@@ -155,6 +177,20 @@ class Mutator:
             case _:
                 holder[last] = chance.choice(JUNK)
         return kind, _text(document)
+
+
+def _wrapped(value: bytes) -> bytes | None:
+    """A JSON event as a CloudEvent. Source: Debezium CloudEventsConverter."""
+    try:
+        document = json.loads(value)
+        payload = document["payload"]
+        source = {f"iodebezium{n.replace('_', '')}": str(v) for n, v in payload["source"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    told = {"id": "1", "specversion": "1.0", "type": "io.debezium.postgresql.datachangeevent", "source": "/x"}
+    rows = {side: payload.get(side) for side in ("before", "after")}
+    data = {"schema": document["schema"], "payload": rows}
+    return _text({**told, **source, "iodebeziumop": payload.get("op"), "data": data})
 
 
 def _paths(document: Any, path: Path = ()) -> Iterator[Path]:
