@@ -170,9 +170,11 @@ class _Reader:
         return unquote_text(self.take())
 
     def type_text(self) -> str:
-        """The words of a type: one word, UNSIGNED, and whatever its brackets hold."""
+        """The words of a type: one word, UNSIGNED or the parts of an interval, and what its brackets hold."""
         start = self.at
-        self.take()
+        if self.take().upper() == "INTERVAL" and (self.accept("YEAR") or self.accept("DAY")):
+            self.expect("TO")
+            self.take()
         self.accept("UNSIGNED")
         depth = 0
         while self.peek() and (depth or self.peek() in _OPEN):

@@ -71,3 +71,10 @@ def test_nothing_is_a_table_without_columns() -> None:
 def test_what_is_no_column_list_is_refused_with_the_place(text: str, told: str) -> None:
     with pytest.raises(BadReference, match=told):
         parse_columns(text)
+
+
+def test_the_parts_of_an_interval_belong_to_its_type() -> None:
+    text = "a INTERVAL DAY TO SECOND NOT NULL, b INTERVAL, c ARRAY<INTERVAL YEAR TO MONTH>"
+    assert format_columns(parse_columns(text)) == text
+    with pytest.raises(BadReference, match="expected 'TO'"):
+        parse_columns("a INTERVAL YEAR NOT NULL")
