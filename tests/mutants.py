@@ -185,11 +185,12 @@ def _wrapped(value: bytes) -> bytes | None:
         document = json.loads(value)
         payload = document["payload"]
         source = {f"iodebezium{n.replace('_', '')}": str(v) for n, v in payload["source"].items()}
+        fields = [f for f in document["schema"]["fields"] if f["field"] in ("before", "after")]
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     told = {"id": "1", "specversion": "1.0", "type": "io.debezium.postgresql.datachangeevent", "source": "/x"}
     rows = {side: payload.get(side) for side in ("before", "after")}
-    data = {"schema": document["schema"], "payload": rows}
+    data = {"schema": {**document["schema"], "fields": fields}, "payload": rows}
     return _text({**told, **source, "iodebeziumop": payload.get("op"), "data": data})
 
 
