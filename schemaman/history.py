@@ -197,7 +197,8 @@ class _Building:
         if hides_types(observation) and learn(current, schema):
             current.points.append(point)
             return
-        append_only = self.dialect_of(observation.connector).append_only
+        # the order of members in JSON proves nothing, and runs of rows do not end where it changes
+        append_only = self.dialect_of(observation.connector).append_only and not hides_types(observation)
         renames = observation.renames or effective(self.stated, schema)
         foreign = inserted(current.schema, schema) if declared and append_only else ()
         known = identify(current.schema, schema, renames, append_only and not foreign, self.next_id)

@@ -26,6 +26,7 @@ from schemaman.publication import placed
 from schemaman.reading import wires
 from schemaman.scan import merge, scan
 from schemaman.schema import Column, TableId, TableSchema
+from schemaman.types import Unknown
 from schemaman.versions import SchemaVersion, TableHistory
 from tests import chain
 from tests.house import CAPTURES
@@ -228,6 +229,13 @@ def test_types_are_those_of_json_and_keys_those_of_the_record():
         "sku UNKNOWN('json:string') EMITTED 'sku' ID 3"
     )
     assert lines.key == ("order_id", "line_no")
+
+
+def test_a_member_that_stands_elsewhere_and_is_only_null_is_the_same_column():
+    orders = chain.history("postgres/shop-modes", "shop.orders")
+    remarks = [c for v in orders.versions for c in v.schema.columns if c.name == "remark"]
+    assert len(remarks) == 5
+    assert {(c.id, c.type) for c in remarks} == {(remarks[0].id, Unknown("json:string"))}
 
 
 def test_a_better_witness_supersedes_what_is_inferred():
