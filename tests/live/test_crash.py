@@ -46,6 +46,7 @@ def told(database: str, broker: str, tmp_path_factory: pytest.TempPathFactory) -
             return Told.now(stream, folder)
 
 
+@pytest.mark.case(64)
 def test_rows_that_came_twice_make_no_shape_come_back(told: Told) -> None:
     """By offset the dropped column would return; by the source's log it does not."""
     lsns = Counter(fact.source["lsn"] for fact in told.facts.values() if not fact.snapshot)

@@ -78,6 +78,7 @@ def incremental(stream: Streaming) -> list[int]:
     return [f.place[2] for f in facts if f.source["snapshot"] == "incremental"]
 
 
+@pytest.mark.case(26, 28, 46)
 def test_no_kind_of_record_makes_a_structure_that_never_was(told: Stages) -> None:
     """A delete has NULLs where there were values, a long value is left out, a table is emptied."""
     assert told.steps.differences() == []
@@ -89,6 +90,7 @@ def test_no_kind_of_record_makes_a_structure_that_never_was(told: Stages) -> Non
     assert b'"content":"__debezium_unavailable_value"' in values
 
 
+@pytest.mark.case(27)
 def test_a_truncated_table_is_told(told: Stages) -> None:
     (event,) = told.steps.histories["loans"].events
     assert (event.kind, event.at.topic, event.at.offset) == ("truncated", f"{NAME}.shop.loans", 7)
@@ -107,6 +109,7 @@ def test_what_is_no_testimony_is_set_aside(
     assert (found["asides"]["message"], found["asides"]["tombstone"]) == (1, 2)
 
 
+@pytest.mark.case(41)
 def test_a_column_that_no_row_has_shown_comes_with_the_snapshot(told: Stages) -> None:
     """It began after the last row that was streamed, and the row of later is of the same version."""
     first, second = told.snapshot.histories["books"].versions

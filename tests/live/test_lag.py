@@ -95,6 +95,7 @@ def lagged(
         return Lagged(request.param, stream.topics.source, caught_up, Told.now(stream, folder))
 
 
+@pytest.mark.case(24, 25)
 def test_what_is_not_so_is_named_as_unconfirmed(lagged: Lagged) -> None:
     assert {str(d) for d in lagged.caught_up.differences()} == UNTRUE[lagged.how]
 

@@ -49,11 +49,10 @@ STEPS = (
     "INSERT INTO shop.carts VALUES (2, 1, 1)",
 )
 ONE_TRANSACTION = (
-    "INSERT INTO shop.carts VALUES (3, 1, 1)",
     "ALTER TABLE shop.carts ADD COLUMN d text",
-    "INSERT INTO shop.carts VALUES (4, 1, 1, 'd')",
+    "INSERT INTO shop.carts VALUES (3, 1, 1, 'd')",
     "ALTER TABLE shop.carts ALTER b SET NOT NULL",
-    "INSERT INTO shop.carts VALUES (5, 1, 1)",
+    "INSERT INTO shop.carts VALUES (4, 1, 1)",
 )
 COLUMNS = {
     "Order-Items 2": ["größe, a b", "größe, a b, Ünïcode"],
@@ -63,7 +62,7 @@ COLUMNS = {
     "feeds": ["id, token", "id, token"],
     "plain": ["id, v"],
     "renamed": ["id, v", "id, v"],
-    "carts": ["id, a, b", "id, b, a", "id, b, a", "id, b, a, d"],
+    "carts": ["id, a, b", "id, b, a", "id, b, a, d"],
 }
 """Versions of each table; two with the same columns differ in a key, a type or NULLs."""
 
@@ -84,11 +83,11 @@ def test_columns_are_those_of_the_catalogue(told: Told) -> None:
     assert columns == COLUMNS
 
 
+@pytest.mark.case(23, 43)
 def test_all_else_is_so_or_known_not_to_be(told: Told) -> None:
     """NOT NULL by a later statement of the transaction is in doubt; what is generated is not streamed."""
     assert {str(d) for d in told.differences()} == {
-        "shop.carts@3 nullable:b at both: says NOT NULL, truth nullable (unconfirmed)",
-        "shop.carts@4 nullable:b at begin: says NOT NULL, truth nullable (unconfirmed)",
+        "shop.carts@3 nullable:b at begin: says NOT NULL, truth nullable (unconfirmed)",
         "shop.lines@2 column:twice at both: says not there, truth generated",
     }
     assert [d.kind for d in told.histories["lines"].disagreements] == ["column-not-streamed"]
