@@ -41,6 +41,9 @@ SETTLING = 10
 """Records of a partition in which a version takes in what else is new: a release seldom shows all of its
 fields in one document."""
 
+VERSIONS = 64
+"""Versions that are told one by one; the last one takes in whatever else comes, as names that are data do."""
+
 DORMANT = 1_000
 """Records of a partition in which a field did not show, before it is called dormant."""
 
@@ -127,11 +130,10 @@ def published(seen: Seen, *, keyed: bool = True) -> tuple[Published, ...]:
     keyed = keyed or any(t.path[0] == KEY for t in tallies)
     groups = _groups([t for t in tallies if _counts(t, start)], start)
     result: list[Published] = []
-    known: list[Tally] = []
+    growing = _Growing(keyed)
     for group in groups or [[]]:
-        known += group
         at = _ripe(group[0], start) if group else marks[0]
-        schema = _schema(known, keyed)
+        schema = growing.by(group)
         if not result or schema != result[-1].schema:
             first = min((moment(t.early[0]) for t in group), default=start)
             after = max((m for m in marks if moment(m) < first), key=moment, default=None)
@@ -159,10 +161,15 @@ def remarks(seen: Seen, lasts: Mapping[tuple[str, int], int]) -> tuple[Remark, .
         words = [f"{_spelled(t.path)} as {t.kind} in {t.documents} of {seen.documents}" for t in outer]
         message = f"seen in too few documents to be published: {_some(words)}"
         told.append(("rarely-seen", message, (rare[0].early[0], rare[-1].last)))
-    for path in sorted({t.path for t in tallies if _counts(t, start) and DOTTED not in t.path}):
-        last = max((t.last for t in tallies if t.path == path), key=moment)
+    lasting: dict[Path, Mark] = {}
+    for tally in tallies:
+        if _counts(tally, start):
+            lasting[tally.path] = max(lasting.get(tally.path, tally.last), tally.last, key=moment)
+    dormant: set[Path] = set()
+    for path, last in sorted(lasting.items(), key=lambda item: item[0]):
         gone = lasts.get((last.topic, last.partition), last.offset) - last.offset
-        if gone >= DORMANT and not _inside(path, told):
+        if gone >= DORMANT and not any(path[:n] in dormant for n in range(1, len(path))):
+            dormant.add(path)
             where = f"{last.topic}[{last.partition}]"
             message = f"{_spelled(path)} is dormant: not in the last {gone} records of {where}"
             told.append(("field-dormant", message, (last,)))
@@ -171,15 +178,6 @@ def remarks(seen: Seen, lasts: Mapping[tuple[str, int], int]) -> tuple[Remark, .
         message = f"{where} has more names than are kept: they look like data, and not all are counted"
         told.append(("too-many-names", message, ()))
     return tuple(told)
-
-
-def _inside(path: Path, told: Iterable[Remark]) -> bool:
-    """Whether a place lies inside of one that is called dormant already."""
-    return any(
-        kind == "field-dormant" and message.startswith(f"{_spelled(path[:n])} is dormant")
-        for kind, message, _ in told
-        for n in range(1, len(path))
-    )
 
 
 def _counts(tally: Tally, start: Moment) -> bool:
@@ -199,7 +197,8 @@ def _groups(tallies: Iterable[Tally], start: Moment) -> list[list[Tally]]:
     """What is published together: a version that has begun takes in what is ripe until it has settled."""
     groups: list[list[Tally]] = []
     for tally in sorted(tallies, key=lambda t: (moment(_ripe(t, start)), t.path, t.kind)):
-        if groups and _settling(_ripe(groups[-1][0], start), _ripe(tally, start)):
+        full = len(groups) == VERSIONS
+        if groups and (full or _settling(_ripe(groups[-1][0], start), _ripe(tally, start))):
             groups[-1].append(tally)
         else:
             groups.append([tally])
@@ -213,21 +212,30 @@ def _settling(began: Mark, mark: Mark) -> bool:
     return moment(began)[0] == moment(mark)[0]
 
 
-def _schema(tallies: Iterable[Tally], keyed: bool) -> TableSchema:
-    """The structure of what is published; everything may be missing in the next document, but the key."""
-    root = _tree(tallies)
-    members = {name: node for name, node in root.members.items() if node.kinds}
-    names = sorted(members, key=lambda n: (n != KEY, members[n].first(), n))
-    columns = [Column(n, _type(members[n]), n != KEY, emitted_name=n) for n in names]
-    if keyed and KEY not in members:
-        columns.insert(0, Column(KEY, Unknown("bson:unknown"), nullable=False, emitted_name=KEY))
-    return TableSchema(tuple(columns), (KEY,) if keyed else ())
+class _Growing:
+    """A structure that grows; everything may be missing in the next document, but the key."""
 
+    def __init__(self, keyed: bool) -> None:
+        self.keyed = keyed
+        self.root = _Node()
+        self.columns: dict[str, Column] = {}
 
-def _tree(tallies: Iterable[Tally]) -> _Node:
-    root = _Node()
-    for tally in tallies:
-        node = root
+    def by(self, tallies: Iterable[Tally]) -> TableSchema:
+        """The structure with these in it, too."""
+        for name in {self.add(tally) for tally in tallies}:
+            node = self.root.members[name]
+            if node.kinds:
+                self.columns[name] = Column(name, _type(node), name != KEY, emitted_name=name)
+        members = self.root.members
+        names = sorted(self.columns, key=lambda n: (n != KEY, members[n].first(), n))
+        columns = [self.columns[name] for name in names]
+        if self.keyed and KEY not in self.columns:
+            columns.insert(0, Column(KEY, Unknown("bson:unknown"), nullable=False, emitted_name=KEY))
+        return TableSchema(tuple(columns), (KEY,) if self.keyed else ())
+
+    def add(self, tally: Tally) -> str:
+        """Put a kind of value in its place; the name of its column."""
+        node = self.root
         for step in tally.path:
             if step == ELEMENT:
                 node.element = node.element or _Node()
@@ -236,7 +244,7 @@ def _tree(tallies: Iterable[Tally]) -> _Node:
                 node = node.members.setdefault(step, _Node())
         first = moment(tally.early[0])
         node.kinds[tally.kind] = min(first, node.kinds.get(tally.kind, first))
-    return root
+        return tally.path[0]
 
 
 def _type(node: _Node) -> Type:

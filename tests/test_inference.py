@@ -16,7 +16,7 @@ from schemaman.columns import format_columns
 from schemaman.decode.document import shown_by_document, shown_by_row
 from schemaman.evidence import Mark, Seen
 from schemaman.inference import DEPTH, DOTTED, ELEMENT, Sightings, added
-from schemaman.publication import DORMANT, MEMBERS, SETTLING, SUPPORT, published, remarks
+from schemaman.publication import DORMANT, MEMBERS, SETTLING, SUPPORT, VERSIONS, published, remarks
 from schemaman.schema import TableSchema
 
 NAMES = st.sampled_from(["_id", "a", "b", "c", "größe", "x.y", "", "$v"])
@@ -389,3 +389,10 @@ def test_memory_is_bounded_while_records_are_read():
         sightings.see(frozenset({((f"c{n}",), "int"), (("o", f"m{n}"), "int")}), mark(n))
     held = sum(len(column.counts) for column in sightings._columns.values())
     assert held < 2 * (inference.COLUMNS + inference.PATHS) + 10
+
+
+def test_names_that_never_end_are_a_bounded_number_of_versions():
+    documents = [{"_id": n, f"c{n // 3 % 400}": {f"k{n % 7}": n}} for n in range(2_400)]
+    found = published(seen(documents))
+    assert len(found) == VERSIONS
+    assert len(found[-1].schema.columns) == 401
