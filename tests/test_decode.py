@@ -228,6 +228,7 @@ def test_a_heartbeat_under_a_prefix_of_its_own_is_known_by_its_key():
     (b"\0\0\0", "only 3 bytes"),
     (b"\0\0\0\0\7rest", "registry does not know schema id 7"),
     (b"[" * 100_000, "not JSON: nested too deeply"),
+    (b'{"id":' + b"9" * 5_000 + b"}", "a number has more digits than are read: 4300"),
     (b"7", "bare JSON value"),
     ({"id": 1}, "JSON without a schema"),
     ({"schema": struct("com.example.Order", id=node("int32")), "payload": {"id": 1}}, "no record of"),

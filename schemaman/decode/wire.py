@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -91,6 +92,8 @@ def parse(data: bytes) -> object:
     except json.JSONDecodeError as error:
         # some of these messages end in the word that leads on to the place
         raise ValueError(f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos}") from None
+    except ValueError:
+        raise ValueError(f"a number has more digits than are read: {sys.get_int_max_str_digits()}") from None
     except RecursionError:
         raise ValueError("not JSON: nested too deeply") from None
 
