@@ -18,6 +18,9 @@ from schemaman.inference import Sightings, added
 
 Place = tuple[str, int]
 
+_SLACK = 2 * ALTERNATIONS
+"""Runs of a table that wait before they are collapsed, since each time costs all that was seen of it."""
+
 
 def scan(records: Iterable[Record], reading: Reading, *, quick: bool = True) -> tuple[Run, ...]:
     """The runs of the records, in order of topic, partition and first offset.
@@ -143,7 +146,8 @@ class Scanner:
             last = run.look or self._looker.look(run.last)
             seen = None if run.sightings is None else run.sightings.seen()
             table.closed.append(_run(run.first, run.first_look, run.last, last, run.count, seen))
-            table.closed = _capped(table.closed)
+            if len(table.closed) > _SLACK:
+                table.closed = _capped(table.closed)
 
 
 def _forward(run: _Open, layout: bytes | None, texts: Texts) -> bool:
@@ -221,12 +225,10 @@ def _capped(runs: list[Run]) -> list[Run]:
 
 def _together(rows: list[Run]) -> Run:
     """Rows of so many shapes that they are no table: one interval, whose shapes only show together."""
-    first, *others = sorted(rows, key=_order)
-    whole = replace(first, shape=MANY_SHAPES)
-    for run in others:
-        last = max(whole.last, run.last, key=lambda mark: mark.offset)
-        whole = _longer(whole, run, last)
-    return whole
+    seen = added(run.seen for run in rows if run.seen is not None)
+    last = max((run.last for run in rows), key=lambda mark: mark.offset)
+    count = sum(run.count for run in rows)
+    return replace(min(rows, key=_order), shape=MANY_SHAPES, last=last, count=count, seen=seen)
 
 
 def _by_table(run: Run) -> tuple[str, int, tuple[str, ...], int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -412,6 +412,24 @@ def test_rows_of_too_many_shapes_are_documents_however_they_were_cut():
         assert [(v.schema, v.at) for v in cut_history.versions] == [
             (v.schema, v.at) for v in history.versions
         ]
+
+
+def test_rows_of_a_shape_each_are_collapsed_many_at_a_time(monkeypatch):
+    """To collapse costs all that was seen of the table, so it must not be done for each record."""
+    records = [
+        Record("srv.public.t", 0, n, n, b'{"id": 1}', json.dumps({"id": n, f"d{n}": 1, "__op": "c"}).encode())
+        for n in range(1_000)
+    ]
+    collapsed: list[int] = []
+
+    def counted(parts: Iterable[Seen]) -> Seen:
+        collapsed.append(1)
+        return added(parts)
+
+    monkeypatch.setattr("schemaman.scan.added", counted)
+    (run,) = scan(records, wires(lambda id: None))
+    assert (run.count, run.first.offset, run.last.offset) == (1_000, 0, 999)
+    assert len(collapsed) <= 20
 
 
 def as_printed(**payload: Any) -> Record:
