@@ -429,6 +429,19 @@ def test_truncated_values_are_faults(cut):
     assert all("not JSON" in (r.fault or "") for r in runs[1:])
 
 
+@pytest.mark.parametrize("bare", [b"5", b'"x"', b"[1]"])
+def test_a_bare_key_is_no_null_key(bare):
+    """The one is refused, the other names no column: neither may speak for the other."""
+    keys = [b"null", bare, b"null", bare]
+    records = [replace(r, key=key) for r, key in zip(recorded("postgres/shop-modes"), keys, strict=False)]
+    by_key: dict[bytes | None, set[str]] = {}
+    for run in no_registry(records):
+        by_key.setdefault(run.sample.key, set()).add(run.shape)
+    assert sum(run.count for run in no_registry(records)) == 4
+    assert by_key.keys() == {b"null", bare}
+    assert not by_key[b"null"] & by_key[bare]
+
+
 @pytest.mark.parametrize("key", [b'{"schema":{', b"plain text", b"", b"\0\0\0\0\x07x", "cut", "longer"])
 def test_a_key_that_cannot_be_read_is_a_fault(key):
     records = one_shape()

@@ -53,7 +53,9 @@ def parts(document: object) -> tuple[JsonObject | None, object]:
 
 def members(payload: object) -> bytes:
     """What is the same among payloads that nothing but their names tells apart."""
-    return b"no schema" + (compact(sorted(payload)) if isinstance(payload, dict) else b"")
+    if isinstance(payload, dict):
+        return b"no schema" + compact(sorted(payload))
+    return b"no schema" if payload is None else b"no schema, bare"
 
 
 def told_beside(payload: object) -> bytes:
