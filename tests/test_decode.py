@@ -221,6 +221,11 @@ def test_a_heartbeat_under_a_prefix_of_its_own_is_known_by_its_key():
     assert isinstance(one(record({"ts_ms": 1}, KEY, topic="alive.srv")), Reject)
 
 
+def test_the_schema_of_a_key_tells_its_columns_whatever_the_payload():
+    """Runs compare schemas: one damaged payload must not take the key from all that follow it."""
+    assert one(record(event(ROW), KEY | {"payload": None})).schema.key == ("id",)
+
+
 @pytest.mark.parametrize(("value", "reason"), [
     (b"", "not JSON"),
     (b"{", "not JSON"),

@@ -21,15 +21,18 @@ Source: Debezium AbstractRegexTopicNamingStrategy, ByLogicalTableRouter."""
 def key_fields(key: Body | None) -> tuple[str, ...]:
     """The field names of a key as they travel; empty for a null key.
 
-    A key without a schema tells the names by its payload.
+    A key without a schema tells the names by its payload; with one the payload does not matter, since a
+    schema is all that runs compare.
 
     Raises:
         UnreadableInput: the key is neither a struct nor a JSON object.
     """
-    if key is None or key.payload is None:
+    if key is None:
         return ()
     if key.schema is not None:
         names = tuple(f["field"] for f in fields_of(key.schema))
+    elif key.payload is None:
+        return ()
     elif isinstance(key.payload, dict):
         names = tuple(key.payload)
     else:
