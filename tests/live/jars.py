@@ -47,7 +47,7 @@ def _repository_of_ivy() -> str:
     (ivy,) = Path(pyspark.__file__).parent.glob("jars/ivy-*.jar")
     with zipfile.ZipFile(ivy) as jar:
         resolver = jar.read("org/apache/ivy/plugins/resolver/IBiblioResolver.class")
-    (root,) = re.findall(rb"https?://[\x21-\x7e]+/maven2/", resolver)
+    root, *_ = re.findall(rb"https?://[\x21-\x7e]+", resolver)
     return str(root.decode())
 
 
