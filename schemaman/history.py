@@ -13,23 +13,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from schemaman.aliases import aliases_of
-from schemaman.confirmation import Confirmation, confirmations
-from schemaman.doubts import doubts
-from schemaman.encoding import Encoding
 from schemaman.evidence import STATEMENTS, Dialect, Mark, Observation
-from schemaman.faces import Match, differences, match
-from schemaman.identity import identify
-from schemaman.images import Renames, completed, composed, effective, inserted, of_another
-from schemaman.inferred_versions import Grown, by_weight, count, grown, hides_types, learn, row_id, uncover
-from schemaman.naming import under_own_names
-from schemaman.open_version import Open, evidence_of, on_the_wire, status_of, with_emitted
-from schemaman.passing import keys_in_passing
-from schemaman.points import Point
-from schemaman.precedence import by_precedence
+from schemaman.fold.aliases import aliases_of
+from schemaman.fold.confirmation import Confirmation, confirmations
+from schemaman.fold.doubts import doubts
+from schemaman.fold.encoding import Encoding
+from schemaman.fold.faces import Match, differences, match
+from schemaman.fold.identity import identify
+from schemaman.fold.images import Renames, completed, composed, effective, inserted, of_another
+from schemaman.fold.inferred_versions import (
+    Grown,
+    by_weight,
+    count,
+    grown,
+    hides_types,
+    learn,
+    row_id,
+    uncover,
+)
+from schemaman.fold.naming import under_own_names
+from schemaman.fold.open_version import Open, evidence_of, on_the_wire, status_of, with_emitted
+from schemaman.fold.passing import keys_in_passing
+from schemaman.fold.points import Point
+from schemaman.fold.precedence import by_precedence
+from schemaman.fold.timeline import timeline
+from schemaman.fold.windows import KIND, changed_while_read
 from schemaman.renames import candidates
 from schemaman.schema import TableId, TableSchema, fingerprint
-from schemaman.timeline import timeline
 from schemaman.versions import (
     Disagreement,
     Evidence,
@@ -39,7 +49,6 @@ from schemaman.versions import (
     TableEvent,
     TableHistory,
 )
-from schemaman.windows import KIND, changed_while_read
 
 DialectOf = Callable[[str], Dialect]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from schemaman.columns import parse_columns
 from schemaman.evidence import Mark, Position
-from schemaman.identity import identify
+from schemaman.fold.identity import identify
 from schemaman.renames import candidates
 from schemaman.schema import TableId, TableSchema, fingerprint
 from schemaman.versions import Evidence, RenameCandidate, Revision, SchemaVersion, TableEvent, TableHistory

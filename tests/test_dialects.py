@@ -15,7 +15,7 @@ from schemaman.ddl import format_type, parse_type
 from schemaman.decode.origin import DIALECTS
 from schemaman.dialects._spelling import spell
 from schemaman.evidence import NOWHERE, Position
-from schemaman.faces import carries, lost
+from schemaman.fold.faces import carries, lost
 from schemaman.languages.connect import type_of
 from schemaman.plan import Refusal
 from schemaman.targets import delta, iceberg

@@ -18,11 +18,11 @@ from schemaman.counterparts import source_of
 from schemaman.decode.decode import decode
 from schemaman.decode.origin import DIALECTS
 from schemaman.evidence import Mark, Observation, Record, Seen, Tally
+from schemaman.fold.publication import placed
 from schemaman.history import fold
 from schemaman.inference import ELEMENT, added
 from schemaman.plan import Policy
 from schemaman.planner import make_plan
-from schemaman.publication import placed
 from schemaman.reading import wires
 from schemaman.scan import merge, scan
 from schemaman.schema import Column, TableId, TableSchema

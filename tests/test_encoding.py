@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.encoding import release_of
 from schemaman.evidence import Observation
+from schemaman.fold.encoding import release_of
 from schemaman.history import fold
 from schemaman.names import Mode, adjust_field, misread
 from schemaman.schema import Column, TableSchema

@@ -15,8 +15,8 @@ from schemaman import inference
 from schemaman.columns import format_columns
 from schemaman.decode.document import shown_by_document, shown_by_row
 from schemaman.evidence import Mark, Seen
+from schemaman.fold.publication import DORMANT, MEMBERS, SETTLING, SUPPORT, VERSIONS, published, remarks
 from schemaman.inference import DEPTH, DOTTED, ELEMENT, Sightings, added
-from schemaman.publication import DORMANT, MEMBERS, SETTLING, SUPPORT, VERSIONS, published, remarks
 from schemaman.schema import TableSchema
 
 NAMES = st.sampled_from(["_id", "a", "b", "c", "größe", "x.y", "", "$v"])

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from schemaman.evidence import Mark, Observation
+from schemaman.fold.naming import rule_between
 from schemaman.history import fold
 from schemaman.names import misread
-from schemaman.naming import rule_between
 from schemaman.schema import Column, TableId, TableSchema
 from schemaman.summary.naming import Collision, collisions, names_report, schema_collisions, topic_collisions
 from schemaman.types import Integer

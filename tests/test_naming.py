@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemaman.fold.naming import MODES, originals, travels_as, under_own_names
 from schemaman.names import Mode, adjust_field, misread
-from schemaman.naming import MODES, originals, travels_as, under_own_names
 from schemaman.schema import Column, TableSchema
 from schemaman.types import Integer, String, Type
 from tests import chain

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from schemaman.adapters import files, schema_registry
 from schemaman.decode.body import SchemaLookup
 from schemaman.evidence import Observation, Record
+from schemaman.fold.timeline import merged
 from schemaman.ingest import ingest
 from schemaman.log import Observed, Rejected
 from schemaman.registry import Registry
 from schemaman.schema import TableId
 from schemaman.stores.memory import MemoryStore
-from schemaman.timeline import merged
 from schemaman.versions import TableHistory
 from tests.cases.connector import INT, LONG, NOTE, TEXT, Connector, entry, shape
 from tests.house import CAPTURES

@@ -8,8 +8,8 @@ from typing import Literal, assert_never
 
 from schemaman import names
 from schemaman.documents.tables import SCHEMA_VERSION
+from schemaman.fold.naming import originals, rule_between
 from schemaman.names import Mode
-from schemaman.naming import originals, rule_between
 from schemaman.report import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
 from schemaman.schema import Column
 from schemaman.topics import Strategy, schema_name

@@ -18,7 +18,7 @@ from schemaman.decode.declared import label
 from schemaman.decode.origin import DIALECTS
 from schemaman.dialects._spelling import spell
 from schemaman.evidence import DeclaredColumn
-from schemaman.faces import lost, tells_nullability
+from schemaman.fold.faces import lost, tells_nullability
 from schemaman.languages.connect import columns_of, type_of
 from tests import sheets
 from tests.jvm.debezium import OPTIONS, Answer, Node, ask, settings

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from schemaman.points import Point
+from schemaman.fold.points import Point
 
 KIND = "changed-while-read"
 Told = tuple[int, Sequence[Point]]

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from schemaman.evidence import ALTERNATIONS, STATEMENTS, Mark, Observation, PositionKind, Rank
+from schemaman.fold.points import Point, Read, behind_what_they_follow, time_of
 from schemaman.inference import added, joined_rows, names_alone
-from schemaman.points import Point, Read, behind_what_they_follow, time_of
 
 
 @dataclass(frozen=True, slots=True)

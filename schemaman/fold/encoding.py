@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from schemaman.evidence import Observation
+from schemaman.fold.naming import originals, under_own_names
 from schemaman.names import Release
-from schemaman.naming import originals, under_own_names
 from schemaman.schema import TableSchema
 from schemaman.types import (
     Array,

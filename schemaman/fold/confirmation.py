@@ -13,9 +13,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from schemaman.encoding import keeps_no_key_order, tells_no_facts
 from schemaman.evidence import Dialect, Mark
-from schemaman.points import Point
+from schemaman.fold.encoding import keeps_no_key_order, tells_no_facts
+from schemaman.fold.points import Point
 from schemaman.schema import TableSchema
 
 Fact = tuple[str, object]

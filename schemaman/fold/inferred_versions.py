@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from schemaman.evidence import ALTERNATIONS, Mark, Observation
-from schemaman.identity import identify
+from schemaman.fold.identity import identify
+from schemaman.fold.open_version import Open
+from schemaman.fold.points import Point
+from schemaman.fold.publication import published_observations, remarks
+from schemaman.fold.timeline import merged, timeline
 from schemaman.inference import NOTHING_SEEN, joined_rows, moment, names_alone
-from schemaman.open_version import Open
-from schemaman.points import Point
-from schemaman.publication import published_observations, remarks
 from schemaman.schema import TableSchema, fingerprint
-from schemaman.timeline import merged, timeline
 from schemaman.versions import Revision
 
 Weighed = tuple[tuple[Observation, ...], tuple[Observation, ...], tuple[Observation, ...]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from schemaman.encoding import may_be_encoded
 from schemaman.evidence import Observation
+from schemaman.fold.encoding import may_be_encoded
 from schemaman.schema import TableSchema
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from schemaman.evidence import Mark, Observation
-from schemaman.faces import Match
-from schemaman.points import Point
+from schemaman.fold.faces import Match
+from schemaman.fold.points import Point
 from schemaman.schema import TableSchema
 from schemaman.versions import Evidence, Revision, Status
 
