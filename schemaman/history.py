@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from schemaman.evidence import STATEMENTS, Dialect, Mark, Observation
 from schemaman.fold.aliases import aliases_of
-from schemaman.fold.confirmation import Confirmation, confirmations
+from schemaman.fold.closing import closed
 from schemaman.fold.doubts import doubts
 from schemaman.fold.encoding import Encoding
 from schemaman.fold.faces import Match, differences, match
@@ -29,26 +29,16 @@ from schemaman.fold.inferred_versions import (
     hides_types,
     learn,
     row_id,
-    uncover,
 )
 from schemaman.fold.naming import under_own_names
-from schemaman.fold.open_version import Open, evidence_of, on_the_wire, status_of, with_emitted
+from schemaman.fold.open_version import Open, on_the_wire
 from schemaman.fold.passing import keys_in_passing
 from schemaman.fold.points import Point
 from schemaman.fold.precedence import by_precedence
 from schemaman.fold.timeline import timeline
 from schemaman.fold.windows import KIND, changed_while_read
-from schemaman.renames import candidates
 from schemaman.schema import TableId, TableSchema, fingerprint
-from schemaman.versions import (
-    Disagreement,
-    Evidence,
-    RenameCandidate,
-    Revision,
-    SchemaVersion,
-    TableEvent,
-    TableHistory,
-)
+from schemaman.versions import Disagreement, Revision, TableEvent, TableHistory
 
 DialectOf = Callable[[str], Dialect]
 
@@ -78,7 +68,7 @@ def fold(observations: Iterable[Observation], table: TableId, dialect_of: Dialec
         return None
     count(building.versions, others)
     connector = max(said, key=lambda o: (_last_time(o), o.connector)).connector
-    versions = building.finished()
+    versions = closed(building.versions, dialect_of)
     return TableHistory(
         table=table,
         connector=connector,
@@ -91,7 +81,7 @@ def fold(observations: Iterable[Observation], table: TableId, dialect_of: Dialec
 
 
 class _Building:
-    """The walk along the timeline; its versions are open until `finished`."""
+    """The walk along the timeline; its versions are open until they are `closed`."""
 
     def __init__(self, table: TableId, dialect_of: DialectOf, names: Iterable[str]) -> None:
         self.table = table
@@ -346,52 +336,6 @@ class _Building:
             for (kind, index, message), marks in self.contradictions.items()
         )
         return tuple(sorted([*mine, *others], key=lambda d: (d.versions, d.kind, d.message)))
-
-    def finished(self) -> tuple[SchemaVersion, ...]:
-        """The versions as values, numbered."""
-        uncover(self.versions)
-        told = [(v.schema, v.incarnation, v.points) for v in self.versions]
-        facts = confirmations(told, self.dialect_of)
-        result: list[SchemaVersion] = []
-        counted: set[Observation] = set()
-        for number, (version, confirmation) in enumerate(zip(self.versions, facts, strict=True), start=1):
-            before = result[-1] if result else None
-            evidence = evidence_of(version, counted)
-            result.append(self.close(number, version, evidence, confirmation, before))
-        return tuple(result)
-
-    def close(
-        self,
-        number: int,
-        version: Open,
-        evidence: tuple[Evidence, ...],
-        confirmation: Confirmation,
-        before: SchemaVersion | None,
-    ) -> SchemaVersion:
-        """One version as a value."""
-        revisions = tuple(with_emitted(r, version.emitted) for r in version.revisions)
-        opened = version.points[0].observation
-        suspects: tuple[RenameCandidate, ...] = ()
-        # A statement that was read says itself what it renames: there is nothing to suspect.
-        told = opened.ddl is not None or version.statement
-        if before is not None and before.incarnation == version.incarnation and not told:
-            append_only = self.dialect_of(opened.connector).append_only
-            suspects = candidates(before.schema, revisions[0].schema, append_only)
-        return SchemaVersion(
-            number=number,
-            id=version.id,
-            incarnation=version.incarnation,
-            status=status_of(version, confirmation.unconfirmed),
-            revisions=revisions,
-            after=version.after,
-            at=version.at,
-            until=version.until,
-            records=sum(e.records for e in evidence),
-            evidence=evidence,
-            unconfirmed=confirmation.unconfirmed,
-            candidates=suspects,
-            proven=confirmation.proven,
-        )
 
 
 def _last_time(observation: Observation) -> int:

@@ -1,0 +1,60 @@
+"""The versions of a walk as values: numbered, with what supports them and what is certain of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from schemaman.evidence import Dialect, Observation
+from schemaman.fold.confirmation import Confirmation, confirmations
+from schemaman.fold.inferred_versions import uncover
+from schemaman.fold.open_version import Open, evidence_of, status_of, with_emitted
+from schemaman.renames import candidates
+from schemaman.versions import Evidence, RenameCandidate, SchemaVersion
+
+
+def closed(versions: Sequence[Open], dialect_of: Callable[[str], Dialect]) -> tuple[SchemaVersion, ...]:
+    """The versions, in order; an observation that several of them hold counts for the first one."""
+    uncover(versions)
+    facts = confirmations([(v.schema, v.incarnation, v.points) for v in versions], dialect_of)
+    result: list[SchemaVersion] = []
+    counted: set[Observation] = set()
+    for number, (version, confirmation) in enumerate(zip(versions, facts, strict=True), start=1):
+        suspects = _suspects(result[-1] if result else None, version, dialect_of)
+        result.append(_closed(number, version, evidence_of(version, counted), confirmation, suspects))
+    return tuple(result)
+
+
+def _suspects(
+    before: SchemaVersion | None, version: Open, dialect_of: Callable[[str], Dialect]
+) -> tuple[RenameCandidate, ...]:
+    opened = version.points[0].observation
+    # A statement that was read says itself what it renames: there is nothing to suspect.
+    stated = opened.ddl is not None or version.statement
+    if before is None or before.incarnation != version.incarnation or stated:
+        return ()
+    first = with_emitted(version.revisions[0], version.emitted)
+    return candidates(before.schema, first.schema, dialect_of(opened.connector).append_only)
+
+
+def _closed(
+    number: int,
+    version: Open,
+    evidence: tuple[Evidence, ...],
+    confirmation: Confirmation,
+    suspects: tuple[RenameCandidate, ...],
+) -> SchemaVersion:
+    return SchemaVersion(
+        number=number,
+        id=version.id,
+        incarnation=version.incarnation,
+        status=status_of(version, confirmation.unconfirmed),
+        revisions=tuple(with_emitted(r, version.emitted) for r in version.revisions),
+        after=version.after,
+        at=version.at,
+        until=version.until,
+        records=sum(e.records for e in evidence),
+        evidence=evidence,
+        unconfirmed=confirmation.unconfirmed,
+        candidates=suspects,
+        proven=confirmation.proven,
+    )
