@@ -142,7 +142,7 @@ def patch(schema: TableSchema, changes: Sequence[Change]) -> TableSchema:
     """The schema after the changes.
 
     Raises:
-        KeyError: a change names a place that the schema does not have.
+        KeyError: a change names a place that the schema does not have, or gives a name that is taken.
     """
     renames = [c for c in changes if isinstance(c, RenameColumn)]
     done = False
@@ -264,6 +264,8 @@ def _rename(schema: TableSchema, renames: Iterable[RenameColumn]) -> TableSchema
     if missing := names.keys() - set(schema.names):
         raise KeyError(tuple(missing))
     columns = tuple(replace(c, name=names.get(c.name, c.name)) for c in schema.columns)
+    if len({c.name for c in columns}) < len(columns):
+        raise KeyError(tuple(names.values()))
     return replace(schema, columns=columns, key=tuple(names.get(k, k) for k in schema.key))
 
 
@@ -309,6 +311,8 @@ def _apply(members: Members, name: str, change: Change) -> Members:
         case DropColumn():
             return tuple(m for m in _one(members, name, lambda m: m) if m.name != name)
         case AddColumn(_, column, after):
+            if any(m.name == column.name for m in members):
+                raise KeyError(column.name)
             return _insert(members, column, after)
         case MoveColumn(_, after):
             moved = next(m for m in _one(members, name, lambda m: m) if m.name == name)

@@ -14,6 +14,7 @@ from schemaman.diff import (
     ChangeDefault,
     ChangeNullable,
     ChangeType,
+    Diff,
     DropColumn,
     MoveColumn,
     RenameColumn,
@@ -21,6 +22,7 @@ from schemaman.diff import (
     patch,
 )
 from schemaman.schema import Column, TableSchema
+from schemaman.types import Boolean
 from tests.strategies import related, schemas
 
 PAIRS = st.one_of(related(), related(ids=True), st.tuples(schemas(), schemas()))
@@ -67,6 +69,18 @@ def test_every_change_is_needed(pair: tuple[TableSchema, TableSchema]) -> None:
         except KeyError:
             continue
         assert repr(left) != repr(new), change
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        (RenameColumn(("a",), "b"),),
+        (AddColumn(("b",), Column("b", Boolean()), None),),
+    ],
+)
+def test_a_name_that_is_taken_is_no_place_for_another_column(changes: Diff) -> None:
+    with pytest.raises(KeyError):
+        patch(TableSchema((Column("a", Boolean()), Column("b", Boolean()))), changes)
 
 
 @given(related(ids=True))
