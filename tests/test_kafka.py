@@ -71,6 +71,8 @@ def test_what_is_read_holds_all_that_is_missing_and_the_record_before_it(
     assert set(read) <= set(range(low, end))
     lacking = {offset for first, last in missing(low, end - 1, ranges) for offset in range(first, last + 1)}
     assert lacking <= set(read)
-    before = {offset - 1 for offset in lacking if offset > low} or ({end - 1} if size else set())
+    before = {offset - 1 for offset in lacking if offset > low}
+    if size and not lacking:
+        before = {end - 1}
     assert before <= set(read)
     assert all(later[0] - earlier[1] >= worth for earlier, later in pairwise(found))
