@@ -152,6 +152,7 @@ class Scanner:
 
 def _forward(run: _Open, layout: bytes | None, texts: Texts) -> bool:
     """Whether texts alone prove that the position has not gone back."""
+    # of one layout texts are of one type, which the type of `Texts` cannot say
     return layout is not None and run.layout is layout and texts >= run.texts  # type: ignore[operator]
 
 

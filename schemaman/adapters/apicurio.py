@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
+from schemaman.adapters.live_registry import LiveRegistry
 from schemaman.decode.framing import SchemaId
 from schemaman.errors import BadConfiguration, EngineUnavailable, RegistryUnavailable, UnreadableInput
 from schemaman.evidence import UNKNOWN_SCHEMA, UNTOLD_FORM
@@ -26,43 +26,16 @@ _PATHS = {"globalId": "ids/globalIds", "contentId": "ids/contentIds", "contentHa
 _TYPE = "X-Registry-ArtifactType"
 
 
-@dataclass(eq=False, slots=True)
-class Apicurio:
-    """The schemas of a registry by id, each asked for once; called with an id, it gives the text, or None.
+class Apicurio(LiveRegistry):
+    """The schemas of a registry by number, hash or name."""
 
-    It can be pickled; every process asks for itself.
-    """
+    __slots__ = ()
 
-    url: str
-    options: Mapping[str, str] = field(default_factory=dict)
-    _texts: dict[SchemaId, str | UnreadableInput | None] = field(default_factory=dict)
-    _client: Any = None
-
-    def __getstate__(self) -> tuple[str, Mapping[str, str]]:
-        return (self.url, self.options)
-
-    def __setstate__(self, state: tuple[str, Mapping[str, str]]) -> None:
-        self.url, self.options = state
-        self._texts, self._client = {}, None
-
-    def __call__(self, id: SchemaId) -> str | None:
-        """The text of the schema with that id; None if the registry has none.
-
-        Raises:
-            UnreadableInput: the id is of another kind of registry, or the schema is not Avro.
-            RegistryUnavailable: the registry does not answer, or refuses to.
-            BadConfiguration: an option that is not known.
-            EngineUnavailable: the HTTP client is not installed.
-        """
-        if id not in self._texts:
-            try:
-                self._texts[id] = self._text(self._path(id))
-            except UnreadableInput as fault:
-                self._texts[id] = fault
-        found = self._texts[id]
-        if isinstance(found, UnreadableInput):
-            raise UnreadableInput(found.message)
-        return found
+    def asked(self, id: SchemaId) -> str | None:
+        """What the registry answers. Raises as when called."""
+        path = self._path(id)
+        text = self._content(path)
+        return None if text is None else inlined(text, self._described(path, ()))
 
     def _path(self, id: SchemaId) -> str:
         if isinstance(id, int):
@@ -84,10 +57,6 @@ class Apicurio:
             version = "branch=latest"
         names = (quote(group, safe=""), quote(artifact, safe=""), quote(version, safe="="))
         return "groups/{}/artifacts/{}/versions/{}".format(*names)
-
-    def _text(self, path: str) -> str | None:
-        text = self._content(path)
-        return None if text is None else inlined(text, self._described(path, ()))
 
     def _content(self, path: str) -> str | None:
         whole = f"{path}/content" if path.startswith("groups/") and self.url.endswith("v3") else path
@@ -115,10 +84,7 @@ class Apicurio:
         try:
             answer = client.get(f"{self.url}/{path}")
         except Exception as error:  # whatever the transport raises
-            raise RegistryUnavailable(
-                f"the registry {self.url} cannot be reached: {error or type(error).__name__}",
-                hint="check the address, or give its export: --registry FILE",
-            ) from None
+            raise self.unreachable(error) from None
         if answer.status_code == 404 and _is_unknown(answer):
             return None
         if answer.status_code != 200:

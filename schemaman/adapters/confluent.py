@@ -6,11 +6,11 @@ Source: Confluent Schema Registry API: `/schemas/ids/{id}`, `/schemas/guids/{gui
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from schemaman.adapters.live_registry import LiveRegistry
 from schemaman.decode.framing import SchemaId
 from schemaman.errors import (
     BadConfiguration,
@@ -41,44 +41,10 @@ _NOT_FOUND = (40401, 40402, 40403)
 Source: Confluent Schema Registry API, error codes."""
 
 
-@dataclass(eq=False, slots=True)
-class Confluent:
-    """The schemas of a registry by id, each asked for once; called with an id, it gives the text, or None.
+class Confluent(LiveRegistry):
+    """The schemas of a registry by id or GUID; those of its subjects by version."""
 
-    It can be pickled; every process asks for itself. `options` are those of Confluent's client:
-    `basic.auth.user.info`, `ssl.ca.location` and others.
-    """
-
-    url: str
-    options: Mapping[str, str] = field(default_factory=dict)
-    _texts: dict[SchemaId, str | UnreadableInput | None] = field(default_factory=dict)
-    _client: Any = None
-
-    def __getstate__(self) -> tuple[str, Mapping[str, str]]:
-        return (self.url, self.options)
-
-    def __setstate__(self, state: tuple[str, Mapping[str, str]]) -> None:
-        self.url, self.options = state
-        self._texts, self._client = {}, None
-
-    def __call__(self, id: SchemaId) -> str | None:
-        """The text of the schema with that id; None if the registry has none.
-
-        Raises:
-            UnreadableInput: the id is of another kind of registry, or the schema is not Avro.
-            RegistryUnavailable: the registry does not answer, or refuses to.
-            BadConfiguration: an option that the client does not take.
-            EngineUnavailable: the client is not installed.
-        """
-        if id not in self._texts:
-            try:
-                self._texts[id] = self._asked(id)
-            except UnreadableInput as fault:
-                self._texts[id] = fault
-        found = self._texts[id]
-        if isinstance(found, UnreadableInput):
-            raise UnreadableInput(found.message)
-        return found
+    __slots__ = ()
 
     def subject(self, name: str, version: int | None = None) -> str:
         """The text registered under a subject: of that version, or of the latest.
@@ -93,7 +59,8 @@ class Confluent:
             raise UnknownName(f"{self.url} has no subject {name!r}, or no version {wanted} of it")
         return self._text(f"{name}@{wanted}", found.schema)
 
-    def _asked(self, id: SchemaId) -> str | None:
+    def asked(self, id: SchemaId) -> str | None:
+        """What the registry answers. Raises as when called."""
         if isinstance(id, int):
             found = self._told(lambda client: client.get_schema(id))
         elif id.startswith("guid:"):
@@ -137,10 +104,7 @@ class Confluent:
                 hint="--registry-config FILE with basic.auth.user.info, bearer.auth.*, ssl.*",
             ) from None
         except Exception as error:  # whatever transport and sign-in raise: httpx, ssl, OAuth
-            raise RegistryUnavailable(
-                f"the registry {self.url} cannot be reached: {error or type(error).__name__}",
-                hint="check the address, or give its export: --registry FILE",
-            ) from None
+            raise self.unreachable(error) from None
 
     def _opened(self) -> tuple[Any, Any]:
         try:

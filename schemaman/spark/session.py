@@ -151,6 +151,7 @@ def _started(conf: SparkConf, log: IO[bytes] | None) -> SparkSession:
         start = output.tell()
         try:
             # The JVM and the jar resolver talk on both streams; results of a command go to stdout alone.
+            # `launch_gateway` has no annotations, though PySpark is typed.
             gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
             return SparkSession(SparkContext(conf=conf, gateway=gateway))
         except (PySparkException, OSError) as error:

@@ -6,6 +6,7 @@ Law: a file that is not a store of ours is never opened for writing and keeps it
 from __future__ import annotations
 
 import os
+import sqlite3
 from pathlib import Path
 from urllib.parse import quote
 
@@ -132,11 +133,11 @@ def _header(path: Path) -> bytes:
         return file.read(_HEADER_BYTES)
 
 
-def _on_connect(connection: object, _: ConnectionPoolEntry) -> None:
+def _on_connect(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
     # Transactions begin in `_on_begin`; the driver's own rules would begin them too late.
     # Source: docs.sqlalchemy.org, SQLite dialect, "Enabling Non-Legacy SQLite Transactional Modes".
-    connection.isolation_level = None  # type: ignore[attr-defined]
-    connection.execute("PRAGMA synchronous=FULL")  # type: ignore[attr-defined]
+    connection.isolation_level = None
+    connection.execute("PRAGMA synchronous=FULL")
 
 
 def _on_begin(connection: Connection) -> None:
