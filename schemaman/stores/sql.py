@@ -13,33 +13,29 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Connection, Engine, delete, insert, or_, select, update
+from sqlalchemy import Connection, Engine, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from schemaman import codec, history_codec, structure_codec
-from schemaman.coverage import merge
+from schemaman import codec
 from schemaman.errors import Conflict, StoreUnavailable
 from schemaman.evidence import Observation
-from schemaman.log import Covered, Entry, Observed, Stamped, tables_of
+from schemaman.log import Covered, Entry, Stamped
 from schemaman.schema import TableId
 from schemaman.stores import _sqlite
+from schemaman.stores._histories import Histories, read_entry
 from schemaman.stores._layout import (
     COVERED,
     GENESIS,
-    HISTORY,
     LAYOUT,
     LEASE,
     LOG,
     META,
     METADATA,
     cover,
-    covered_row,
     filed,
     link,
     meta_value,
     ranges,
-    table_key,
-    table_of,
 )
 from schemaman.stores._projections import (
     Clock,
@@ -69,7 +65,7 @@ class SqlStore:
         self._engine = engine
         self._writer = engine.execution_options(writes=True)
         self._clock = clock
-        self._fold = fold
+        self._histories = Histories(where, fold)
 
     @classmethod
     def open(
@@ -158,7 +154,7 @@ class SqlStore:
             with self._reading() as connection:
                 rows = connection.execute(query.where(LOG.c.sequence > after)).all()
             for sequence, at_ms, body in rows:
-                yield Stamped(sequence, at_ms, self._entry(sequence, body))
+                yield Stamped(sequence, at_ms, read_entry(self.where, sequence, body))
             if len(rows) < _PAGE:
                 return
             after = rows[-1].sequence
@@ -166,7 +162,7 @@ class SqlStore:
     def load(self, table: TableId) -> Sequence[Observation]:
         """All observations that speak of a table (also as the old name of a rename), in log order."""
         with self._reading() as connection:
-            return self._load(connection, table)
+            return self._histories.load(connection, table)
 
     def end(self) -> int:
         """The sequence of the last entry; 0 for an empty log."""
@@ -176,15 +172,12 @@ class SqlStore:
     def tables(self) -> tuple[TableId, ...]:
         """Every table that has a history, in order."""
         with self._reading() as connection:
-            return tuple(sorted(table_of(key) for key in connection.scalars(select(HISTORY.c.table_key))))
+            return self._histories.tables(connection)
 
     def history(self, table: TableId) -> TableHistory | None:
         """The folded history of a table; None if nothing gives it a structure."""
-        query = select(HISTORY.c.body).where(HISTORY.c.table_key == table_key(table))
         with self._reading() as connection:
-            body = connection.scalar(query)
-        where = f"{self.where}: history of {table}"
-        return None if body is None else history_codec.from_bytes(body, where)
+            return self._histories.get(connection, table)
 
     def covered(self, stream: str) -> tuple[Covered, ...]:
         """What has been read of a stream, in as few ranges as possible, in order."""
@@ -223,28 +216,13 @@ class SqlStore:
             return (
                 *_sqlite.faults(connection),
                 *self._chain_faults(connection),
-                *self._projection_faults(connection),
+                *self._histories.faults(connection),
             )
 
     def rebuild(self) -> None:
         """Fold everything again from the log, which stays as it is."""
         with self._writing() as connection:
-            tables: set[TableId] = set()
-            covered: list[Covered] = []
-            for row in connection.execute(select(LOG).order_by(LOG.c.sequence)).all():
-                entry = self._entry(row.sequence, row.body)
-                tables.update(tables_of(entry))
-                if isinstance(entry, Covered):
-                    covered.append(entry)
-                index = filed(entry)
-                if any(getattr(row, name) != value for name, value in index.items()):
-                    connection.execute(update(LOG).where(LOG.c.sequence == row.sequence).values(index))
-            connection.execute(delete(COVERED))
-            connection.execute(delete(HISTORY))
-            for one in merge(covered):
-                connection.execute(insert(COVERED).values(covered_row(one)))
-            for table in sorted(tables):
-                self._refold(connection, table)
+            self._histories.rebuild(connection)
 
     def _adopt(self, create: bool) -> None:
         if create and not self._made():
@@ -279,8 +257,7 @@ class SqlStore:
         end = self._write(connection, new, end)
         entries = [stamped.entry for stamped in new]
         cover(connection, (e for e in entries if isinstance(e, Covered)))
-        for table in touched(entries):
-            self._refold(connection, table)
+        self._histories.refold(connection, touched(entries))
         return end
 
     def _write(self, connection: Connection, log: Iterable[Stamped], end: int) -> int:
@@ -296,22 +273,6 @@ class SqlStore:
             connection.execute(update(META).where(META.c.name == name).values(value=value))
         return end + len(rows)
 
-    def _refold(self, connection: Connection, table: TableId) -> None:
-        folded = self._fold(self._load(connection, table), table)
-        connection.execute(delete(HISTORY).where(HISTORY.c.table_key == table_key(table)))
-        if folded is not None:
-            connection.execute(insert(HISTORY).values(table_key=table_key(table), body=_body(folded)))
-
-    def _load(self, connection: Connection, table: TableId) -> list[Observation]:
-        key = table_key(table)
-        query = select(LOG.c.sequence, LOG.c.body).order_by(LOG.c.sequence)
-        query = query.where(or_(LOG.c.table_key == key, LOG.c.previous_key == key))
-        entries = [self._entry(sequence, body) for sequence, body in connection.execute(query)]
-        return [e.observation for e in entries if isinstance(e, Observed)]
-
-    def _entry(self, sequence: int, body: str) -> Entry:
-        return codec.from_bytes(body, f"{self.where}: log entry {sequence}")
-
     def _chain_faults(self, connection: Connection) -> Iterator[str]:
         head, last = GENESIS, 0
         for row in connection.execute(select(LOG).order_by(LOG.c.sequence)):
@@ -321,7 +282,7 @@ class SqlStore:
                 yield f"log entry {row.sequence} is not what was written: its hash does not follow"
             head, last = row.chain, row.sequence
             try:
-                index = filed(self._entry(row.sequence, row.body))
+                index = filed(read_entry(self.where, row.sequence, row.body))
             except StoreUnavailable as error:
                 yield error.message
                 continue
@@ -329,28 +290,6 @@ class SqlStore:
                 yield f"log entry {row.sequence} is filed under another kind or table"
         if (str(last), head) != (meta_value(connection, "end"), meta_value(connection, "head")):
             yield f"the log ends at {last}, and should end at {meta_value(connection, 'end')}"
-
-    def _projection_faults(self, connection: Connection) -> Iterator[str]:
-        tables: set[TableId] = set()
-        covered: list[Covered] = []
-        try:
-            for sequence, body in connection.execute(select(LOG.c.sequence, LOG.c.body)):
-                entry = self._entry(sequence, body)
-                tables.update(tables_of(entry))
-                if isinstance(entry, Covered):
-                    covered.append(entry)
-            if merge(covered) != ranges(connection):
-                yield "the offsets that count as read are not those of the log"
-        except (StoreUnavailable, Conflict) as error:
-            yield error.message
-            return
-        held = {row.table_key: row.body for row in connection.execute(select(HISTORY))}
-        for table in sorted(tables):
-            folded = self._fold(self._load(connection, table), table)
-            if held.pop(table_key(table), None) != _body(folded):
-                yield f"the history of {table} is not the fold of the log"
-        for key in held:
-            yield f"the log says nothing of {table_of(key)}, which has a history"
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -371,7 +310,3 @@ class SqlStore:
             yield
         except SQLAlchemyError as error:
             raise _sqlite.explain(error, self.where) from error
-
-
-def _body(folded: TableHistory | None) -> str | None:
-    return None if folded is None else structure_codec.canonical(history_codec.to_json(folded)).decode()
