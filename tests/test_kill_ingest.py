@@ -4,52 +4,58 @@ from __future__ import annotations
 
 import gzip
 import random
-import subprocess
-import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from schemaman.coverage import spans
 from schemaman.errors import StoreUnavailable
+from schemaman.log import Entry, Noted, Observed, Rejected
 from schemaman.stores.sql import SqlStore
 from schemaman.versions import TableHistory
+from tests.forked import finished, killed, start
 from tests.house import CAPTURES, PROOF
 
 SOURCES = (
-    "postgres/shop-json",
     "postgres/shop-crash",
-    "db2/shop-3.4.1-json",
+    "postgres/shop-downtime",
+    "db2/incremental-3.4.1-json",
     "mariadb/bookshop-mariadb-3.5.0-json",
 )
-ROUNDS = 20 if PROOF else 3
-PART = 24
+KILLS = 200 if PROOF else 12
+KILLS_OF_TWO = 100 if PROOF else 4
+PART = 8
 """Records a file: each file enters in a transaction of its own, so that a kill falls between them, too."""
+CONFLICT = 4
+"""The exit code of who met another one in the middle of a part, and is told to run again."""
+STEP = 0.4
+"""How far an ingest gets at most before it is killed, as a part of its whole time."""
 
 
-def start(parts: list[Path], store: Path) -> subprocess.Popen[bytes]:
-    """An ingest of all parts into a store, on its way."""
-    command = [str(Path(sys.executable).with_name("schemaman")), "ingest", *map(str, parts), "--quiet"]
-    return subprocess.Popen(
-        [*command, "--store", f"sqlite:///{store}"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What a store holds: its log, its histories, what is covered, and what its own check finds."""
 
+    log: tuple[Entry, ...]
+    histories: tuple[TableHistory, ...]
+    covered: dict[tuple[str, int], list[int]]
+    faults: tuple[str, ...]
 
-def finish(parts: list[Path], store: Path) -> None:
-    """An ingest that nobody disturbs."""
-    process = start(parts, store)
-    _, told = process.communicate(timeout=300)
-    assert process.returncode == 0, told.decode()
-
-
-def killed(parts: list[Path], store: Path, after: float) -> bool:
-    """Whether the ingest was still on its way when it was killed."""
-    process = start(parts, store)
-    try:
-        process.wait(timeout=after)
-    except subprocess.TimeoutExpired:
-        process.kill()
-    process.communicate()
-    return process.returncode != 0
+    @property
+    def counts(self) -> Counter[str]:
+        """How many records spoke of each table, and how many were set aside or noted."""
+        counts: Counter[str] = Counter()
+        for entry in self.log:
+            match entry:
+                case Observed(said):
+                    counts[f"{said.witness} {said.table}"] += said.count
+                case Rejected(told) | Noted(told):
+                    counts[type(told).__name__] += told.count
+        return counts
 
 
 def split(folder: Path) -> list[Path]:
@@ -64,54 +70,105 @@ def split(folder: Path) -> list[Path]:
     return parts
 
 
-Remembered = tuple[tuple[TableHistory, ...], list[tuple[tuple[str, int], list[int]]], tuple[str, ...]]
+def ingest(parts: Sequence[Path], store: Path) -> list[str]:
+    """The command line that reads all parts into a store."""
+    return ["ingest", *map(str, parts), "--quiet", "--store", f"sqlite:///{store}"]
 
 
 def remembered(store: Path) -> Remembered:
-    """Every history, what is covered, and what the store's own check finds."""
+    """What a store holds; each covered offset as often as it was entered."""
     with SqlStore.open(f"sqlite:///{store}") as found:
-        histories = tuple(h for t in found.tables() if (h := found.history(t)) is not None)
-        covered: dict[tuple[str, int], set[int]] = {}
-        for c in found.covered("main"):
-            covered.setdefault((c.topic, c.partition), set()).update(range(c.first, c.last + 1))
-        return (
-            histories,
-            sorted((place, sorted(offsets)) for place, offsets in covered.items()),
-            found.check(),
+        covered: dict[tuple[str, int], list[int]] = {}
+        for one in found.covered("main"):
+            offsets = covered.setdefault((one.topic, one.partition), [])
+            offsets += (o for first, last in spans(one) for o in range(first, last + 1))
+        return Remembered(
+            tuple(stamped.entry for stamped in found.read()),
+            tuple(h for t in found.tables() if (h := found.history(t)) is not None),
+            {place: sorted(offsets) for place, offsets in covered.items()},
+            tuple(map(str, found.check())),
         )
 
 
-def begun(store: Path) -> bool:
-    """Whether something had been remembered when the kill came; the file may not even have become a store."""
+def survived(store: Path, expected: Remembered) -> bool:
+    """Whether something had been remembered when the kill came: whole transactions, in order."""
     try:
-        return bool(remembered(store)[1])
+        found = remembered(store)
     except StoreUnavailable:
-        return False
+        return False  # the file had not yet become a store
+    assert found.faults == ()
+    assert all(set(offsets) <= set(expected.covered[place]) for place, offsets in found.covered.items())
+    return bool(found.log)
 
 
-def test_a_killed_ingest_run_again_gives_the_same_history(
-    tmp_path: Path, figure: Callable[[str, object], None]
-) -> None:
-    parts = split(tmp_path)
-    undisturbed = tmp_path / "undisturbed.db"
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return split(tmp_path_factory.mktemp("parts"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(parts: list[Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Remembered, float]:
+    """What an undisturbed run remembers, and how many seconds it takes."""
+    store = tmp_path_factory.mktemp("undisturbed") / "store.db"
+    assert finished(start(ingest(parts[:1], store))) == 0
     began = time.monotonic()
-    finish(parts, undisturbed)
-    seconds = time.monotonic() - began
-    expected = remembered(undisturbed)
-    assert expected[2] == ()
+    assert finished(start(ingest(parts, store))) == 0
+    found = remembered(store)
+    assert found.faults == ()
+    return found, time.monotonic() - began
+
+
+def chance_of_this_run() -> tuple[random.Random, int]:
+    """Where kills fall, and the seed that tells them again."""
     seed = random.SystemRandom().randrange(2**32) if PROOF else 7
-    chance = random.Random(seed)
-    kills = within = 0
-    # Some kills must fall between transactions; on a busy machine the first ones may all come too early.
-    while kills < ROUNDS or (within == 0 and kills < 10 * ROUNDS):
-        number = kills
-        store = tmp_path / f"{number}.db"
-        while not killed(parts, store, chance.uniform(0.1, 0.9) * seconds):
-            store = tmp_path / f"{number}-{kills}-again.db"
-            seconds *= 0.9
-        kills += 1
-        within += begun(store)
-        finish(parts, store)
-        assert remembered(store) == expected, f"round {number} of seed {seed}"
+    return random.Random(seed), seed
+
+
+def test_a_killed_ingest_run_again_gives_the_same_log_and_history(
+    parts: list[Path],
+    undisturbed: tuple[Remembered, float],
+    tmp_path: Path,
+    figure: Callable[[str, object], None],
+) -> None:
+    expected, seconds = undisturbed
+    chance, seed = chance_of_this_run()
+    kills = within = runs = 0
+    while kills < KILLS or (within == 0 and kills < 10 * KILLS):
+        store = tmp_path / f"{runs}.db"
+        runs += 1
+        while killed(start(ingest(parts, store)), chance.uniform(0, STEP) * seconds):
+            kills += 1
+            within += survived(store, expected)
+        found = remembered(store)
+        assert found == expected, f"run {runs} of seed {seed}"
     assert within > 0, "no kill fell between two transactions"
-    figure("kills of ingest", f"{kills}, {within} of them with something remembered; same history after each")
+    told = f"{kills} in {runs} runs, {within} of them with something remembered; same log after each run"
+    figure("kills of ingest", told)
+
+
+def test_two_at_once_that_are_killed_and_run_again_give_the_same_history(
+    parts: list[Path],
+    undisturbed: tuple[Remembered, float],
+    tmp_path: Path,
+    figure: Callable[[str, object], None],
+) -> None:
+    expected, seconds = undisturbed
+    chance, seed = chance_of_this_run()
+    kills = runs = 0
+    while kills < KILLS_OF_TWO:
+        store = tmp_path / f"{runs}.db"
+        runs += 1
+        alive = False
+        while not alive:
+            rival, mine = start(ingest(parts[::-1], store)), start(ingest(parts, store))
+            for process in (mine, rival):
+                dead = killed(process, chance.uniform(0, STEP) * seconds, (0, CONFLICT))
+                alive |= not dead
+                kills += dead
+            survived(store, expected)
+        assert finished(start(ingest(parts, store))) == 0
+        found = remembered(store)
+        assert found.faults == ()
+        same = (found.histories, found.covered, found.counts)
+        assert same == (expected.histories, expected.covered, expected.counts), f"run {runs} of seed {seed}"
+    figure("kills of two ingests at once", f"{kills} in {runs} runs; same history after each run")
