@@ -22,7 +22,7 @@ from schemaman.references import TableName, TableRef, parse, parse_name
 from schemaman.registry import Registry
 from schemaman.resolution import Readers, Resolved
 from schemaman.schema import TableId
-from schemaman.settings import Settings
+from schemaman.settings import Settings, secret
 from schemaman.shelf import Shelf
 from schemaman.snapshots import from_text, is_snapshot
 from schemaman.stores.sql import SqlStore
@@ -42,8 +42,27 @@ def now_ms() -> int:
 
 
 def open_store(door: Door, *, create: bool = False) -> SqlStore:
-    """The store that the settings name, open until the command ends; made if `create` says so."""
+    """The store that the settings name, open until the command ends; made if `create` says so.
+
+    Raises:
+        UsageError: the address stands in the command line with a password in it, or is none.
+        StoreUnavailable: as `SqlStore.open`.
+    """
+    setting = door.settings.store
+    if setting.origin.startswith("--") and has_password(setting.value):
+        raise UsageError(
+            "the address of the store holds a password, and others can see a command line",
+            hint="say it in PGPASSWORD, ~/.pgpass or SCHEMAMAN_STORE",
+        )
     return door.open.enter_context(SqlStore.open(door.store_url, create=create))
+
+
+def has_password(url: str) -> bool:
+    """Whether an address says a password, before its host or among its parameters."""
+    scheme, _, rest = url.partition("://")
+    place, _, parameters = rest.partition("?")
+    user, at, _ = place.rpartition("@")
+    return scheme != "sqlite" and ((bool(at) and ":" in user) or secret(parameters))
 
 
 def open_registry(door: Door, *, create: bool = False) -> Registry:

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.house import PROOF
+from tests.live.database import database_server
+from tests.live.process import NotReady
 from tests.proof import Figures
 
 settings.register_profile("quick", max_examples=60, derandomize=True, deadline=None)
@@ -58,6 +60,16 @@ def figure(request: pytest.FixtureRequest) -> Callable[[str, object], None]:
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the lake tables of this run lie."""
     return tmp_path_factory.mktemp("warehouse")
+
+
+@pytest.fixture(scope="session")
+def database() -> Iterator[str]:
+    """`postgresql://` URL, without a database, of a PostgreSQL server with logical decoding."""
+    try:
+        with database_server() as url:
+            yield url
+    except NotReady as error:
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,8 @@ from schemaman_cli.group import SECTIONS, LazyGroup, Verb
 from schemaman_cli.main import main
 from schemaman_cli.migrating import exit_code
 from tests.house import CAPTURES
+from tests.live.database import schema_of_its_own
+from tests.live.process import free_port
 
 POSTGRES = CAPTURES / "postgres" / "shop-json"
 AVRO = CAPTURES / "postgres" / "shop-avro"
@@ -663,6 +665,47 @@ def test_secrets_of_spark_are_not_printed(run: Run, place: Path) -> None:
         done = run("config", "show", "--format", format)
         assert "hush" not in done.out
         assert "***" in done.out
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://anna:s3cr3t@127.0.0.1:{port}/db",
+        "postgresql://anna:s3/cr3t@127.0.0.1:{port}/db",
+        "postgresql://anna@127.0.0.1:{port}/db?sslmode=disable&password=s3cr3t",
+    ],
+)
+def test_a_password_of_the_store_is_neither_taken_as_a_flag_nor_printed(
+    run: Run, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    address = address.format(port=free_port())
+    done = run("tables", "--store", address)
+    assert done.code == 2
+    assert "PGPASSWORD" in done.err
+    monkeypatch.setenv("SCHEMAMAN_STORE", address)
+    shown = run("config", "show")
+    tried = run("tables")
+    assert tried.code == 3
+    assert "cannot be reached" in tried.err
+    assert "cr3t" not in "".join((done.err, shown.out, tried.out, tried.err))
+
+
+def test_a_store_in_postgresql_answers_as_a_file_does(run: Run, place: Path, database: str) -> None:
+    address = schema_of_its_own(database)
+    for store in ("sqlite:///schemaman.db", address):
+        assert run("ingest", AVRO, "--store", store).code == 0
+    for words in (
+        ["tables", "--format", "json"],
+        ["history", "orders", "--format", "json"],
+        ["names", "--format", "json"],
+        ["rejects", "--format", "json"],
+        ["store", "check"],
+    ):
+        here, there = run(*words), run(*words, "--store", address)
+        assert (here.code, here.out) == (there.code, there.out)
+        assert here.out
+    again = run("ingest", AVRO, "--store", address)
+    assert "none of them new" in again.out or "0 of them new" in again.out
 
 
 def test_settings_are_searched_up_to_the_root_of_the_repository(

@@ -23,6 +23,7 @@ from schemaman.stores.memory import MemoryStore
 from schemaman.stores.sql import SqlStore
 from tests import orders
 from tests.house import PROOF, ROOT
+from tests.live.database import schema_of_its_own
 from tests.orders import DEV_ORDERS, ITEMS, ORDERS, covered, mark, said, schema
 from tests.test_codec import TABLES
 
@@ -34,13 +35,16 @@ def memory() -> Registry:
     return Registry(MemoryStore(lambda: 0, orders.fold), lambda: 0)
 
 
-@pytest.fixture(params=["memory", "sql"])
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def registry(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Registry]:
     clock = itertools.count(1_700_000_000_000).__next__
     if request.param == "memory":
         yield Registry(MemoryStore(clock, orders.fold), clock)
         return
-    with SqlStore.open(str(tmp_path / "store.db"), create=True, clock=clock, fold=orders.fold) as store:
+    url = str(tmp_path / "store.db")
+    if request.param == "postgresql":
+        url = schema_of_its_own(request.getfixturevalue("database"))
+    with SqlStore.open(url, create=True, clock=clock, fold=orders.fold) as store:
         yield Registry(store, clock)
 
 

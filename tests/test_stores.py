@@ -33,6 +33,7 @@ from schemaman.stores.sql import SqlStore
 from schemaman.versions import TableHistory
 from tests import orders
 from tests.house import PROOF, ROOT
+from tests.live.database import schema_of_its_own
 from tests.orders import ITEMS, ORDERS, batch, covered, renamed, said, schema
 from tests.test_codec import ENTRIES
 
@@ -56,15 +57,17 @@ def last_shape(observations: Iterable[Observation], table: TableId) -> TableHist
 
 
 def opened(kind: str, folder: Path, fold: Fold = orders.fold) -> AnyStore:
+    """A new store of a kind: `memory`, `sqlite`, or the address of a PostgreSQL server."""
     clock = itertools.count(NOW).__next__
     if kind == "memory":
         return MemoryStore(clock, fold)
-    return SqlStore.open(str(folder / "store.db"), create=True, clock=clock, fold=fold)
+    url = str(folder / "store.db") if kind == "sqlite" else schema_of_its_own(kind)
+    return SqlStore.open(url, create=True, clock=clock, fold=fold)
 
 
-@pytest.fixture(params=["memory", "sql"])
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+    return request.getfixturevalue("database") if request.param == "postgresql" else str(request.param)
 
 
 @pytest.fixture
@@ -278,24 +281,25 @@ def not_overlapping(entries: Iterable[Entry]) -> list[Entry]:
 
 
 @given(st.lists(st.lists(ENTRIES, max_size=4), max_size=4), st.data())
-def test_all_stores_give_the_same_answers(batches: list[list[Entry]], data: st.DataObject):
+def test_all_stores_give_the_same_answers(database: str, batches: list[list[Entry]], data: st.DataObject):
     everything = not_overlapping(e for b in batches for e in b)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(everything)), max_size=3)))
     parts = [everything[a:b] for a, b in itertools.pairwise([0, *cuts, len(everything)])]
     with tempfile.TemporaryDirectory() as folder:
-        stores = [opened(kind, Path(folder), last_shape) for kind in ("memory", "sql")]
+        stores = [opened(kind, Path(folder), last_shape) for kind in ("memory", "sqlite", database)]
         for store in stores:
             for part in parts:
                 store.append(part, store.end())
         streams = {e.stream for e in everything if isinstance(e, Covered)}
-        memory, sql = stores
-        assert state(memory) == state(sql)
-        assert [memory.covered(s) for s in streams] == [sql.covered(s) for s in streams]
-        assert [s.entry for s in sql.read()] == everything
-        assert sql.check() == ()
-        sql.rebuild()
-        assert state(memory) == state(sql)
-        sql.close()
+        memory, *others = stores
+        for sql in others:
+            assert state(memory) == state(sql)
+            assert [memory.covered(s) for s in streams] == [sql.covered(s) for s in streams]
+            assert [s.entry for s in sql.read()] == everything
+            assert sql.check() == ()
+            sql.rebuild()
+            assert state(memory) == state(sql)
+            sql.close()
 
 
 @given(st.permutations(range(8)), st.lists(st.booleans(), min_size=8, max_size=8))
@@ -411,7 +415,6 @@ def test_any_file_name_will_do(tmp_path: Path, name: str):
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("postgresql://host/db", "no store of kind 'postgresql'"),
         ("mysql://host/db", "no store of kind 'mysql'"),
         ("sqlite://", "no path"),
         ("sqlite:///", "no path"),
@@ -612,7 +615,7 @@ def test_a_log_of_many_pages_is_read_whole(tmp_path: Path):
         assert [s.sequence for s in store.read(after=999)] == list(range(1000, 2501))
 
 
-@pytest.mark.parametrize("kind", ["memory", "sql"])
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_the_dialects_on_the_shelf_are_asked_by_default(kind: str, tmp_path: Path):
     store = MemoryStore() if kind == "memory" else SqlStore.open(str(tmp_path / "store.db"), create=True)
     before = time.time_ns() // 1_000_000

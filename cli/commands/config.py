@@ -11,7 +11,8 @@ from schemaman.settings import TargetSetting, secret
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 
-_PASSWORD = re.compile(r"(//[^:/@]*:)[^@/]+@")
+_PASSWORD = re.compile(r"(//[^:/@\s]*:)\S*@|((?:\?|&)[^=&\s]*password=)[^&\s]*", re.IGNORECASE)
+"""In an address: behind the user, up to the last @, and among the parameters."""
 
 
 @verb("config", "schemaman config show", "schemaman config show --format json")
@@ -68,7 +69,7 @@ def _shown(value: object) -> str:
     name, sign, _ = text.partition("=")
     if sign and secret(name):
         return f"{name}=***"
-    return _PASSWORD.sub(r"\1***@", text)
+    return _PASSWORD.sub(lambda said: f"{said[1]}***@" if said[1] else f"{said[2]}***", text)
 
 
 COMMAND = config

@@ -11,8 +11,10 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    Index,
     Integer,
     MetaData,
+    PrimaryKeyConstraint,
     Table,
     Text,
     delete,
@@ -20,6 +22,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.engine import Dialect
+from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeDecorator
 
 from schemaman import codec, structure_codec
@@ -50,6 +53,16 @@ class Name(TypeDecorator[str]):
         return None if value is None else str(json.loads(f'"{value}"'))
 
 
+def _keyed(found_by: str, *key: str) -> tuple[SchemaItem, SchemaItem]:
+    """The key of a table. PostgreSQL finds its rows by the hash of one column, as names may be long.
+
+    Its trees take no entry of more than 2,704 bytes. That no key is there twice is seen to by the writer,
+    who is alone. Source: postgresql.org/docs/current/btree.html, "Introduction".
+    """
+    by_hash = Index(f"by_{found_by}", found_by, postgresql_using="hash")
+    return PrimaryKeyConstraint(*key).ddl_if(dialect="sqlite"), by_hash.ddl_if(dialect="postgresql")
+
+
 METADATA = MetaData()
 META = Table("meta", METADATA, Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
 LOG = Table(
@@ -58,30 +71,38 @@ LOG = Table(
     Column("sequence", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
     Column("at_ms", BigInteger, nullable=False),
     Column("kind", Text, nullable=False, index=True),
-    Column("table_key", Text, index=True),
-    Column("previous_key", Text, index=True),
+    Column("table_key", Text),
+    Column("previous_key", Text),
     Column("body", Text, nullable=False),
     Column("chain", Text, nullable=False),
+    Index("ix_log_table_key", "table_key", postgresql_using="hash"),
+    Index("ix_log_previous_key", "previous_key", postgresql_using="hash"),
 )
 COVERED = Table(
     "covered",
     METADATA,
-    Column("stream", Name, primary_key=True),
-    Column("topic", Name, primary_key=True),
-    Column("partition", Integer, primary_key=True, autoincrement=False),
-    Column("first", BigInteger, primary_key=True, autoincrement=False),
+    Column("stream", Name, nullable=False),
+    Column("topic", Name, nullable=False),
+    Column("partition", BigInteger().with_variant(Integer, "sqlite"), nullable=False),
+    Column("first", BigInteger, nullable=False),
     Column("body", Text, nullable=False),
+    *_keyed("topic", "stream", "topic", "partition", "first"),
 )
 HISTORY = Table(
-    "history", METADATA, Column("table_key", Text, primary_key=True), Column("body", Text, nullable=False)
+    "history",
+    METADATA,
+    Column("table_key", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    *_keyed("table_key", "table_key"),
 )
 LEASE = Table(
     "lease",
     METADATA,
-    Column("target", Name, primary_key=True),
+    Column("target", Name, nullable=False),
     Column("owner", Name, nullable=False),
     Column("token", Text, nullable=False),
     Column("expires_ms", BigInteger, nullable=False),
+    *_keyed("target", "target"),
 )
 
 

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from schemaman.errors import StoreUnavailable, UsageError
+from schemaman.stores._layout import META
 
 APPLICATION_ID = 0x73636D61
 """The letters `scma` in the header of every store. Source: sqlite.org/fileformat2.html §1.3, offset 68."""
@@ -22,6 +26,50 @@ _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
 _FIRST_STEP = "run `schemaman ingest SOURCE` first, or name another store with --store"
 _ANOTHER = "name another file with --store; this one was left as it is"
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteFile:
+    """A file that holds a store and nothing else."""
+
+    where: str
+    reader: Engine
+    writer: Engine
+
+    @classmethod
+    def at(cls, url: str, create: bool, busy_ms: int) -> Self:
+        """The file that a URL or a path names. Raises as `path_of` and `check_file`."""
+        path = path_of(url)
+        check_file(path, create)
+        reader = engine(path, create, busy_ms)
+        return cls(str(path), reader, reader.execution_options(writes=True))
+
+    def made(self, connection: Connection) -> bool:
+        """Whether there are tables of a store."""
+        return inspect(connection).has_table(META.name)
+
+    def lock(self, connection: Connection, making: bool) -> None:
+        """Nothing: its transaction has begun with the lock of the file."""
+
+    def claim(self, connection: Connection) -> None:
+        """Write into the header whose file this is; part of the transaction that makes the tables."""
+        connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
+
+    def settle(self) -> None:
+        """From now on readers and a writer work at once."""
+        use_write_ahead_log(self.reader)
+
+    def faults(self, connection: Connection) -> tuple[str, ...]:
+        """What SQLite itself finds wrong with the file."""
+        return faults(connection)
+
+    def explain(self, error: SQLAlchemyError) -> StoreUnavailable:
+        """What a fault of the file means, and what to do now."""
+        return explain(error, self.where)
+
+    def close(self) -> None:
+        """Give back all connections."""
+        self.reader.dispose()
 
 
 def path_of(url: str) -> Path:
@@ -34,7 +82,9 @@ def path_of(url: str) -> Path:
     if not found:
         rest = "/" + url
     elif scheme != "sqlite":
-        raise UsageError(f"no store of kind {scheme!r}: {url}", hint="there is: sqlite:///PATH")
+        raise UsageError(
+            f"no store of kind {scheme!r}", hint="there are: sqlite:///PATH and postgresql://USER@HOST/DATABASE"
+        )
     if len(rest) < 2 or not rest.startswith("/") or rest == "/:memory:":
         raise UsageError(f"no path in {url!r}", hint="a store is a file: sqlite:///schemaman.db")
     return Path(rest[1:])
@@ -81,11 +131,6 @@ def engine(path: Path, create: bool, busy_ms: int) -> Engine:
     event.listen(made, "connect", _on_connect)
     event.listen(made, "begin", _on_begin)
     return made
-
-
-def mark(connection: Connection) -> None:
-    """Write into the header whose file this is; part of the transaction that makes the tables."""
-    connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
 
 
 def use_write_ahead_log(engine: Engine) -> None:

@@ -1,4 +1,4 @@
-"""The log in a SQL database: SQLite by default, one file; written for PostgreSQL to follow.
+"""The log in a SQL database: one file of SQLite by default, a schema of PostgreSQL for a team.
 
 Law: after any number of appends, and of kills in between, the log is a prefix of what was
 appended, whole transactions only, and the projections are its fold.
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Connection, Engine, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from schemaman import codec
@@ -21,7 +21,8 @@ from schemaman.errors import Conflict, StoreUnavailable
 from schemaman.evidence import Observation
 from schemaman.log import Covered, Entry, Stamped
 from schemaman.schema import TableId
-from schemaman.stores import _sqlite
+from schemaman.stores import _postgresql
+from schemaman.stores._database import Database
 from schemaman.stores._histories import Histories, read_entry
 from schemaman.stores._layout import (
     COVERED,
@@ -48,9 +49,11 @@ from schemaman.stores._projections import (
     touched,
     wall_clock,
 )
+from schemaman.stores._sqlite import SqliteFile
 from schemaman.versions import TableHistory
 
 _PAGE = 1000
+_FIRST_STEP = "run `schemaman ingest SOURCE` first, or name another store with --store"
 
 
 class SqlStore:
@@ -60,12 +63,11 @@ class SqlStore:
     cannot be read or written.
     """
 
-    def __init__(self, engine: Engine, where: str, clock: Clock = wall_clock, fold: Fold = fold) -> None:
-        self.where = where
-        self._engine = engine
-        self._writer = engine.execution_options(writes=True)
+    def __init__(self, database: Database, clock: Clock = wall_clock, fold: Fold = fold) -> None:
+        self.where = database.where
+        self._database = database
         self._clock = clock
-        self._histories = Histories(where, fold)
+        self._histories = Histories(database.where, fold)
 
     @classmethod
     def open(
@@ -77,18 +79,21 @@ class SqlStore:
         fold: Fold = fold,
         busy_ms: int = 60_000,
     ) -> Self:
-        """The store at `sqlite:///PATH` or a plain path; made if it is missing and `create` says so.
+        """The store at `sqlite:///PATH`, a plain path, or `postgresql://…?schema=NAME`; `create` makes it.
 
         A writer waits up to `busy_ms` for another one, which may be folding thousands of tables.
 
         Raises:
             StoreUnavailable: missing, of another layout, damaged, in use, or no store at all; a file
                 that is no store keeps its bytes.
-            UsageError: the URL names no file.
+            UsageError: the URL names no such place.
+            EngineUnavailable: the driver of PostgreSQL is not installed.
         """
-        path = _sqlite.path_of(url)
-        _sqlite.check_file(path, create)
-        store = cls(_sqlite.engine(path, create, busy_ms), str(path), clock, fold)
+        if url.partition("://")[0] in _postgresql.SCHEMES:
+            database: Database = _postgresql.schema_at(url, busy_ms)
+        else:
+            database = SqliteFile.at(url, create, busy_ms)
+        store = cls(database, clock, fold)
         try:
             store._adopt(create)
         except BaseException:
@@ -98,7 +103,7 @@ class SqlStore:
 
     def close(self) -> None:
         """Give back all connections."""
-        self._engine.dispose()
+        self._database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -214,7 +219,7 @@ class SqlStore:
         """What is wrong with the store: its file, its hash chain, its projections; empty if nothing is."""
         with self._reading() as connection:
             return (
-                *_sqlite.faults(connection),
+                *self._database.faults(connection),
                 *self._chain_faults(connection),
                 *self._histories.faults(connection),
             )
@@ -228,7 +233,7 @@ class SqlStore:
         if create and not self._made():
             self._make()
         if not self._made():
-            raise StoreUnavailable(f"{self.where} is not a store", hint="name another file with --store")
+            raise StoreUnavailable(f"{self.where} is not a store", hint=_FIRST_STEP)
         with self._reading() as connection:
             layout = meta_value(connection, "layout")
         if layout != str(LAYOUT):
@@ -237,21 +242,22 @@ class SqlStore:
                 hint="use the schemaman that wrote it, or name another store with --store",
             )
         if create:
-            _sqlite.use_write_ahead_log(self._engine)
+            with self._explained():
+                self._database.settle()
 
     def _made(self) -> bool:
         with self._reading() as connection:
-            return self._engine.dialect.has_table(connection, META.name)
+            return self._database.made(connection)
 
     def _make(self) -> None:
-        with self._writing() as connection:
-            if self._engine.dialect.has_table(connection, META.name):
+        with self._writing(making=True) as connection:
+            if self._database.made(connection):
                 return
+            self._database.claim(connection)
             METADATA.create_all(connection)
             made = {"layout": str(LAYOUT), "id": str(uuid.uuid4()), "end": "0", "head": GENESIS}
             rows = [{"name": name, "value": value} for name, value in made.items()]
             connection.execute(insert(META), rows)
-            _sqlite.mark(connection)
 
     def _add(self, connection: Connection, new: Sequence[Stamped], end: int) -> int:
         end = self._write(connection, new, end)
@@ -293,15 +299,13 @@ class SqlStore:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with self._explained(), self._engine.connect() as connection, connection.begin():
+        with self._explained(), self._database.reader.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        with self._explained(), self._writer.connect() as connection, connection.begin():
-            # What BEGIN IMMEDIATE does for SQLite, this row does elsewhere: one writer at a time.
-            if self._engine.dialect.name != "sqlite":
-                connection.execute(select(META).where(META.c.name == "end").with_for_update())
+    def _writing(self, making: bool = False) -> Iterator[Connection]:
+        with self._explained(), self._database.writer.connect() as connection, connection.begin():
+            self._database.lock(connection, making)
             yield connection
 
     @contextmanager
@@ -309,4 +313,4 @@ class SqlStore:
         try:
             yield
         except SQLAlchemyError as error:
-            raise _sqlite.explain(error, self.where) from error
+            raise self._database.explain(error) from error

@@ -10,7 +10,6 @@ import pytest
 from tests.certificates import self_signed
 from tests.live.broker import broker_in
 from tests.live.connect import Worker, connect_in
-from tests.live.database import database_server
 from tests.live.jars import JarsUnreachable
 from tests.live.process import NotReady, free_port
 from tests.live.schema_registry import Registered, registry_server
@@ -28,13 +27,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory, secured: Secured) -> Iterat
     """`host:port` of a Kafka broker on loopback; topics are made by writing to them."""
     with _said_in_one_line(), broker_in(tmp_path_factory.mktemp("broker"), secured) as address:
         yield address
-
-
-@pytest.fixture(scope="session")
-def database() -> Iterator[str]:
-    """`postgresql://` URL, without a database, of a PostgreSQL server with logical decoding."""
-    with _said_in_one_line(), database_server() as url:
-        yield url
 
 
 @pytest.fixture(scope="session")

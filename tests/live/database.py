@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import pwd
+import secrets
 import shutil
 import signal
 import stat
@@ -24,6 +25,9 @@ from tests.live.process import NotReady, Server, await_true, free_port, running
 
 _READY = 30.0
 _UNPRIVILEGED = "nobody"
+GUARDED = "guarded"
+"""The role that has to say a password, once it is made; every other one is trusted."""
+
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -61,6 +65,11 @@ def database_server() -> Iterator[str]:
             url = f"postgresql://postgres@127.0.0.1:{port}"
             await_true("a connection", lambda: _answers(url), server, _READY)
             yield url
+
+
+def schema_of_its_own(server: str) -> str:
+    """The address of a store that nobody else has, in a database that is always there."""
+    return f"{server}/postgres?schema=store_{secrets.token_hex(6)}"
 
 
 def _is_root() -> bool:
@@ -131,6 +140,8 @@ def _initdb(programs: Path, data: Path, user: dict[str, Any]) -> None:
     )
     if done.returncode != 0:
         raise NotReady(f"PostgreSQL could not set up its folder: {done.stdout}{done.stderr}")
+    who_may = data / "pg_hba.conf"
+    who_may.write_text(f"host all {GUARDED} 127.0.0.1/32 scram-sha-256\n{who_may.read_text()}")
 
 
 def _answers(url: str) -> bool:

@@ -1,0 +1,200 @@
+"""What only PostgreSQL knows: the address, a schema for the store alone, one writer at a time, its faults.
+
+Law: what belongs to others in the same database is never written; no message holds a password.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import URL, Connection, Engine, create_engine, func, inspect, make_url, select
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.schema import CreateSchema
+
+from schemaman.errors import Conflict, EngineUnavailable, SchemamanError, StoreUnavailable, UsageError
+from schemaman.stores._layout import META, METADATA
+
+SCHEMES = ("postgresql", "postgres")
+"""Both begin an address. Source: postgresql.org/docs/current/libpq-connect.html, "Connection URIs"."""
+
+SCHEMA = "schemaman"
+"""Where the tables of a store lie, unless the address says `?schema=NAME`."""
+
+_FORM = "postgresql://USER@HOST:PORT/DATABASE?schema=NAME"
+_CONNECT_SECONDS = 10
+_MAKING = 0x73636D61
+"""The advisory lock of those who make or upgrade a store: the letters `scma`."""
+
+_ALIVE = {"tcp_keepalives_idle": "30", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "3"}
+"""A writer whose machine is gone gives its lock back in a minute; the server's own default is hours."""
+
+_AGAIN = "run the same command again: it goes on where it stopped, and nothing enters twice"
+_REACH = "look whether the server runs and whether host and port are right"
+_DAMAGED = "run `schemaman store check`, and restore a copy or read the records again"
+_SPOKEN = (
+    ("password", "say the password in PGPASSWORD or ~/.pgpass"),
+    ("no pg_hba.conf entry", "the server's pg_hba.conf has to let this user in from here"),
+    ("role", "ask for this user, or name another one in the address"),
+    ("too many", "wait until others are done, or raise max_connections"),
+    ("starting up", "wait a moment, then run again"),
+    ("shutting down", "wait until it is there again, then run again"),
+    ("certificate", "say sslmode and sslrootcert in the address"),
+)
+"""What hints go by where the driver tells no code: words of the English messages."""
+
+_BY_STATE = (
+    ("42501", "for reading, the user needs USAGE on the schema and SELECT on its tables; for writing, INSERT,"
+     " UPDATE and DELETE too; for making a store, CREATE on the database, or a schema of its own"),
+    ("25006", "this server, database or user only reads: name the one that may write"),
+    ("53100", "make room on the server's disk, then run again"),
+    ("53", "wait until others are done, then run again"),
+    ("57014", "the server cancelled it: raise statement_timeout for this user, then run again"),
+)  # fmt: skip
+"""Hints by SQLSTATE or its class. Source: postgresql.org/docs/current/errcodes-appendix.html."""
+
+_LOST = ("08", "57P")
+_BUSY = "55P03"
+_RACES = ("40001", "40P01")
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresqlSchema:
+    """A schema of a PostgreSQL database; its tables are a store's, and no other's."""
+
+    where: str
+    reader: Engine
+    writer: Engine
+    schema: str
+    busy_ms: int
+
+    def made(self, connection: Connection) -> bool:
+        """Whether there are tables of a store."""
+        return inspect(connection).has_table(META.name, schema=self.schema)
+
+    def lock(self, connection: Connection, making: bool) -> None:
+        """Wait for other writers; a commit is told only when it is as safe as the server makes it.
+
+        All is set for this transaction alone, so that a connection pooler may stand in between.
+        """
+        local = {"lock_timeout": str(self.busy_ms), **_ALIVE}
+        current = func.current_setting("synchronous_commit")
+        durable = func.coalesce(func.nullif(current, "off"), "on")
+        settings = [func.set_config(name, value, True) for name, value in local.items()]
+        connection.execute(select(*settings, func.set_config("synchronous_commit", durable, True)))
+        if making:
+            connection.execute(select(func.pg_advisory_xact_lock(_MAKING)))
+        else:
+            connection.execute(select(META.c.value).where(META.c.name == "end").with_for_update())
+
+    def claim(self, connection: Connection) -> None:
+        """Make the schema if it is missing. Raises `StoreUnavailable` if others have tables in it."""
+        found = inspect(connection)
+        if not found.has_schema(self.schema):
+            connection.execute(CreateSchema(self.schema))
+            return
+        theirs = sorted(set(METADATA.tables).intersection(found.get_table_names(schema=self.schema)))
+        if theirs:
+            raise StoreUnavailable(
+                f"{self.where} holds tables of another program: {', '.join(theirs)}",
+                hint=f"name a schema for the store alone: {_FORM}",
+            )
+
+    def settle(self) -> None:
+        """Nothing: the server's own log is always written ahead."""
+
+    def faults(self, connection: Connection) -> tuple[str, ...]:
+        """Nothing: the server tells of a broken page when it is read."""
+        return ()
+
+    def explain(self, error: SQLAlchemyError) -> SchemamanError:
+        """What a fault of the server means, by its SQLSTATE, and what to do now."""
+        cause = getattr(error, "orig", None)
+        state = getattr(cause, "sqlstate", None) or ""
+        said = _said(cause or error)
+        if state in _RACES:
+            return Conflict(f"{self.where}: {said}", hint=f"another process wrote meanwhile; {_AGAIN}")
+        if state == _BUSY:
+            return StoreUnavailable(f"{self.where} is in use by another process", hint="wait, then run again")
+        if state.startswith(_LOST) or (not state and isinstance(error, OperationalError | InterfaceError)):
+            lost = isinstance(error, DBAPIError) and error.connection_invalidated
+            return self._lost(said) if lost else self._unreachable(said)
+        hint = next((hint for code, hint in _BY_STATE if state.startswith(code)), _DAMAGED)
+        return StoreUnavailable(f"{self.where}: {said}", hint=hint)
+
+    def close(self) -> None:
+        """Give back all connections."""
+        self.reader.dispose()
+
+    def _lost(self, said: str) -> StoreUnavailable:
+        return StoreUnavailable(f"the connection to {self.where} was lost: {said}", hint=_AGAIN)
+
+    def _unreachable(self, said: str) -> StoreUnavailable:
+        if "database" in said and "does not exist" in said:
+            hint = "make the database first (createdb), or name another one with --store"
+        else:
+            hint = next((hint for words, hint in _SPOKEN if words in said), _REACH)
+        return StoreUnavailable(f"{self.where} cannot be reached: {said}", hint=hint)
+
+
+def schema_at(url: str, busy_ms: int) -> PostgresqlSchema:
+    """The schema that `postgresql://…?schema=NAME` names; other parameters are the driver's (libpq's).
+
+    A writer waits up to `busy_ms` for another one.
+
+    Raises:
+        UsageError: the address is none.
+        EngineUnavailable: the driver is not installed.
+    """
+    address, schema = _parsed(url)
+    try:
+        engine = create_engine(
+            address,
+            # A pooler may give each transaction to another session, where nothing was prepared.
+            connect_args={"prepare_threshold": None},
+            pool_pre_ping=True,
+            execution_options={"schema_translate_map": {None: schema}},
+        )
+    except ModuleNotFoundError as error:
+        raise EngineUnavailable(
+            f"a store in PostgreSQL needs {error.name}", hint="pip install 'schemaman[postgresql]'"
+        ) from error
+    reader = engine.execution_options(isolation_level="REPEATABLE READ")
+    writer = engine.execution_options(isolation_level="READ COMMITTED")
+    return PostgresqlSchema(_shown(address, schema), reader, writer, schema, busy_ms)
+
+
+def _parsed(url: str) -> tuple[URL, str]:
+    """The address for the driver, and the schema. What is wrong is told without any part of it."""
+    try:
+        address = make_url(url)
+    except (ArgumentError, ValueError):
+        raise UsageError("the address of the store cannot be read", hint=f"a store is {_FORM}") from None
+    if "@" in (address.host or ""):
+        raise UsageError(
+            "the address of the store has an @ too many", hint="inside of a name or password it is %40"
+        )
+    schema = address.query.get("schema", SCHEMA)
+    if not isinstance(schema, str) or not schema or len(schema.encode()) > 63 or schema.startswith("pg_"):
+        raise UsageError(
+            "the schema of the store has no name that PostgreSQL takes",
+            hint=f"one, of 1 to 63 bytes, not pg_…: {_FORM}",
+        )
+    fixed = {"client_encoding": "utf8"}
+    usual = {"connect_timeout": str(_CONNECT_SECONDS), "application_name": "schemaman"}
+    query = {**usual, **address.difference_update_query(["schema"]).query, **fixed}
+    return address.set(drivername="postgresql+psycopg", query=query), schema
+
+
+def _shown(address: URL, schema: str) -> str:
+    """The address for people: no password, no parameter but another schema than the usual one."""
+    query = {} if schema == SCHEMA else {"schema": schema}
+    shown = URL.create(
+        "postgresql", address.username, None, address.host, address.port, address.database, query
+    )
+    return shown.render_as_string(hide_password=True)
+
+
+def _said(error: BaseException) -> str:
+    """What the server or the driver said, in one line."""
+    told = getattr(getattr(error, "diag", None), "message_primary", None) or str(error)
+    return "; ".join(line.strip() for line in str(told).splitlines() if line.strip())
