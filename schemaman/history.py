@@ -12,13 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from types import MappingProxyType
 
+from schemaman.epochs import NO_FOOTPRINT, FormChange, Verdicts
 from schemaman.evidence import STATEMENTS, Dialect, Mark, Observation
 from schemaman.fold.aliases import aliases_of
+from schemaman.fold.carriage import Carriage, Carried, carried_by, carried_through
 from schemaman.fold.closing import closed
-from schemaman.fold.doubts import doubts
-from schemaman.fold.encoding import Encoding
+from schemaman.fold.doubts import another_mode, doubts
+from schemaman.fold.encoding import NAMINGS, Encoding
 from schemaman.fold.faces import Match, differences, match
+from schemaman.fold.footprints import footprint
 from schemaman.fold.identity import identify
 from schemaman.fold.images import Renames, completed, composed, effective, inserted, of_another
 from schemaman.fold.inferred_versions import (
@@ -41,20 +45,32 @@ from schemaman.schema import TableId, TableSchema, fingerprint
 from schemaman.versions import Disagreement, Revision, TableEvent, TableHistory
 
 DialectOf = Callable[[str], Dialect]
+_UNDECIDED: Verdicts = MappingProxyType({})
 
 
-def fold(observations: Iterable[Observation], table: TableId, dialect_of: DialectOf) -> TableHistory | None:
+def fold(
+    observations: Iterable[Observation],
+    table: TableId,
+    dialect_of: DialectOf,
+    verdicts: Verdicts = _UNDECIDED,
+) -> TableHistory | None:
     """The history of a table out of all observations that name it; None if none gives it a structure.
 
-    `dialect_of` gives the dialect of a connector by its name.
+    `dialect_of` gives the dialect of a connector by its name. `verdicts` are what the other tables of
+    its server decide about the changes in its footprint (`epochs.decide`); without them each stays open.
     """
     mine = [o for o in observations if table in (o.table, o.previous)]
     said, second = by_precedence(mine)
     told, documents, others = by_weight(said)
     line = timeline(told)
-    building = _Building(table, dialect_of, {n for o in mine if o.schema is not None for n in o.schema.names})
+    names = {n for o in mine if o.schema is not None for n in o.schema.names}
     # what leaves a name at some place leaves it before something else takes it there
-    for point in sorted(line.points, key=lambda p: (p.order, p.observation.table == table)):
+    points = sorted(line.points, key=lambda p: (p.order, p.observation.table == table))
+    declared = any(o.witness in STATEMENTS and o.schema is not None for o in said)
+    shown = NO_FOOTPRINT if declared else footprint(points)
+    doubted = [c for c in shown.changes if verdicts.get(c.place, "open") == "open" and c.was not in NAMINGS]
+    building = _Building(table, dialect_of, Encoding(names, verdicts), doubted)
+    for point in points:
         building.take(point)
     building.settle()
     for observation in line.repeated:
@@ -76,6 +92,8 @@ def fold(observations: Iterable[Observation], table: TableId, dialect_of: Dialec
         aliases=aliases_of(mine, table),
         disagreements=building.all_disagreements(keys_in_passing(versions)),
         events=tuple(building.events),
+        epochs=tuple(building.carriage.epochs),
+        footprint=shown,
         identity="weak" if all(o.weak for o in mine) else "source",
     )
 
@@ -83,10 +101,14 @@ def fold(observations: Iterable[Observation], table: TableId, dialect_of: Dialec
 class _Building:
     """The walk along the timeline; its versions are open until they are `closed`."""
 
-    def __init__(self, table: TableId, dialect_of: DialectOf, names: Iterable[str]) -> None:
+    def __init__(
+        self, table: TableId, dialect_of: DialectOf, encoding: Encoding, doubted: Iterable[FormChange]
+    ) -> None:
         self.table = table
         self.dialect_of = dialect_of
-        self.encoding = Encoding(names)
+        self.encoding = encoding
+        self.carriage = Carriage()
+        self.doubted = tuple(doubted)
         self.versions: list[Open] = []
         self.events: list[TableEvent] = []
         self.contradictions: dict[tuple[str, int, str], list[Mark]] = {}
@@ -145,10 +167,12 @@ class _Building:
         elif self.versions[-1].declared:
             self.compare(point, schema)
         else:
-            understood = self.encoding.read(point.observation, schema, self.versions[-1].schema)
+            said = point.observation
+            understood = self.encoding.read(point.mark, said, schema, self.versions[-1].schema)
             for kind, message in understood.told:
                 self.contradict(kind, self.versions[-1], message, point)
             self.follow(point, understood.schema, declared=False)
+            self.carry(point, self.versions[-1], carried_by(schema, understood.schema))
 
     def completed(self, point: Point, schema: TableSchema) -> TableSchema:
         """A declared structure with what it cannot tell."""
@@ -172,6 +196,8 @@ class _Building:
         self.encoding.begin(point.observation)
         after = self.last_mark if self.versions else None
         self.open(point, identify(None, schema, (), False, self.next_id), declared, after)
+        if not declared:
+            self.carry(point, self.versions[-1], carried_by(schema, schema))
 
     def declare(self, point: Point, schema: TableSchema) -> None:
         """A declared image refines what events had shown already, or is followed."""
@@ -205,8 +231,10 @@ class _Building:
         if not same or fingerprint(known) != current.id:
             former = [p.observation for p in current.points]
             self.open(point, known, declared, self.last_mark)
-            for kind, message in () if declared else doubts(current.schema, known, former, observation):
-                self.contradict(kind, self.versions[-1], message, point)
+            if not declared:
+                for kind, message in doubts(current.schema, known, former, observation):
+                    self.contradict(kind, self.versions[-1], message, point)
+                self.doubt(point)
             self.versions[-1].statement = self.statement
             self.stated, self.statement = (), False
             if foreign:
@@ -216,6 +244,14 @@ class _Building:
         current.points.append(point)
         if known != current.schema:
             current.revisions.append(Revision(current.revisions[-1].number + 1, known, point.mark))
+
+    def doubt(self, point: Point) -> None:
+        """Columns of a new version whose form a setting may have changed are not certain."""
+        version = self.versions[-1]
+        for change in self.doubted:
+            if change.at == point.mark:
+                kind, message = another_mode(change)
+                self.contradict(kind, version, message, point)
 
     def open(self, point: Point, schema: TableSchema, declared: bool, after: Mark | None) -> None:
         """Begin a version at a point."""
@@ -235,6 +271,12 @@ class _Building:
             self.contradictions[kind, newest, message] = list(marks or (self.versions[newest].at,))
         count(self.versions, documents.repeated)
 
+    def carry(self, point: Point, version: Open, carried: Carried) -> None:
+        """Keep how an event carried a version; rows without a schema tell nothing of it."""
+        if point.observation.witness == "emitted":
+            epoch = self.carriage.take(point.mark, point.observation, version.schema, carried)
+            version.carry(epoch, point.mark, carried)
+
     def compare(self, point: Point, emitted: TableSchema) -> None:
         """An event beside a declared structure: which version is it of, and does it agree?"""
         living = [v for v in reversed(self.versions) if v.incarnation == self.incarnation]
@@ -248,6 +290,7 @@ class _Building:
             return
         version.points.append(point)
         version.emitted.update(on_the_wire(fit, emitted))
+        self.carry(point, version, carried_through(fit.names, emitted))
         if version is not living[0] and fit.exact:
             told = f"events still had the structure of version {self.number(version)}"
             self.contradict("emitted-lags-declared", living[0], told, point)

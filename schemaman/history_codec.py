@@ -5,6 +5,7 @@ Law: `from_json(to_json(h)) == h` for every history.
 
 from __future__ import annotations
 
+from schemaman import epochs_codec
 from schemaman.structure_codec import (
     VERSION,
     Json,
@@ -45,6 +46,8 @@ def to_json(history: TableHistory) -> Json:
             aliases=[_alias_to_json(a) for a in history.aliases] or None,
             disagreements=[_disagreement_to_json(d) for d in history.disagreements] or None,
             events=[_event_to_json(e) for e in history.events] or None,
+            epochs=[epochs_codec.epoch_to_json(e) for e in history.epochs] or None,
+            footprint=epochs_codec.footprint_to_json(history.footprint) or None,
         ),
     }
 
@@ -83,6 +86,7 @@ def version_to_json(version: SchemaVersion) -> Json:
             unconfirmed=list(version.unconfirmed) or None,
             candidates=[_candidate_to_json(c) for c in version.candidates] or None,
             proven=maybe(mark_to_json, version.proven),
+            carried=[epochs_codec.face_to_json(f) for f in version.carried] or None,
         ),
     }
 
@@ -106,6 +110,7 @@ def version_from_json(value: Parsed) -> SchemaVersion:
         tuple(value.get("unconfirmed", ())),
         tuple(_candidate(c) for c in value.get("candidates", ())),
         maybe(mark_from_json, value.get("proven")),
+        tuple(epochs_codec.face_from_json(f) for f in value.get("carried", ())),
     )
 
 
@@ -118,6 +123,8 @@ def _history(value: Parsed) -> TableHistory:
         tuple(_disagreement(d) for d in value.get("disagreements", ())),
         tuple(_event(e) for e in value.get("events", ())),
         value["identity"],
+        tuple(epochs_codec.epoch_from_json(e) for e in value.get("epochs", ())),
+        epochs_codec.footprint_from_json(value.get("footprint", {})),
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from schemaman.epochs import NO_FOOTPRINT, Epoch, Footprint, WireFace
 from schemaman.evidence import Mark, Witness
 from schemaman.schema import TableId, TableSchema
 
@@ -48,7 +49,9 @@ class SchemaVersion:
     It began after `after` (None: nothing earlier is known) and no later than `at`. `until` is
     the first mark of what followed, None while it lasts. `id` is the fingerprint of its shape;
     `number` is an ordinal that late evidence may shift. `unconfirmed` names the facts that may
-    be from the future: `key`, `nullable:<column>`. `candidates` are suspected renames from the
+    be from the future: `key`, `nullable:<column>`, and `type:<column>` where the connector's settings
+    may have made the difference. `carried` are the ways in which events carried it that are not just as
+    it is, each from its mark on. `candidates` are suspected renames from the
     version before. Columns and types are of `at`; key and nullability are certain from `proven` on, which
     may be later, and is None while one of them is unconfirmed.
     """
@@ -66,6 +69,26 @@ class SchemaVersion:
     unconfirmed: tuple[str, ...] = ()
     candidates: tuple[RenameCandidate, ...] = ()
     proven: Mark | None = None
+    carried: tuple[WireFace, ...] = ()
+
+    def wire(self, face: WireFace | None = None) -> TableSchema:
+        """The version as events carried it, under one of its faces, or the newest.
+
+        A column is named as its field and has the type of that; one that no event has is left out.
+        """
+        schema = self.schema
+        face = face or (self.carried[-1] if self.carried else None)
+        others = {} if face is None else {field.column: field for field in face.fields}
+        columns = []
+        for column in schema.columns:
+            field = others.get(column.name)
+            if field is None:
+                columns.append(replace(column, name=column.emitted_name or column.name))
+            elif field.name is not None and field.type is not None:
+                columns.append(replace(column, name=field.name, emitted_name=field.name, type=field.type))
+        names = {c.id: c.name for c in columns}
+        key = [names.get(c.id) for k in schema.key if (c := schema.column(k)) is not None]
+        return TableSchema(tuple(columns), tuple(k for k in key if k is not None), schema.comment)
 
     @property
     def schema(self) -> TableSchema:
@@ -138,7 +161,10 @@ class TableEvent:
 
 @dataclass(frozen=True, slots=True)
 class TableHistory:
-    """All that is known of one table. `connector` is the newest one that spoke of it."""
+    """All that is known of one table. `connector` is the newest one that spoke of it.
+
+    `epochs` are the ways in which connectors wrote its events; the `footprint` tells of their settings.
+    """
 
     table: TableId
     connector: str
@@ -147,6 +173,8 @@ class TableHistory:
     disagreements: tuple[Disagreement, ...] = ()
     events: tuple[TableEvent, ...] = ()
     identity: Literal["source", "weak"] = "source"
+    epochs: tuple[Epoch, ...] = ()
+    footprint: Footprint = NO_FOOTPRINT
 
     @property
     def latest(self) -> SchemaVersion:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman import codec, history_codec, structure_codec
+from schemaman.epochs import Epoch, Footprint, FormChange, Shown, WireFace, WireField
 from schemaman.errors import StoreUnavailable
 from schemaman.evidence import Mark, Note, Observation, Position, Reject, Seen, Tally
 from schemaman.log import Covered, Entry, Migrated, Noted, Observed, Rejected
@@ -26,7 +27,7 @@ from schemaman.versions import (
     TableEvent,
     TableHistory,
 )
-from tests.strategies import DEFAULTS, NAMES, TEXTS, schemas
+from tests.strategies import DEFAULTS, NAMES, TEXTS, TYPES, schemas
 
 MAYBE_TEXT = st.none() | TEXTS
 MAYBE_MS = st.none() | st.integers(0, 2**53)
@@ -183,6 +184,35 @@ VERSIONS = every(
         max_size=1,
     ).map(tuple),
     proven=st.none() | MARKS,
+    carried=st.lists(
+        every(
+            WireFace,
+            epoch=st.integers(1, 9),
+            at=MARKS,
+            fields=st.lists(
+                every(WireField, column=NAMES, name=st.none() | NAMES, type=st.none() | TYPES), max_size=2
+            ).map(tuple),
+        ),
+        max_size=2,
+    ).map(tuple),
+)
+FOOTPRINTS = every(
+    Footprint,
+    changes=st.lists(
+        every(
+            FormChange,
+            columns=st.lists(NAMES, max_size=2).map(tuple),
+            was=TEXTS,
+            now=TEXTS,
+            at=MARKS,
+            since_ms=COUNTS,
+            after_ms=COUNTS,
+            at_ms=COUNTS,
+            until_ms=COUNTS,
+        ),
+        max_size=2,
+    ).map(tuple),
+    shown=st.lists(every(Shown, form=TEXTS, first_ms=COUNTS, last_ms=COUNTS), max_size=2).map(tuple),
 )
 HISTORIES: st.SearchStrategy[TableHistory] = every(
     TableHistory,
@@ -220,6 +250,19 @@ HISTORIES: st.SearchStrategy[TableHistory] = every(
         max_size=1,
     ).map(tuple),
     identity=st.sampled_from(["source", "weak"]),
+    epochs=st.lists(
+        every(
+            Epoch,
+            number=st.integers(1, 9),
+            connector=NAMES,
+            connector_version=TEXTS,
+            after=st.none() | MARKS,
+            at=MARKS,
+            changes=st.lists(TEXTS, max_size=2).map(tuple),
+        ),
+        max_size=2,
+    ).map(tuple),
+    footprint=FOOTPRINTS,
 )
 
 COVERED = Covered("main", "t", 0, 0, 9, "aa", "bb")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from schemaman.ddl import format_type
+from schemaman.epochs import Epoch, WireFace
 from schemaman.evidence import Mark, Position
 from schemaman.schema import Column, Scalar, TableId, TableSchema
 from schemaman.versions import (
@@ -40,6 +41,7 @@ def history(found: TableHistory) -> Document:
         "aliases": [_alias(a) for a in found.aliases],
         "versions": [_version(v) for v in found.versions],
         "events": [_event(e) for e in found.events],
+        "epochs": [_epoch(e) for e in found.epochs],
         "disagreements": [_disagreement(d) for d in found.disagreements],
     }
 
@@ -158,6 +160,7 @@ def _version(found: SchemaVersion) -> Document:
         "evidence": [_evidence(e) for e in found.evidence],
         "revisions": [_revision(r) for r in found.revisions],
         "candidates": [candidate(c) for c in found.candidates],
+        "carried": [_face(f) for f in found.carried],
     }
 
 
@@ -185,6 +188,24 @@ def _alias(found: Alias) -> Document:
         "from": mark(found.first),
         "until": _optional(found.until),
     }
+
+
+def _epoch(found: Epoch) -> Document:
+    return {
+        "epoch": found.number,
+        "connector": found.connector,
+        "connector_version": found.connector_version,
+        "from": {"after": _optional(found.after), "at": mark(found.at)},
+        "changes": list(found.changes),
+    }
+
+
+def _face(found: WireFace) -> Document:
+    fields: list[Json] = [
+        {"column": f.column, "name": f.name, "type": None if f.type is None else format_type(f.type)}
+        for f in found.fields
+    ]
+    return {"epoch": found.epoch, "at": mark(found.at), "fields": fields}
 
 
 def _event(found: TableEvent) -> Document:

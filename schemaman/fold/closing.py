@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from schemaman.evidence import Dialect, Observation
 from schemaman.fold.confirmation import Confirmation, confirmations
 from schemaman.fold.inferred_versions import uncover
-from schemaman.fold.open_version import Open, evidence_of, status_of, with_emitted
+from schemaman.fold.open_version import Open, evidence_of, faces_of, status_of, with_emitted
 from schemaman.renames import candidates
 from schemaman.versions import Evidence, RenameCandidate, SchemaVersion
 
@@ -43,18 +43,21 @@ def _closed(
     confirmation: Confirmation,
     suspects: tuple[RenameCandidate, ...],
 ) -> SchemaVersion:
+    revisions = tuple(with_emitted(r, version.emitted) for r in version.revisions)
+    unconfirmed = (*confirmation.unconfirmed, *(f"type:{name}" for name in version.doubtful))
     return SchemaVersion(
         number=number,
         id=version.id,
         incarnation=version.incarnation,
-        status=status_of(version, confirmation.unconfirmed),
-        revisions=tuple(with_emitted(r, version.emitted) for r in version.revisions),
+        status=status_of(version, unconfirmed),
+        revisions=revisions,
         after=version.after,
         at=version.at,
         until=version.until,
         records=sum(e.records for e in evidence),
         evidence=evidence,
-        unconfirmed=confirmation.unconfirmed,
+        unconfirmed=unconfirmed,
         candidates=suspects,
         proven=confirmation.proven,
+        carried=faces_of(version, revisions[-1].schema),
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from schemaman.epochs import FormChange
 from schemaman.evidence import Observation
-from schemaman.fold.encoding import may_be_encoded
 from schemaman.schema import TableSchema
 
 
@@ -20,7 +20,6 @@ def doubts(
             "connector-changed",
             f"the connector went from {told} here: what changed may be what it can read",
         )
-    yield from _another_mode(before, after)
     kept = tuple(n for n in before.names if n in after.names)
     gone = [n for n in before.names if n not in after.names]
     if _perhaps_made_anew(before, after):
@@ -45,19 +44,11 @@ def _perhaps_made_anew(before: TableSchema, after: TableSchema) -> bool:
     return 2 * len(stayed) < len(before.columns) and not ids[0] & ids[1]
 
 
-def _another_mode(before: TableSchema, after: TableSchema) -> Iterator[tuple[str, str]]:
-    """Several columns that changed their form at once, and no column of their types kept it.
-
-    Source: Debezium, `time.precision.mode`, `decimal.handling.mode`, `binary.handling.mode` and
-    `hstore.handling.mode` change all columns of their kind, in every table.
-    """
-    if before.names != after.names:
-        return
-    pairs = [(old.type, new.type) for old, new in zip(before.columns, after.columns, strict=True)]
-    changed, same = [p for p in pairs if p[0] != p[1]], [new for old, new in pairs if old == new]
-    if len(changed) > 1 and all(may_be_encoded(old, new, same) for old, new in changed):
-        yield (
-            "perhaps-another-mode",
-            f"{len(changed)} columns changed their form at once, and none of their types kept it: a handling "
-            "mode of the connector may have been changed, and not the table",
-        )
+def another_mode(change: FormChange) -> tuple[str, str]:
+    """(kind, message) of a change of form that no other table has decided yet."""
+    names = ", ".join(change.columns)
+    return (
+        "perhaps-another-mode",
+        f"{names} changed from {change.was} to {change.now}, and nothing tells yet whether the table did or "
+        "a handling mode of the connector: of the other tables none changed so then, and none kept that form",
+    )

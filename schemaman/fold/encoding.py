@@ -1,16 +1,20 @@
 """What changed on the wire alone: a structure of an event in the words of the one before it.
 
 Law: a structure that the connector's settings and release do not explain is left as it is. What one table
-cannot tell from a change of its own is left too: one column under a likely name, types under one release.
+cannot tell from a change of its own is left too, until other tables decide it: one column under a likely
+name, types under one release.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from schemaman.evidence import Observation
+from schemaman.ddl import format_type
+from schemaman.epochs import Rule, Verdicts
+from schemaman.evidence import Mark, Observation
+from schemaman.fold.faces import lost
 from schemaman.fold.naming import originals, under_own_names
 from schemaman.names import Release
 from schemaman.schema import TableSchema
@@ -36,6 +40,9 @@ KEYS_IN_TABLE_ORDER: Release = (1, 9)
 """The first release whose stream is known to keep the order of a composite key: 1.4 told the order of the
 table there, and that of the key in a snapshot. Source: recordings of 1.4.2 and 1.9.8 with PostgreSQL 15."""
 
+NAMINGS = ("names as they are", "names escaped", "names adjusted")
+"""The forms of names: raw, of mode avro_unicode, and such as any mode may write."""
+
 NAMES_READ_RIGHT: Release = (3, 5)
 """Up to 3.4 names beyond ASCII are misread in the stream; of a table so named the catalogue tells nothing.
 Source: recordings of Debezium 1.4 to 3.6 against PostgreSQL 15."""
@@ -52,11 +59,13 @@ class Understood:
 class Encoding:
     """How one table travels at present; it learns from each event that is read.
 
-    `names` are all field names under which the table ever travelled, whenever that was.
+    `names` are all field names under which the table ever travelled, whenever that was; `verdicts` what other
+    tables decided about its changes of form.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: Iterable[str], verdicts: Verdicts) -> None:
         self._raws = {own for name in names for own in originals(name) if own != name}
+        self._settled = {place for place, verdict in verdicts.items() if verdict == "epoch"}
         self._last: Observation | None = None
         self._types: dict[str, tuple[Type, Type]] = {}
 
@@ -64,13 +73,17 @@ class Encoding:
         """The first structure of a table, or of a new one under an old name."""
         self._last, self._types = observation, {}
 
-    def read(self, observation: Observation, emitted: TableSchema, known: TableSchema) -> Understood:
+    def read(
+        self, mark: Mark, observation: Observation, emitted: TableSchema, known: TableSchema
+    ) -> Understood:
         """The structure in the words of the known one, as far as the wire alone made the difference."""
         last, self._last = self._last or observation, observation
         upgraded = last.connector_version not in ("", observation.connector_version)
+        settled = self._rules(mark)
         told: list[tuple[str, str]] = []
-        schema = self._named(last, _in_place(emitted, known, told), known, upgraded, told)
-        schema = self._typed(schema, known, upgraded, told)
+        vouched = upgraded or any(was in NAMINGS for was, _ in settled)
+        schema = self._named(last, _in_place(emitted, known, told), known, vouched, told)
+        schema = self._typed(schema, known, upgraded, settled, told)
         return Understood(_facts_of(observation, schema, known, told), tuple(told))
 
     def _named(
@@ -107,22 +120,44 @@ class Encoding:
         return schema
 
     def _typed(
-        self, emitted: TableSchema, known: TableSchema, upgraded: bool, told: list[tuple[str, str]]
+        self,
+        emitted: TableSchema,
+        known: TableSchema,
+        upgraded: bool,
+        settled: Collection[Rule],
+        told: list[tuple[str, str]],
     ) -> TableSchema:
         before = {c.name: c.type for c in known.columns}
         both = {c.name: (before[c.name], c.type) for c in emitted.columns if c.name in before}
         fresh = {n: pair for n, pair in both.items() if pair[0] != pair[1] and self._types.get(n) != pair}
         same = [now for was, now in both.values() if was == now]
-        if fresh and upgraded and all(may_be_encoded(*pair, same) for pair in fresh.values()):
-            self._types.update(fresh)
-            names = ", ".join(fresh)
-            told.append(("encoding-changed", f"events carry {names} in another form since an upgrade"))
+        if upgraded and all(may_be_encoded(*pair, same) for pair in fresh.values()):
+            explained = fresh
+        else:
+            explained = {
+                n: (was, now)
+                for n, (was, now) in fresh.items()
+                if (form_of(self._carried(n, was)), form_of(now)) in settled
+            }
+        told += _reformed({n: (self._carried(n, was), now) for n, (was, now) in explained.items()})
+        told += _not_carried(explained)
+        self._types.update(explained)
         kept = {n: (was, now) for n, (was, now) in self._types.items() if before.get(n) == was}
         columns = tuple(
             replace(c, type=kept[c.name][0]) if c.name in kept and kept[c.name][1] == c.type else c
             for c in emitted.columns
         )
         return replace(emitted, columns=columns)
+
+    def _carried(self, name: str, own: Type) -> Type:
+        """The type under which a column travelled so far."""
+        known, carried = self._types.get(name, (own, own))
+        return carried if known == own else own
+
+    def _rules(self, mark: Mark) -> frozenset[Rule]:
+        """What other tables confirmed of the changes of form that begin at a mark."""
+        here = (mark.topic, mark.partition, mark.offset)
+        return frozenset((was, now) for *place, was, now in self._settled if tuple(place) == here)
 
 
 def release_of(version: str) -> Release:
@@ -191,8 +226,62 @@ def _in_place(emitted: TableSchema, known: TableSchema, told: list[tuple[str, st
     return replace(emitted, columns=tuple(rest))
 
 
+def _reformed(changed: Mapping[str, tuple[Type, Type]]) -> Iterator[tuple[str, str]]:
+    forms: dict[tuple[str, str], list[str]] = {}
+    for name, (was, now) in changed.items():
+        pair = (form_of(was) or format_type(was), form_of(now) or format_type(now))
+        forms.setdefault(pair, []).append(name)
+    for (old, new), names in forms.items():
+        told = f"events carry {', '.join(names)} as {new} from here on, and no more as {old}: "
+        yield "encoding-changed", f"{told}the table is the same"
+
+
+def _not_carried(changed: Mapping[str, tuple[Type, Type]]) -> Iterator[tuple[str, str]]:
+    for name, (own, carried) in changed.items():
+        missed = lost(own, carried)
+        if missed is not None and carried != String():
+            told = f"{name} is {format_type(own)} and travels as {format_type(carried)}"
+            yield "values-not-carried", f"{told}: it loses {missed}"
+
+
+def form_of(type: Type) -> str | None:
+    """The form that a setting gives to a type, without what the column itself tells; None: there is none."""
+    match type:
+        case Decimal() | Numeric():
+            return "DECIMAL"
+        case Timestamp() | Time() | Floating(64) | Interval():
+            return format_type(type)
+        case String():
+            return "STRING"
+        case Binary():
+            return "BINARY"
+        case Json():
+            return "JSON"
+        case Map():
+            return "MAP"
+        case Array(element):
+            inner = form_of(element)
+            return None if inner is None else f"ARRAY<{inner}>"
+        case _:
+            return None
+
+
+def of_one_setting(form: str) -> bool:
+    """Whether a column of this form is proof of a setting, since no other one writes it for any column.
+
+    Times of milliseconds are what columns of few digits have under each setting; doubles, texts and JSON
+    may be what the table has.
+    """
+    form = form.removeprefix("ARRAY<").rstrip(">")
+    if form.startswith("TIME"):
+        return not form.endswith("(3)")
+    return form in ("DECIMAL", "BINARY", "MAP") or form.startswith("INTERVAL")
+
+
 def may_be_encoded(was: Type, now: Type, same: Collection[Type]) -> bool:
     """Whether a release may explain it: forms of one kind, and no column of that type kept its form."""
+    if isinstance(was, Decimal) and isinstance(now, Decimal):
+        return False  # precision and scale are the table's under each setting
     return any(a == b for a in _kinds(was) for b in _kinds(now)) and was not in same
 
 

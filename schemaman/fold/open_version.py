@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from schemaman.epochs import WireFace
 from schemaman.evidence import Mark, Observation
+from schemaman.fold.carriage import Carried, face_of
 from schemaman.fold.faces import Match
 from schemaman.fold.points import Point
 from schemaman.schema import TableSchema
@@ -15,7 +17,8 @@ from schemaman.versions import Evidence, Revision, Status
 class Open:
     """A version while it is being built.
 
-    `declared`: a declared image gave its structure; `statement`: a statement was read that led to it.
+    `declared`: a declared image gave its structure; `statement`: a statement was read that led to it;
+    `doubtful` names columns whose form changed, where a setting of the connector may have done that.
     """
 
     id: str
@@ -31,11 +34,18 @@ class Open:
     phantom: bool = False
     statement: bool = False
     second: list[Observation] = field(default_factory=list)
+    carried: list[tuple[int, Mark, Carried]] = field(default_factory=list)
+    doubtful: tuple[str, ...] = ()
 
     @property
     def schema(self) -> TableSchema:
         """The structure as of the last revision."""
         return self.revisions[-1].schema
+
+    def carry(self, epoch: int, mark: Mark, carried: Carried) -> None:
+        """Keep how an event carried it, where that is news."""
+        if not self.carried or self.carried[-1][2] != carried:
+            self.carried.append((epoch, mark, carried))
 
 
 def on_the_wire(fit: Match, emitted: TableSchema) -> dict[str, str]:
@@ -50,6 +60,16 @@ def with_emitted(revision: Revision, emitted: dict[str, str]) -> Revision:
         replace(c, emitted_name=emitted.get(c.name, c.emitted_name)) for c in revision.schema.columns
     )
     return replace(revision, schema=replace(revision.schema, columns=columns))
+
+
+def faces_of(version: Open, schema: TableSchema) -> tuple[WireFace, ...]:
+    """How events carried the version, by its closed structure; nothing where they carried just that."""
+    faces: list[WireFace] = []
+    for epoch, mark, carried in version.carried:
+        face = face_of(epoch, mark, schema, carried)
+        if face.fields != (faces[-1].fields if faces else ()):
+            faces.append(face)
+    return tuple(faces)
 
 
 def status_of(version: Open, unconfirmed: tuple[str, ...]) -> Status:

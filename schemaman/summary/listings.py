@@ -15,6 +15,7 @@ from schemaman.report import Block, Event, Grid, Heading, Inline, Notice, Paragr
 from schemaman.resolution import Resolved
 from schemaman.snapshots import without_ids
 from schemaman.summary import words
+from schemaman.summary.carriage import epochs_grid
 from schemaman.summary.overview import short_names
 from schemaman.summary.stories import Story
 from schemaman.summary.stories import told as told_changes
@@ -64,6 +65,7 @@ def history_report(story: Story) -> Report:
         Paragraph(introduction(history)),
         timeline(story),
         columns_grid(history),
+        *epochs_grid(history),
         *questions(history),
     ]
     return Report(str(history.table), tuple(blocks), dict(table_documents.history(history)))

@@ -1,0 +1,182 @@
+"""Encoding epochs: how a connector wrote events, and since when, apart from what the tables were.
+
+Law: what is decided about a change of form depends on the footprints of all tables of one server, not on
+their order; a table whose form never changed is asked for nothing else than which forms it shows.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from schemaman.evidence import Mark
+from schemaman.types import Type
+
+Verdict = Literal["epoch", "own", "open"]
+"""Of a change of form: another table changed so at that time; another one kept the old form; neither."""
+
+Place = tuple[str, int, int, str, str]
+"""Topic, partition and offset of the first record of a new form, the old form and the new one."""
+Verdicts = Mapping[Place, Verdict]
+Rule = tuple[str, str]
+"""The old and the new form."""
+Shows = Callable[[str, int, int, str], bool]
+"""Whether a form is shown between two moments by any table but one: form, first, last, that table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """How a connector wrote the events of a table from `at` on, whatever the table did.
+
+    `number` counts from 1 in each table. It began after `after` (None: nothing earlier is known) and no later
+    than `at`. `changes` say in words what travels otherwise than before; a release may change nothing.
+    """
+
+    number: int
+    connector: str
+    connector_version: str
+    after: Mark | None
+    at: Mark
+    changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WireField:
+    """A field that is not as its `column` is; `name` and `type` are None if no event has it."""
+
+    column: str
+    name: str | None
+    type: Type | None
+
+
+@dataclass(frozen=True, slots=True)
+class WireFace:
+    """How events carried a version from `at` on, in the epoch of that number; other fields are as told."""
+
+    epoch: int
+    at: Mark
+    fields: tuple[WireField, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FormChange:
+    """Columns that took another form at once, which a setting of the connector may explain.
+
+    The old form was shown from `since_ms` to `after_ms`, the new one from `at_ms`, where `at` is its first
+    record, to `until_ms`. Times are those of reading, epoch milliseconds.
+    """
+
+    columns: tuple[str, ...]
+    was: str
+    now: str
+    at: Mark
+    since_ms: int
+    after_ms: int
+    at_ms: int
+    until_ms: int
+
+    @property
+    def place(self) -> Place:
+        """What names the change, however the times around it become known."""
+        return (self.at.topic, self.at.partition, self.at.offset, self.was, self.now)
+
+    @property
+    def rule(self) -> Rule:
+        """The forms, without the columns."""
+        return (self.was, self.now)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A form that only one setting writes, and from when to when a table showed it without a break."""
+
+    form: str
+    first_ms: int
+    last_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What one table shows of its connector's settings."""
+
+    changes: tuple[FormChange, ...] = ()
+    shown: tuple[Shown, ...] = ()
+
+
+NO_FOOTPRINT = Footprint()
+
+
+def decide(footprints: Mapping[str, Footprint]) -> dict[str, dict[Place, Verdict]]:
+    """What is decided about each change of the tables of one server, by table.
+
+    A setting changes the form of all columns of a kind at one moment. So a change is no epoch where another
+    table kept the old form, or had the new one before; and it is one where another table changed so, too,
+    and both may have changed at the same moment.
+    """
+    forms: dict[str, list[tuple[int, int, str]]] = {}
+    for table, footprint in footprints.items():
+        for one in footprint.shown:
+            forms.setdefault(one.form, []).append((one.first_ms, one.last_ms, table))
+    intervals = {form: _Intervals(found) for form, found in forms.items()}
+    nothing = _Intervals(())
+
+    def shows(form: str, first: int, last: int, but: str) -> bool:
+        return intervals.get(form, nothing).meet(first, last, but)
+
+    changes = [(table, change) for table, f in footprints.items() for change in f.changes]
+    decided: dict[str, dict[Place, Verdict]] = {}
+    for (table, change), verdict in zip(changes, verdicts(changes, shows), strict=True):
+        decided.setdefault(table, {})[change.place] = verdict
+    return decided
+
+
+def verdicts(changes: Sequence[tuple[str, FormChange]], shows: Shows) -> list[Verdict]:
+    """What is decided about changes, each with its table; all of one rule have to be there."""
+    own = [contradicted(table, change, shows) for table, change in changes]
+    rules: dict[Rule, list[tuple[int, int, str]]] = {}
+    for (table, change), refuted in zip(changes, own, strict=True):
+        if not refuted:
+            rules.setdefault(change.rule, []).append((change.after_ms, change.at_ms, table))
+    moments = {rule: _Intervals(found) for rule, found in rules.items()}
+    return [
+        "own" if refuted
+        else "epoch" if moments[change.rule].meet(change.after_ms, change.at_ms, table)
+        else "open"
+        for (table, change), refuted in zip(changes, own, strict=True)
+    ]  # fmt: skip
+
+
+def contradicted(table: str, change: FormChange, shows: Shows) -> bool:
+    """Whether another table kept the old form behind the change, or had the new one before it."""
+    return shows(change.was, change.at_ms, change.until_ms, table) or shows(
+        change.now, change.since_ms, change.after_ms, table
+    )
+
+
+class _Intervals:
+    """Closed intervals of tables: whether any but one table's own meets another interval."""
+
+    def __init__(self, intervals: Iterable[tuple[int, int, str]]) -> None:
+        ordered = sorted(intervals)
+        self._firsts = [first for first, _, _ in ordered]
+        self._latest: list[tuple[tuple[int, str], int]] = []
+        """Up to each interval: the greatest end with its table, and the greatest end of any other table."""
+        best, other = (-1, ""), -1
+        for _, last, table in ordered:
+            if table == best[1]:
+                best = (max(best[0], last), table)
+            elif last > best[0]:
+                best, other = (last, table), best[0]
+            else:
+                other = max(other, last)
+            self._latest.append((best, other))
+
+    def meet(self, first: int, last: int, but: str) -> bool:
+        """Whether an interval of another table has a moment in common with this one."""
+        index = bisect_right(self._firsts, last) - 1
+        if index < 0:
+            return False
+        (latest, table), other = self._latest[index]
+        return (other if table == but else latest) >= first

@@ -1,0 +1,72 @@
+"""How events carried a table: the epochs of its connector, and each version as it was on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from schemaman.ddl import format_type
+from schemaman.epochs import Epoch, WireFace, WireField
+from schemaman.evidence import Mark, Observation
+from schemaman.schema import TableSchema
+from schemaman.types import Type
+
+Carried = dict[str, tuple[str, Type]]
+"""Column → the name and the type of its field."""
+
+
+class Carriage:
+    """The epochs of one table, while its events are read in order."""
+
+    def __init__(self) -> None:
+        self.epochs: list[Epoch] = []
+        self._own: dict[str, Type] = {}
+        self._carried: Carried = {}
+        self._last: Mark | None = None
+
+    def take(self, mark: Mark, said: Observation, structure: TableSchema, carried: Carried) -> int:
+        """Go on by an event of a structure, carried so; the number of its epoch."""
+        own = {c.name: c.type for c in structure.columns}
+        changes = tuple(self._changes(own, carried))
+        last = self.epochs[-1] if self.epochs else None
+        release = (said.connector, said.connector_version)
+        if last is None or changes or release != (last.connector, last.connector_version):
+            number = 1 if last is None else last.number + 1
+            self.epochs.append(Epoch(number, *release, self._last, mark, changes))
+        self._own |= own
+        self._carried |= carried
+        self._last = mark
+        return len(self.epochs)
+
+    def _changes(self, own: dict[str, Type], carried: Carried) -> Iterable[str]:
+        """What travels otherwise than before, of columns that are the same."""
+        for column, (name, type) in carried.items():
+            before, former = self._carried.get(column), self._own.get(column)
+            if before is None or (name, type) == before:
+                continue
+            if before[0] != name:
+                yield f"{column} travels as {name}, and no more as {before[0]}"
+            if before[1] != type and former == own.get(column):
+                yield f"{column} travels as {format_type(type)}, and no more as {format_type(before[1])}"
+
+
+def carried_by(emitted: TableSchema, own: TableSchema) -> Carried:
+    """How an event carries the columns of a table: its fields, in the table's own names and in any order."""
+    types = {c.emitted_name or c.name: c.type for c in emitted.columns}
+    fields = {c.name: c.emitted_name or c.name for c in own.columns}
+    return {name: (field, types[field]) for name, field in fields.items() if field in types}
+
+
+def carried_through(names: Mapping[str, str], emitted: TableSchema) -> Carried:
+    """How an event carries the columns that `names` lead to (column → what the event calls it)."""
+    fields = {c.name: (c.emitted_name or c.name, c.type) for c in emitted.columns}
+    return {column: fields[field] for column, field in names.items()}
+
+
+def face_of(epoch: int, at: Mark, version: TableSchema, carried: Carried) -> WireFace:
+    """How a version was carried, as far as its fields are not as its columns are."""
+    fields = []
+    for column in version.columns:
+        name, type = carried.get(column.name, (None, None))
+        if (name, type) != (column.emitted_name or column.name, column.type):
+            fields.append(WireField(column.name, name, type))
+    return WireFace(epoch, at, tuple(fields))

@@ -1,0 +1,26 @@
+"""How events carried a table: the epochs of its connector, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemaman.report import Block, Grid, Inline, Text
+from schemaman.summary import words
+from schemaman.versions import TableHistory
+
+_NOTHING: Inline = (Text("—", "muted"),)
+
+
+def epochs_grid(history: TableHistory) -> Iterator[Block]:
+    """Each epoch with its connector and what travels otherwise since; nothing where there was but one."""
+    if len(history.epochs) < 2:
+        return
+    rows = []
+    for epoch in history.epochs:
+        release = f"{words.connector_name(epoch.connector)} {epoch.connector_version}".strip()
+        changes: Inline = (Text("; ".join(epoch.changes)),) if epoch.changes else _NOTHING
+        first = epoch.after is None
+        since = f"first seen {words.when(epoch.at)}" if first else words.when(epoch.at)
+        rows.append(((Text(str(epoch.number)),), (Text(release),), (Text(since),), changes))
+    caption = "Epochs: how the connector wrote the events; the table is the same"
+    yield Grid(caption, ("epoch", "connector", "since", "travels otherwise"), tuple(rows))
