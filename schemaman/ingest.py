@@ -16,7 +16,7 @@ from schemaman.decode.decode import decode
 from schemaman.decode.framing import AUTO, Forms
 from schemaman.evidence import Aside, Observation, Outcome, Record, Reject, Run
 from schemaman.log import Covered, Entry, Rejected
-from schemaman.reading import CHUNK, Known, Stretch, Take, Unread, chunks, out_of_order, wires
+from schemaman.reading import CHUNK, GAPS, Known, Stretch, Take, Unread, chunks, out_of_order, wires
 from schemaman.registry import Registry
 from schemaman.schema import TableId
 
@@ -118,6 +118,7 @@ class Intake:
         self._forms = forms
         self._keep_payload = keep_payload
         self._reached: dict[Place, int] = {}
+        self._gaps = Counter({place: len(ranges) - 1 for place, ranges in self.known.ranges.items()})
 
     def enter(self, taken: Take) -> None:
         """Record the next chunk. Raises what the take was refused for, and as `ingest`."""
@@ -126,7 +127,7 @@ class Intake:
         self._follow(taken)
         outcomes: list[Outcome] = [self._torn(unread) for unread in taken.unread]
         covered = []
-        for stretch in taken.stretches:
+        for stretch in map(self._gapped, taken.stretches):
             told = [outcome for run in stretch.runs for outcome in self._decoded(run)]
             covered.append(self._covered(stretch, told))
             outcomes += told
@@ -158,6 +159,12 @@ class Intake:
             if before is not None and first <= before:
                 raise out_of_order(topic, partition, before, first)
             self._reached[topic, partition] = last
+
+    def _gapped(self, stretch: Stretch) -> Stretch:
+        """The stretch, with runs that pass over gaps once its partition has shown too many of them."""
+        place = (stretch.topic, stretch.partition)
+        self._gaps[place] += len(stretch.gaps)
+        return stretch.over_gaps() if stretch.gaps and self._gaps[place] > GAPS else stretch
 
     def _decoded(self, run: Run) -> tuple[Outcome, ...]:
         outcomes = decode(run, self._stream, self._schemas, self._forms)

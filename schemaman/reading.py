@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import islice
+from itertools import groupby, islice
 
 from schemaman.coverage import Place, Ranges
 from schemaman.decode.body import SchemaLookup, avro_value
@@ -23,6 +23,10 @@ from schemaman.scan import Scanner, merge
 
 CHUNK = 50_000
 """Records of a source that enter in one transaction; counted from its beginning, whoever reads it."""
+
+GAPS = 256
+"""A partition with more gaps than these in its offsets is one of compaction or transactions: nothing fills
+them, and its runs pass over them, so that the log grows with facts and not with gaps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +51,10 @@ class Known:
 class Stretch:
     """New records of a partition, from `first` to `last`: one at each offset that is not in the `gaps`.
 
-    Runs pass over gaps, since a compacted topic is full of them. What is read into a gap later makes
-    stretches of its own, with edges of its own: intervals in which versions began may then be wider than
-    those of one reading of the whole. `behind` counts the ranges known before it; no run passes over them.
+    Runs end at gaps, so that what is read into one later finds its place; over more than `GAPS` of them they
+    pass. What is read into such a gap later makes stretches of its own, with edges of its own: intervals in
+    which versions began may then be wider than those of one reading of the whole. `behind` counts the ranges
+    known before it; no run passes over them.
     """
 
     topic: str
@@ -61,6 +66,10 @@ class Stretch:
     runs: tuple[Run, ...]
     gaps: Ranges = ()
     behind: int = 0
+
+    def over_gaps(self) -> Stretch:
+        """The same with runs that pass over all gaps."""
+        return replace(self, runs=merge(self.runs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +195,17 @@ class _Taker:
         if behind != here.behind:
             self._end(here)
             here.behind = behind
+        last = here.last
+        gap = last is not None and last.offset + 1 != offset
+        if gap and len(here.gaps) < GAPS:
+            here.runs += self._scanner.cut(record.topic, record.partition)
         if awaits_schema(self._scanner.add(record)):
             self._end(here, record)
             return
-        if here.last is None:
+        if last is None:
             here.first = record
-        elif here.last.offset + 1 != offset:
-            here.gaps.append((here.last.offset + 1, offset - 1))
+        elif gap:
+            here.gaps.append((last.offset + 1, offset - 1))
         here.last = record
 
     def _new_place(self, record: Record) -> _Here:
@@ -223,10 +236,12 @@ class _Taker:
             here.waiting.append(alone)
         if first is not None and last is not None:
             edges = (first.offset, last.offset, record_hash(first), record_hash(last))
-            stretch = Stretch(first.topic, first.partition, *edges, runs, tuple(here.gaps), here.behind)
-            here.stretches.append(stretch)
+            gaps, runs = tuple(here.gaps), (*here.runs, *runs)
+            stretch = Stretch(first.topic, first.partition, *edges, runs, gaps, here.behind)
+            here.stretches.append(stretch.over_gaps() if len(gaps) > GAPS else stretch)
         here.first = here.last = None
         here.gaps.clear()
+        here.runs.clear()
 
 
 @dataclass(slots=True)
@@ -241,6 +256,7 @@ class _Here:
     first: Record | None = None
     last: Record | None = None
     gaps: list[tuple[int, int]] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
     stretches: list[Stretch] = field(default_factory=list)
     waiting: list[Run] = field(default_factory=list)
 
@@ -271,12 +287,21 @@ def _adjoined(stretches: Iterable[Stretch], waiting: Sequence[Run]) -> tuple[Str
         old = joined[-1] if joined else None
         if old is not None and _goes_on(old, new, waiting):
             gap = ((old.last + 1, new.first - 1),) if old.last + 1 < new.first else ()
-            runs = merge((*old.runs, *new.runs))
             gaps = (*old.gaps, *gap, *new.gaps)
+            runs = _between(gaps, (*old.runs, *new.runs))
             joined[-1] = replace(old, last=new.last, last_hash=new.last_hash, runs=runs, gaps=gaps)
         else:
             joined.append(new)
     return tuple(joined)
+
+
+def _between(gaps: Ranges, runs: Iterable[Run]) -> tuple[Run, ...]:
+    """The runs of parts as those of the whole: those between two gaps, or all if the gaps are too many."""
+    if len(gaps) > GAPS:
+        return merge(runs)
+    ordered = sorted(runs, key=_place)
+    pieces = groupby(ordered, key=lambda run: bisect_right(gaps, (run.first.offset,)))
+    return tuple(run for _, piece in pieces for run in merge(piece))
 
 
 def _goes_on(old: Stretch, new: Stretch, waiting: Sequence[Run]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -19,9 +20,8 @@ from schemaman.errors import UnreadableInput, UsageError
 from schemaman.evidence import Record
 from schemaman.ingest import NO_PARTITION, Intake, Summary, ingest
 from schemaman.log import Entry, Observed
-from schemaman.reading import Unread, chunks, wires
+from schemaman.reading import GAPS, Known, Unread, chunks, together, wires
 from schemaman.registry import Registry
-from schemaman.schema import TableId
 from schemaman.stores.memory import MemoryStore
 from schemaman.versions import TableHistory
 from tests.house import CAPTURES
@@ -258,29 +258,81 @@ def test_sieves_lose_nothing_together(run, by, size):
         desk.ingest([r for r in recorded(run) if r.offset % by == rest], run, size=size) for rest in range(by)
     ]
     assert sum(s.new for s in summaries) == len(recorded(run))
-    assert shapes(desk) == shapes(whole(run))
+    assert desk.histories == whole(run).histories
     assert desk.registry.covered("main") == whole(run).registry.covered("main")
 
 
-def shapes(desk: Desk) -> list[object]:
-    """What does not hang on how exactly a beginning is known, and with it the records of a version."""
-    found = [(h.table, v) for h in desk.histories for v in h.versions]
-    counts = Counter[TableId]()
-    for table, version in found:
-        counts[table] += version.records
-    return [(table, counts[table], v.number, v.id, v.incarnation, v.schema) for table, v in found]
-
-
 @pytest.mark.parametrize("run", RUNS)
-def test_holes_in_the_offsets_cost_nothing(run):
+def test_what_is_read_between_known_offsets_finds_its_place(run):
+    """Holes in the offsets change nothing, and what fills them is as if it had been read with the others."""
     apart = [replace(r, offset=3 * r.offset + r.offset % 2) for r in recorded(run)]
-    desk = Desk()
+    between = [replace(r, offset=3 * r.offset + 2) for r in recorded(run)]
+    desk, once = Desk(), Desk()
     assert desk.ingest(apart, run).new == len(apart)
-    assert len(desk.log) == len(whole(run).log)
     assert shapes(desk) == shapes(whole(run))
     assert desk.ingest(apart, run).new == 0
-    between = [replace(r, offset=3 * r.offset + 2) for r in recorded(run)]
     assert desk.ingest(between, run).new == len(between)
+    once.ingest([r for pair in zip(apart, between, strict=True) for r in pair], run)
+    assert desk.histories == once.histories
+
+
+def shapes(desk: Desk) -> list[object]:
+    """What does not hang on the numbers of offsets."""
+    return [
+        (h.table, v.records, v.number, v.id, v.incarnation, v.schema)
+        for h in desk.histories
+        for v in h.versions
+    ]
+
+
+@pytest.mark.parametrize("size", [500, 5_000])
+def test_a_topic_that_is_full_of_holes_costs_no_more_for_each_of_them(size):
+    run = "postgres/shop-json"
+    row = next(r for r in recorded(run) if r.topic.endswith("orders") and r.value)
+    desk = Desk()
+    count = 20 * GAPS
+    desk.ingest([replace(row, offset=2 * n) for n in range(count)], run, size=size)
+    observed = [e.observation for e in desk.log if isinstance(e, Observed)]
+    assert sum(o.count for o in observed) == count
+    assert len(observed) <= GAPS + 1 + count // size
+    assert desk.ingest([replace(row, offset=2 * n + 2 * count) for n in range(count)], run).new == count
+    assert len(desk.log) - len(observed) <= 4 + count // size
+
+
+def long_partition() -> list[Record]:
+    """One partition of two tables whose structures change now and then."""
+    rows = [r for r in recorded("postgres/shop-json") if r.value and r.key][::40]
+    picked = [rows[(n // 50) % len(rows)] if n % 7 else rows[0] for n in range(3 * GAPS)]
+    return [replace(r, topic="all", partition=0) for r in picked]
+
+
+@given(
+    st.sampled_from([*RUNS, "long"]),
+    st.lists(st.integers(0, 3 * GAPS), max_size=5),
+    st.lists(st.tuples(st.integers(0, 600), st.integers(1, 200)), max_size=3),
+    st.lists(st.integers(1, 5), min_size=1, max_size=9),
+)
+def test_the_takes_of_parts_are_together_the_take_of_the_whole(run, cuts, before, steps):
+    reached: Counter[tuple[str, int]] = Counter()
+    records: list[Record] = []
+    for number, record in enumerate(long_partition() if run == "long" else recorded(run)):
+        # some partitions have more holes than runs end at
+        step = steps[number % len(steps)] if number % 9 else 1
+        reached[record.topic, record.partition] += step
+        records.append(replace(record, offset=reached[record.topic, record.partition]))
+    desk = Desk()
+    for start, length in before:
+        desk.ingest(records[start : start + length], run)
+    known = Known(desk.registry.covered("main"), desk.registry.edges("main"))
+    reading = wires(schemas(run))
+    ((_, whole_take),) = chunks(records, known, reading)
+    edges = [0, *sorted({c for c in cuts if 0 < c < len(records)}), len(records)]
+    parts = [
+        taken
+        for first, last in pairwise(edges)
+        for _, taken in chunks(records[first:last], known, reading, start=first)
+    ]
+    assert together(parts) == whole_take
 
 
 def schemas_without(run: str, *places: int) -> schema_registry.Export:
