@@ -1,6 +1,6 @@
 """A log as lines of text: a copy that can be kept elsewhere, compared, and put back.
 
-Law: `read(write(log)) == log`; a copy that is cut short or altered is refused.
+Law: `read(write(log)).log == log`; a copy that is cut short or altered is refused.
 """
 
 from __future__ import annotations
@@ -8,75 +8,109 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from schemaman import codec, structure_codec
-from schemaman.errors import StoreUnavailable, UnreadableInput
-from schemaman.log import Stamped
+from schemaman import structure_codec
+from schemaman.chain import Sealed
+from schemaman.errors import UnreadableInput
 
 LAYOUT = 1
+"""Of the lines: a head, a line an entry, and a last one with their count and the SHA-256 of all before it."""
+
+FRAME = 2
+"""Lines that are no entries."""
+
 _HINT = "take another copy: `schemaman store export`"
+_NEWER = "upgrade schemaman, or take a copy with this one"
 
 
-def write(log: Iterable[Stamped], store: str = "") -> Iterator[str]:
-    """The lines of a copy, without line breaks: a head, the entries, and a hash of all that.
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy of a store: its identity, and its log, which can be gone through once.
 
-    `store` is the identity of the store that is copied.
+    Only the last line shows that the copy is whole: `log` raises there, so keep nothing before its end.
     """
-    told = hashlib.sha256()
+
+    store: str
+    log: Iterator[Sealed]
+
+
+def write(log: Iterable[Sealed], store: str = "") -> Iterator[str]:
+    """The lines of a copy, without line breaks; `store` is the identity of what is copied."""
+    told, entries = hashlib.sha256(), -1
     for line in _lines(log, store):
         told.update(line.encode() + b"\n")
+        entries += 1
         yield line
-    yield structure_codec.canonical({"sha256": told.hexdigest()}).decode()
+    yield _json({"entries": entries, "sha256": told.hexdigest()})
 
 
-def read(lines: Iterable[str], where: str = "archive") -> Iterator[Stamped]:
-    """The entries of a copy; only its last line shows that it is whole, so take none before the end.
+def read(lines: Iterable[str], where: str = "archive") -> Copy:
+    """The copy that lines hold. What is wrong with the first line is told at once, all else by its `log`.
 
     Raises:
         UnreadableInput: no copy, one of another layout, cut short or altered.
     """
-    told = hashlib.sha256()
-    ended = False
-    for number, text in enumerate(lines, 1):
-        line = text.rstrip("\r\n")
+    rest = iter(lines)
+    head = next(rest, None)
+    if head is None:
+        raise UnreadableInput(f"{where} is cut short: it is empty", hint=_HINT)
+    body = _object(head, f"{where}:1")
+    if "schemaman_log" not in body:
+        raise UnreadableInput(f"{where}:1: not a copy of a log", hint=_HINT)
+    if body["schemaman_log"] != LAYOUT:
+        told = f"{where}: layout {body['schemaman_log']!r}, not {LAYOUT}"
+        raise UnreadableInput(told, hint=_NEWER)
+    return Copy(str(body.get("store", "")), _entries(head, rest, where))
+
+
+def _entries(head: str, rest: Iterable[str], where: str) -> Iterator[Sealed]:
+    told = hashlib.sha256(_bare(head).encode() + b"\n")
+    ended, entries = False, 0
+    for number, line in enumerate(rest, 2):
         body = _object(line, f"{where}:{number}")
-        if ended or (number == 1) != ("schemaman_log" in body):
+        if ended or "schemaman_log" in body:
             raise UnreadableInput(f"{where}:{number}: not a copy of a log", hint=_HINT)
         if "sha256" in body:
             ended = True
-            if body["sha256"] != told.hexdigest():
+            if (body.get("entries"), body["sha256"]) != (entries, told.hexdigest()):
                 raise UnreadableInput(f"{where} was altered: its hash is another", hint=_HINT)
             continue
-        told.update(line.encode() + b"\n")
-        if number == 1:
-            if body["schemaman_log"] != LAYOUT:
-                raise UnreadableInput(f"{where}: layout {body['schemaman_log']!r}, not {LAYOUT}", hint=_HINT)
-            continue
-        yield _stamped(body, f"{where}:{number}")
+        told.update(_bare(line).encode() + b"\n")
+        entries += 1
+        yield _sealed(body, f"{where}:{number}")
     if not ended:
         raise UnreadableInput(f"{where} is cut short: its last line is missing", hint=_HINT)
 
 
-def _lines(log: Iterable[Stamped], store: str) -> Iterator[str]:
-    yield structure_codec.canonical({"schemaman_log": LAYOUT, "store": store}).decode()
-    for stamped in log:
-        line = {"at_ms": stamped.at_ms, "entry": codec.to_json(stamped.entry), "sequence": stamped.sequence}
-        yield structure_codec.canonical(line).decode()
+def _lines(log: Iterable[Sealed], store: str) -> Iterator[str]:
+    yield _json({"schemaman_log": LAYOUT, "store": store})
+    for s in log:
+        yield _json({"at_ms": s.at_ms, "body": s.body, "hash": s.hash, "sequence": s.sequence})
+
+
+def _json(value: dict[str, object]) -> str:
+    return structure_codec.canonical(value).decode()
+
+
+def _bare(line: str) -> str:
+    return line.rstrip("\r\n")
 
 
 def _object(line: str, where: str) -> dict[str, Any]:
     try:
         body = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UnreadableInput(f"{where}: not JSON: {error}", hint=_HINT) from error
     if not isinstance(body, dict):
         raise UnreadableInput(f"{where}: not a copy of a log", hint=_HINT)
     return body
 
 
-def _stamped(body: dict[str, Any], where: str) -> Stamped:
-    try:
-        return Stamped(int(body["sequence"]), int(body["at_ms"]), codec.from_json(body["entry"], where))
-    except (KeyError, TypeError, ValueError, StoreUnavailable) as error:
-        raise UnreadableInput(f"{where}: no log entry: {error}", hint=_HINT) from error
+def _sealed(body: dict[str, Any], where: str) -> Sealed:
+    match body:
+        case {"at_ms": int(at_ms), "body": str(text), "hash": str(hash), "sequence": int(sequence)}:
+            return Sealed(sequence, at_ms, text, hash)
+        case _:
+            raise UnreadableInput(f"{where}: no log entry", hint=_HINT)

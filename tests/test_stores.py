@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -22,7 +23,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman import archive
+from schemaman.chain import Sealed, seal
 from schemaman.errors import Conflict, Locked, StoreUnavailable, UnreadableInput, UsageError
 from schemaman.evidence import Observation, Reject
 from schemaman.log import Covered, Entry, Leases, Migrated, Observed, Projections, Rejected, Stamped, Store
@@ -41,7 +42,10 @@ NOW = 1_700_000_000_000
 
 
 class AnyStore(Store, Projections, Leases, Protocol):
-    def restore(self, log: Iterable[Stamped]) -> int: ...
+    @property
+    def id(self) -> str: ...
+    def restore(self, log: Iterable[Sealed], identity: str = "") -> int: ...
+    def sealed(self) -> Iterator[Sealed]: ...
     def check(self) -> tuple[str, ...]: ...
     def rebuild(self) -> None: ...
     def close(self) -> None: ...
@@ -223,48 +227,39 @@ def test_folding_again_changes_nothing(store: AnyStore):
 def test_a_copy_restores_the_same_store(store: AnyStore, kind: str, tmp_path: Path):
     for number in range(3):
         store.append(batch(number), expect=4 * number)
-    lines = list(archive.write(store.read(), "the store"))
+    log = list(store.sealed())
+    assert [s.opened() for s in log] == list(store.read())
     (tmp_path / "other").mkdir()
     other = opened(kind, tmp_path / "other")
-    assert other.restore(archive.read(lines)) == 12
+    assert other.restore(log, "the store") == 12
+    assert other.id == "the store"
     assert state(other) == state(store)
+    assert list(other.sealed()) == log
     assert other.check() == ()
-    assert list(archive.write(other.read(), "the store")) == lines
-    other.append(batch(3), expect=12)
-    with pytest.raises(Conflict, match="not empty"):
-        other.restore(archive.read(lines))
+    for one in (store, other):
+        one.append(batch(3), expect=12)
+    assert [s.opened().entry for s in other.sealed()] == [s.opened().entry for s in store.sealed()]
+    assert other.check() == ()
+    with pytest.raises(UsageError, match="not empty"):
+        other.restore(log)
     other.close()
 
 
-def test_a_copy_that_is_not_whole_restores_nothing(store: AnyStore):
-    log = [Stamped(n, NOW, entry) for n, entry in enumerate(batch(0), 1)]
-    lines = list(archive.write(log))
-    altered = [line.replace("price", "prize") for line in lines]
-    other_layout = [lines[0].replace('"schemaman_log":1', '"schemaman_log":2'), *lines[1:]]
+def test_a_log_that_is_not_whole_restores_nothing(store: AnyStore):
+    log = list(seal(Stamped(n, NOW, entry) for n, entry in enumerate(batch(0), 1)))
+    identity = store.id
     for wrong, says in (
-        (lines[:-1], "cut short"),
-        ([], "cut short"),
-        (altered, "was altered"),
-        ([*lines[:2], *lines[3:]], "was altered"),
-        (lines[1:], "not a copy"),
-        ([*lines, lines[1]], "not a copy"),
-        (other_layout, "layout 2, not 1"),
-        ([*lines[:2], lines[2][:50]], "archive:3: not JSON"),
-        (["[]"], "archive:1: not a copy"),
-        ([lines[0], "{}"], "archive:2: no log entry"),
-        (list(archive.write(log[1:])), "log entry 2 stands in place 1"),
+        (log[1:], "log entry 2 stands in place 1"),
+        ([*log[:2], log[3]], "log entry 4 stands in place 3"),
+        ([*log[:3], replace(log[3], at_ms=0)], "log entry 4 is not what was written"),
+        ([log[0], replace(log[1], body=log[1].body.replace("price", "prize")), *log[2:]], "entry 2 is not"),
+        ([log[0], log[0]], "log entry 1 stands in place 2"),
     ):
         with pytest.raises(UnreadableInput, match=says):
-            store.restore(archive.read(wrong))
-    assert store.end() == 0
-    assert list(store.read()) == []
-    assert store.restore(archive.read(lines)) == 4
-
-
-@given(st.lists(ENTRIES, max_size=4))
-def test_a_log_is_read_back_from_its_copy(entries: list[Entry]):
-    log = [Stamped(n, NOW + n, entry) for n, entry in enumerate(entries, 1)]
-    assert list(archive.read(line + "\n" for line in archive.write(log))) == log
+            store.restore(wrong, "another")
+    assert (store.end(), list(store.read()), store.id) == (0, [], identity)
+    assert store.check() == ()
+    assert store.restore(log) == 4
 
 
 def not_overlapping(entries: Iterable[Entry]) -> list[Entry]:

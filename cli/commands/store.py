@@ -1,26 +1,90 @@
-"""Verify the store, or fold everything again."""
+"""Verify the store, fold it again, copy it into a file and back."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
+from schemaman import archive
+from schemaman.adapters import archives
+from schemaman.chain import unbroken
+from schemaman.errors import StoreUnavailable, UnreadableInput, UsageError
+from schemaman.stores.sql import SqlStore
+from schemaman.summary.words import figure
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door
 from schemaman_cli.wiring import open_store
 
+_WITH_FILE = ("export", "import")
 
-@verb("store", "schemaman store check", "schemaman store rebuild")
-@click.argument("action", type=click.Choice(["check", "rebuild"]))
+
+@verb("store", "schemaman store check", "schemaman store export history.gz")
+@click.argument("action", type=click.Choice(["check", "rebuild", *_WITH_FILE]))
+@click.argument("file", required=False)
+@click.option("--replace", is_flag=True, help="Let export take the place of a file that is there.")
 @door
-def store(door: Door, action: str) -> int:
-    """Check that nothing in the store is damaged, or rebuild what is folded from its log."""
+def store(door: Door, action: str, file: str | None, replace: bool) -> int:
+    """Check that nothing in the store is damaged, rebuild what is folded from its log, or copy it.
+
+    export writes the whole log, with its chain of hashes, into one FILE. import puts such a file into a store
+    that is new or empty, of either kind: the same entries, ids and histories are there afterwards.
+    """
+    if (file is None) == (action in _WITH_FILE):
+        what = f"store {action} needs a FILE" if file is None else f"store {action} takes no FILE"
+        raise UsageError(what, hint="schemaman store --help")
+    if replace and action != "export":
+        raise UsageError(f"store {action} replaces nothing", hint="--replace belongs to export")
+    if action == "export" and file is not None:
+        return _export(door, Path(file), replace)
+    if action == "import" and file is not None:
+        return _import(door, Path(file))
     opened = open_store(door)
     if action == "rebuild":
         opened.rebuild()
         door.console.say("folded again from the log")
+    return _checked(door, opened)
+
+
+def _checked(door: Door, opened: SqlStore) -> int:
     faults = opened.check()
     door.console.write("".join(f"{fault}\n" for fault in faults) or "the store is whole\n")
     return 3 if faults else 0
+
+
+def _export(door: Door, file: Path, replace: bool) -> int:
+    if file.exists() and not replace:
+        raise UsageError(f"{file} is there already", hint="name another file, or say --replace")
+    if file.exists() and not _a_copy(file):
+        raise UsageError(f"{file} is no copy of a store", hint="--replace takes the place of copies only")
+    opened = open_store(door)
+    lines = archive.write(unbroken(opened.sealed(), opened.where), opened.id)
+    try:
+        entries = archives.save(file, lines) - archive.FRAME
+    except UnreadableInput as error:
+        raise StoreUnavailable(
+            error.message, hint="run `schemaman store check`, and restore a copy or read the records again"
+        ) from error
+    door.console.write(f"{figure(entries)} log entries of {opened.where} are in {file}\n")
+    return 0
+
+
+def _import(door: Door, file: Path) -> int:
+    # Gone through first, so that a copy that is not whole leaves no store behind.
+    for sealed in unbroken(archives.load(file).log, str(file)):
+        sealed.opened(str(file))
+    opened = open_store(door, create=True)
+    copy = archives.load(file)
+    entries = opened.restore(copy.log, copy.store)
+    door.console.write(f"{figure(entries)} log entries of {file} are in {opened.where}\n")
+    return 0
+
+
+def _a_copy(file: Path) -> bool:
+    try:
+        return file.is_file() and bool(archives.load(file))
+    except UnreadableInput:
+        return False
 
 
 COMMAND = store

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable
 
@@ -20,6 +19,7 @@ from sqlalchemy import (
     delete,
     insert,
     select,
+    update,
 )
 from sqlalchemy.engine import Dialect
 from sqlalchemy.schema import SchemaItem
@@ -33,9 +33,6 @@ from schemaman.schema import TableId
 
 LAYOUT = 1
 """Of the tables below; a store of another layout is refused."""
-
-GENESIS = ""
-"""What the hash of the first entry follows."""
 
 
 class Name(TypeDecorator[str]):
@@ -114,9 +111,10 @@ def meta_value(connection: Connection, name: str) -> str:
     return str(value)
 
 
-def link(previous: str, sequence: int, at_ms: int, body: str) -> str:
-    """The hash of an entry, which holds that of the entry before: nothing can be altered in between."""
-    return hashlib.sha256(f"{previous}\n{sequence}\n{at_ms}\n{body}".encode()).hexdigest()
+def set_meta(connection: Connection, **values: str) -> None:
+    """Write lines of `meta` that are there."""
+    for name, value in values.items():
+        connection.execute(update(META).where(META.c.name == name).values(value=value))
 
 
 def table_key(table: TableId) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from schemaman import history
-from schemaman.errors import Locked, UnreadableInput
+from schemaman.errors import Locked, UsageError
 from schemaman.evidence import Dialect, Observation
-from schemaman.log import Entry, Stamped, tables_of
+from schemaman.log import Entry, tables_of
 from schemaman.schema import TableId
 from schemaman.shelf import Shelf
 from schemaman.versions import TableHistory
@@ -49,13 +49,9 @@ def touched(entries: Iterable[Entry]) -> tuple[TableId, ...]:
     return tuple(sorted({table for entry in entries for table in tables_of(entry)}))
 
 
-def numbered(log: Iterable[Stamped]) -> tuple[Stamped, ...]:
-    """A log as it can be restored. Raises `UnreadableInput` where its numbers do not run from 1."""
-    whole = tuple(log)
-    for number, stamped in enumerate(whole, 1):
-        if stamped.sequence != number:
-            raise UnreadableInput(f"log entry {stamped.sequence} stands in place {number}")
-    return whole
+def not_empty(where: str) -> UsageError:
+    """The refusal to put a copy beside what is there."""
+    return UsageError(f"{where} is not empty", hint="put the copy into a new store: --store NEW")
 
 
 def locked(lease: Lease) -> Locked:

@@ -83,7 +83,8 @@ def path_of(url: str) -> Path:
         rest = "/" + url
     elif scheme != "sqlite":
         raise UsageError(
-            f"no store of kind {scheme!r}", hint="there are: sqlite:///PATH and postgresql://USER@HOST/DATABASE"
+            f"no store of kind {scheme!r}",
+            hint="there are: sqlite:///PATH and postgresql://USER@HOST/DATABASE",
         )
     if len(rest) < 2 or not rest.startswith("/") or rest == "/:memory:":
         raise UsageError(f"no path in {url!r}", hint="a store is a file: sqlite:///schemaman.db")

@@ -10,6 +10,7 @@ import threading
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from schemaman.chain import Sealed, seal, unbroken
 from schemaman.coverage import merge
 from schemaman.errors import Conflict
 from schemaman.evidence import Observation
@@ -22,7 +23,7 @@ from schemaman.stores._projections import (
     fold,
     locked,
     lost,
-    numbered,
+    not_empty,
     touched,
     wall_clock,
 )
@@ -62,18 +63,23 @@ class MemoryStore:
             at_ms = self._clock()
             return self._add(tuple(Stamped(n, at_ms, entry) for n, entry in enumerate(entries, expect + 1)))
 
-    def restore(self, log: Iterable[Stamped]) -> int:
-        """Put a whole log into this empty store, each entry with its place and time; the new end.
+    def restore(self, log: Iterable[Sealed], identity: str = "") -> int:
+        """Put a whole log into this empty store, and take on its identity; the new end.
 
         Raises:
-            Conflict: the store is not empty.
-            UnreadableInput: the entries are not numbered from 1 without a gap.
+            UsageError: the store is not empty.
+            UnreadableInput: the log is not whole.
         """
         with self._lock:
-            whole = numbered(log)
             if self._log:
-                raise Conflict("memory is not empty", hint="restore into a new store")
-            return self._add(whole)
+                raise not_empty(self.where)
+            end = self._add(tuple(sealed.opened() for sealed in unbroken(log)))
+            self.id = identity or self.id
+            return end
+
+    def sealed(self) -> Iterator[Sealed]:
+        """The log as it lies, each entry with its hash."""
+        return seal(self._log)
 
     def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[Stamped]:
         """The entries behind `after` in order, of the given kinds or of all."""

@@ -10,6 +10,7 @@ import secrets
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from types import TracebackType
 from typing import Self
 
@@ -17,6 +18,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from schemaman import codec
+from schemaman.chain import GENESIS, Sealed, link, seal, unbroken
 from schemaman.errors import Conflict, StoreUnavailable
 from schemaman.evidence import Observation
 from schemaman.log import Covered, Entry, Stamped
@@ -26,7 +28,6 @@ from schemaman.stores._database import Database
 from schemaman.stores._histories import Histories, read_entry
 from schemaman.stores._layout import (
     COVERED,
-    GENESIS,
     LAYOUT,
     LEASE,
     LOG,
@@ -34,9 +35,9 @@ from schemaman.stores._layout import (
     METADATA,
     cover,
     filed,
-    link,
     meta_value,
     ranges,
+    set_meta,
 )
 from schemaman.stores._projections import (
     Clock,
@@ -45,7 +46,7 @@ from schemaman.stores._projections import (
     fold,
     locked,
     lost,
-    numbered,
+    not_empty,
     touched,
     wall_clock,
 )
@@ -136,18 +137,37 @@ class SqlStore:
             new = [Stamped(n, at_ms, entry) for n, entry in enumerate(entries, end + 1)]
             return self._add(connection, new, end)
 
-    def restore(self, log: Iterable[Stamped]) -> int:
-        """Put a whole log into this empty store, each entry with its place and time; the new end.
+    def restore(self, log: Iterable[Sealed], identity: str = "") -> int:
+        """Put a whole log into this empty store as it is, and take on its identity; the new end.
 
         Raises:
-            Conflict: the store is not empty.
-            UnreadableInput: the entries are not numbered from 1 without a gap.
+            UsageError: the store is not empty.
+            UnreadableInput: the log is not whole.
         """
         with self._writing() as connection:
-            whole = numbered(log)
             if int(meta_value(connection, "end")):
-                raise Conflict(f"{self.where} is not empty", hint="restore into a new store: --store NEW")
-            return self._add(connection, whole, 0)
+                raise not_empty(self.where)
+            end, rest = 0, unbroken(log)
+            while page := tuple(islice(rest, _PAGE)):
+                opened = [(s, read_entry(self.where, s.sequence, s.body)) for s in page]
+                end = self._lay(connection, opened, end)
+            if identity:
+                set_meta(connection, id=identity)
+            self._histories.rebuild(connection)
+            return end
+
+    def sealed(self) -> Iterator[Sealed]:
+        """The log as it lies, each entry with its hash, up to where it ends now."""
+        columns = (LOG.c.sequence, LOG.c.at_ms, LOG.c.body, LOG.c.chain)
+        after, end = 0, self.end()
+        while after < end:
+            query = select(*columns).where(LOG.c.sequence > after, LOG.c.sequence <= end)
+            with self._reading() as connection:
+                rows = connection.execute(query.order_by(LOG.c.sequence).limit(_PAGE)).all()
+            if not rows:
+                raise StoreUnavailable(f"{self.where}: log entries {after + 1} to {end} are missing")
+            yield from (Sealed(*row) for row in rows)
+            after = rows[-1].sequence
 
     def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[Stamped]:
         """The entries behind `after` in order, of the given kinds or of all, also what comes meanwhile."""
@@ -266,18 +286,24 @@ class SqlStore:
         self._histories.refold(connection, touched(entries))
         return end
 
-    def _write(self, connection: Connection, log: Iterable[Stamped], end: int) -> int:
-        head, rows = meta_value(connection, "head"), list[dict[str, object]]()
-        for s in log:
-            body = codec.to_bytes(s.entry).decode()
-            head = link(head, s.sequence, s.at_ms, body)
-            row = {"sequence": s.sequence, "at_ms": s.at_ms, "body": body, "chain": head}
-            rows.append({**row, **filed(s.entry)})
-        if rows:
-            connection.execute(insert(LOG), rows)
-        for name, value in (("end", str(end + len(rows))), ("head", head)):
-            connection.execute(update(META).where(META.c.name == name).values(value=value))
-        return end + len(rows)
+    def _write(self, connection: Connection, log: Sequence[Stamped], end: int) -> int:
+        sealed = seal(log, meta_value(connection, "head"))
+        return self._lay(
+            connection, [(s, stamped.entry) for s, stamped in zip(sealed, log, strict=True)], end
+        )
+
+    def _lay(self, connection: Connection, log: Sequence[tuple[Sealed, Entry]], end: int) -> int:
+        """Put entries at the end of the log as they are; the new end."""
+        if not log:
+            return end
+        rows = [
+            {"sequence": s.sequence, "at_ms": s.at_ms, "body": s.body, "chain": s.hash, **filed(entry)}
+            for s, entry in log
+        ]
+        connection.execute(insert(LOG), rows)
+        last, _ = log[-1]
+        set_meta(connection, end=str(last.sequence), head=last.hash)
+        return last.sequence
 
     def _chain_faults(self, connection: Connection) -> Iterator[str]:
         head, last = GENESIS, 0

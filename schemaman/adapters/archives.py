@@ -1,0 +1,72 @@
+"""Copies of a log as files: lines, packed by gzip.
+
+Law: a file is there whole or not at all; what was there before stays until then. Equal logs, equal files.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO
+
+from schemaman import archive
+from schemaman.archive import Copy
+from schemaman.errors import CouldNotDo, UnreadableInput
+
+_MAGIC = b"\x1f\x8b"
+_HINT = "take another copy: `schemaman store export`"
+
+
+def save(path: Path, lines: Iterable[str]) -> int:
+    """Write a copy; how many lines it has.
+
+    Raises:
+        CouldNotDo: the file cannot be written; nothing is left of it then.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        try:
+            with beside.open("xb") as file:
+                count = _pack(file, lines)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+            return count
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise CouldNotDo(
+            f"{path} cannot be written: {error.strerror or error}", hint="make room, or name another file"
+        ) from error
+
+
+def load(path: Path) -> Copy:
+    """The copy in a file. Raises `UnreadableInput` as `archive.read`, also where the file cannot be read."""
+    return archive.read(_lines(path), str(path))
+
+
+def _pack(file: IO[bytes], lines: Iterable[str]) -> int:
+    count = 0
+    # Without a name and a time in its header, equal logs give equal bytes.
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+        for line in lines:
+            packed.write(line.encode() + b"\n")
+            count += 1
+    return count
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with path.open("rb") as file:
+            if not file.peek(2).startswith(_MAGIC):
+                raise UnreadableInput(f"{path} is no copy of a store: it is not gzip", hint=_HINT)
+            with gzip.open(file, "rt", encoding="ascii") as text:
+                yield from text
+    except (EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError) as error:
+        raise UnreadableInput(f"{path} is damaged or cut short: {error}", hint=_HINT) from error
+    except OSError as error:
+        raise UnreadableInput(f"{path} cannot be read: {error.strerror or error}") from error
