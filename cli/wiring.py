@@ -28,6 +28,7 @@ from schemaman.snapshots import from_text, is_snapshot
 from schemaman.stores.sql import SqlStore
 from schemaman.summary.stories import Judge, Judged
 from schemaman.versions import TableHistory
+from schemaman.emitted import Emitted, emitted
 from schemaman_cli.clients import options_of
 from schemaman_cli.options import Door
 from schemaman_cli.sessions import live_structure
@@ -150,6 +151,21 @@ def resolve(door: Door, text: str) -> Resolved:
         lake=partial(live_structure, door),
     )
     return resolution.resolve(reference, _NoHistories(), readers)
+
+
+def wire(door: Door, found: Resolved) -> Emitted:
+    """The wire face of a version that a REF means.
+
+    Raises:
+        UsageError: the REF means no version of a table.
+        NoHistory: no event with a schema has carried that version.
+    """
+    if found.table is None or found.version is None:
+        raise UsageError(f"{found.ref} has no wire face: it is no version of the history", hint="orders@3")
+    face = emitted(found.version, open_registry(door).testimony(found.table))
+    if face is None:
+        raise NoHistory(f"no event with a schema has carried {found.ref}", hint="--face source shows it")
+    return face
 
 
 def read_file(path: str) -> str:

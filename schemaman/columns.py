@@ -24,7 +24,7 @@ def format_columns(schema: TableSchema) -> str:
     """The table as one line: columns in order, then the key, then the comment of the table."""
     items = [_format_column(c) for c in schema.columns]
     if schema.key:
-        items.append(f"PRIMARY KEY ({', '.join(map(_format_name, schema.key))})")
+        items.append(f"PRIMARY KEY ({', '.join(map(format_name, schema.key))})")
     if schema.comment is not None:
         items.append(f"COMMENT {quote_text(schema.comment)}")
     return ", ".join(items)
@@ -78,13 +78,14 @@ def _checked(schema: TableSchema, text: str) -> TableSchema:
     return schema
 
 
-def _format_name(name: str) -> str:
+def format_name(name: str) -> str:
+    """The name of a column as a list of columns has it: in back-ticks unless it is a plain word."""
     plain = _PLAIN_NAME.fullmatch(name) and name.upper() not in _KEYWORDS
     return name if plain else quote_name(name)
 
 
 def _format_column(column: Column) -> str:
-    words = [_format_name(column.name), format_type(column.type)]
+    words = [format_name(column.name), format_type(column.type)]
     if not column.nullable:
         words.append("NOT NULL")
     if column.default is not None:

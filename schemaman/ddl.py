@@ -314,6 +314,13 @@ class _Reader:
         return tuple(found)
 
 
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
+
+
 def unquote_text(token: str) -> str:
-    """The text that `quote_text` wrote."""
-    return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], token[1:-1], flags=re.DOTALL)
+    """The text that `quote_text` wrote, or a literal of Spark SQL."""
+    return re.sub(r"\\(?:u([0-9A-Fa-f]{4})|(.))", _unescaped, token[1:-1], flags=re.DOTALL)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return chr(int(found[1], 16)) if found[1] else _ESCAPED.get(found[2], found[2])

@@ -87,7 +87,7 @@ def key_is_known(live: Live) -> bool:
 
 def _held(schema: TableSchema, target: Target, talk: Talk) -> dict[str, Type]:
     """Each column that the target can hold, and how."""
-    refused = {**_unusable_names(schema), **target.refuse(schema)}
+    refused = {**unusable_names(schema), **target.refuse(schema)}
     talk.refusals += refused.values()
     held: dict[str, Type] = {}
     for column in schema.columns:
@@ -103,7 +103,8 @@ def _held(schema: TableSchema, target: Target, talk: Talk) -> dict[str, Type]:
     return held
 
 
-def _unusable_names(schema: TableSchema) -> dict[str, Refusal]:
+def unusable_names(schema: TableSchema) -> dict[str, Refusal]:
+    """The columns that no Spark table can call by their names."""
     spellings = Counter(name.lower() for name in schema.names)
     refused: dict[str, Refusal] = {}
     for name in schema.names:

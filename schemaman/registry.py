@@ -13,7 +13,7 @@ from typing import Protocol
 from schemaman import coverage, references
 from schemaman.coverage import Place, Ranges
 from schemaman.errors import AmbiguousName, Conflict, NoHistory
-from schemaman.evidence import Note, Outcome, Reject, told_once
+from schemaman.evidence import Note, Observation, Outcome, Reject, told_once
 from schemaman.log import (
     Covered,
     Entry,
@@ -158,6 +158,10 @@ class Registry:
         if found is None:
             raise NoHistory(f"nothing is known of {table}", hint="run `schemaman ingest SOURCE` first")
         return found
+
+    def testimony(self, table: TableId) -> tuple[Observation, ...]:
+        """All that was said of a table, in the order of the log; empty if nothing is known of it."""
+        return tuple(self._store.load(table))
 
     def schema(self, ref: str, readers: Readers = HISTORY_ALONE) -> TableSchema:
         """The structure that a REF means. Raises as `resolve` does."""

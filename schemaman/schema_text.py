@@ -1,4 +1,4 @@
-"""The structure that a file holds: a snapshot, a column list, an Avro or Connect schema, a record."""
+"""The structure that a file holds: a snapshot, a column list, a schema in a language of `show`, a record."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from schemaman.columns import parse_columns
+from schemaman.ddl import parse_type
 from schemaman.errors import BadReference, UnreadableInput
 from schemaman.languages import avro, connect
-from schemaman.schema import TableSchema
+from schemaman.notation import Notation
+from schemaman.notations import iceberg, spark
+from schemaman.schema import Column, TableSchema
 from schemaman.snapshots import from_text, is_snapshot
 
 Node = Mapping[str, Any]
 
-_HINT = "a file may hold a snapshot, a column list, an Avro or Connect schema, or a record with its schema"
+_HINT = (
+    "a file may hold a snapshot, a column list or Spark DDL, a schema of Avro, Connect, Spark, Delta or "
+    "Iceberg, the JSON of show, or a record with its schema"
+)
 _ENVELOPE = {"before", "after", "op"}
 
 
@@ -37,6 +43,10 @@ def read_schema(text: str, where: str) -> TableSchema:
         told = json.loads(text)
         if is_snapshot(told):
             return from_text(text, where).schema
+        if isinstance(told, dict) and (notation := _notation(told)) is not None:
+            return notation.read(text)
+        if isinstance(told, dict) and {"schema_version", "columns"} <= told.keys():
+            return _shown(told)
         value, key = _nodes(told)
         columns = connect.columns_of(_row(value))
         own = {c.emitted_name: c.name for c in columns}
@@ -48,6 +58,28 @@ def read_schema(text: str, where: str) -> TableSchema:
         # Of a file its name is told, not its whole text.
         why = error.message.removeprefix(f"{text!r}: ")
         raise UnreadableInput(f"{where}: {why}", hint=_HINT) from error
+
+
+def _notation(told: Node) -> Notation | None:
+    """The language of a struct whose fields are those of a table format; None for a Connect struct."""
+    fields = told.get("fields")
+    first = fields[0] if isinstance(fields, list) and fields else None
+    if told.get("type") != "struct" or not isinstance(first, dict) or "field" in first:
+        return None
+    return spark.NOTATION if "nullable" in first else iceberg.NOTATION if "required" in first else None
+
+
+def _shown(told: Node) -> TableSchema:
+    """The structure in a document of `show`."""
+    try:
+        members = ("default", "comment", "source_type", "emitted_name", "id")
+        columns = tuple(
+            Column(c["name"], parse_type(c["type"]), c["nullable"], **{m: c.get(m) for m in members})
+            for c in told["columns"]
+        )
+        return TableSchema(columns, tuple(told.get("key", ())), told.get("comment"))
+    except (KeyError, TypeError, AttributeError) as fault:
+        raise UnreadableInput(f"no structure as `show` prints it: {fault!r}") from fault
 
 
 def _nodes(told: Any) -> tuple[Node, Node | None]:

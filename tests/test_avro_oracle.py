@@ -24,6 +24,7 @@ from schemaman.schema import Column, TableSchema
 from schemaman.shelf import Shelf
 from schemaman.types import Array, Decimal, Field, Integer, Map, String, Struct, Time, Timestamp, Type
 from schemaman.versions import RenameCandidate
+from tests.everything import written_in
 from tests.strategies import related
 
 pytestmark = pytest.mark.spark
@@ -91,6 +92,15 @@ def test_the_oracle_can_say_all_three_things(oracle: Oracle) -> None:
     assert oracle.ask(to_avro(large, NAME), to_avro(small, NAME)) == "readable"
     assert oracle.ask(to_avro(small, NAME), to_avro(large, NAME)) == "unreadable"
     assert oracle.ask(to_avro(parse_columns("`a-b` INT, a_b INT"), NAME), to_avro(small, NAME)) == "invalid"
+
+
+def test_what_show_writes_is_a_schema_for_avro_itself(oracle: Oracle) -> None:
+    count = 0
+    for where, _, done in written_in("avro"):
+        schema = json.loads(done.text)
+        assert oracle.ask(schema, schema) == "readable", where
+        count += 1
+    assert count > 50
 
 
 def unique_fields(schema: TableSchema) -> bool:

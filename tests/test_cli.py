@@ -423,7 +423,7 @@ def test_show_by_time_and_by_id(run: Run, filled: Path) -> None:
 
 
 def test_a_shown_structure_can_be_read_again(run: Run, filled: Path) -> None:
-    (filled / "orders.ddl").write_text(run("show", "orders", "--as", "ddl").out)
+    (filled / "orders.ddl").write_text(run("show", "orders", "--as", "columns").out)
     assert run("diff", "orders", "file:orders.ddl", "--format", "json").json["changes"] == []
     (filled / "orders.avsc").write_text(run("show", "orders", "--as", "avro").out)
     assert run("show", "file:orders.avsc").code == 0

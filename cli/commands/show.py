@@ -2,41 +2,84 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 
 import click
 
-from schemaman.columns import format_columns
-from schemaman.languages.avro_schema import to_avro
+from schemaman.notation import Notation, key_of, written
 from schemaman.resolution import Resolved
+from schemaman.schema import TableSchema
+from schemaman.shelf import Shelf
 from schemaman.summary.listings import show_report
+from schemaman.emitted import Emitted
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.wiring import resolve
+from schemaman_cli.wiring import resolve, wire
+
+NOTATIONS: Shelf[Notation] = Shelf("schemaman.notations", "NOTATION")
+LANGUAGES = ("ddl", "spark", "delta", "iceberg", "avro", "connect", "json", "columns")
 
 
-@verb("show", "schemaman show orders@latest", "schemaman show orders@-1 --as ddl")
+@verb("show", "schemaman show orders@latest", "schemaman show orders@-1 --as delta")
 @click.argument("ref")
 @click.option(
     "--as",
     "language",
-    type=click.Choice(["ddl", "avro", "json"]),
-    help="Write it in a schema language instead: a column list, an Avro schema, or this command's JSON.",
+    type=click.Choice(LANGUAGES),
+    help="Write it in a schema language: Spark's DDL or StructType, the schema of a Delta or an Iceberg "
+    "table, an Avro or a Connect schema, this command's JSON, or a column list that says everything.",
 )
+@click.option(
+    "--face",
+    type=click.Choice(["source", "wire"]),
+    default="source",
+    show_default=True,
+    help="As the database declares it, or as events carry it.",
+)
+@click.option("--key", is_flag=True, help="The columns of the key alone, in key order.")
+@click.option("--partial", is_flag=True, help="Leave out columns that the language cannot say.")
 @format_option("text", "json", "markdown", "html")
 @door
-def show(door: Door, ref: str, language: str | None, format: str) -> None:
-    """Show the structure that REF means: a version of a table, a file, a live table."""
+def show(
+    door: Door, ref: str, language: str | None, face: str, key: bool, partial: bool, format: str
+) -> None:
+    """Show the structure that REF means: a version of a table, a file, a live table.
+
+    What a schema language says otherwise, or not at all, is told on stderr; a column that it has no word for
+    is an error, unless --partial leaves it out.
+    """
     found = resolve(door, ref)
+    carried = wire(door, found) if face == "wire" else None
+    if carried is not None:
+        found = replace(found, schema=_as_travelling(carried.schema))
+    if key:
+        found = replace(found, schema=key_of(found.schema))
     if language in (None, "json"):
-        door.console.show(show_report(found), language or format)
+        report = show_report(found, None if carried is None else carried.at)
+        door.console.show(report, language or format)
     else:
-        door.console.write((format_columns(found.schema) if language == "ddl" else _avro(found)) + "\n")
+        notation, name = NOTATIONS.get(language or ""), _name(found, carried, key)
+        done = written(notation, found.schema, name, found.ref, partial=partial)
+        door.console.write(f"{done.text}\n")
+        for remark in done.remarks:
+            door.console.warn(f"{language}: {remark}")
+    if carried is not None and carried.changed:
+        door.console.warn(f"the first events of {found.ref} carried another structure")
 
 
-def _avro(found: Resolved) -> str:
-    name = ".".join(found.table.parts) if found.table is not None else "row"
-    return json.dumps(to_avro(found.schema, name), indent=2, ensure_ascii=False)
+def _as_travelling(schema: TableSchema) -> TableSchema:
+    """The structure under the names on the wire."""
+    names = {c.name: c.emitted_name or c.name for c in schema.columns}
+    columns = tuple(replace(c, name=names[c.name]) for c in schema.columns)
+    return replace(schema, columns=columns, key=tuple(names[k] for k in schema.key))
+
+
+def _name(found: Resolved, carried: Emitted | None, key: bool) -> str:
+    """What the rows are called: as their own schema, or as the table."""
+    own = carried.name if carried is not None else None
+    parts = ".".join(found.table.parts) if found.table is not None else "row"
+    name = own or f"{parts}.Value"
+    return f"{name.removesuffix('.Value')}.Key" if key else name
 
 
 COMMAND = show

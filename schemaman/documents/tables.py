@@ -47,16 +47,28 @@ def history(found: TableHistory) -> Document:
 
 
 def show(
-    ref: str, structure: TableSchema, table: TableId | None = None, version: SchemaVersion | None = None
+    ref: str,
+    structure: TableSchema,
+    table: TableId | None = None,
+    version: SchemaVersion | None = None,
+    revision: int | None = None,
+    wire: Mark | None = None,
 ) -> Document:
-    """The document of `show REF`; `table` and `version` where the REF is one of the history."""
+    """The document of `show REF`; `table`, `version` and `revision` where the REF is one of the history.
+
+    `wire` is the event that carried the structure, where that is its wire face.
+    """
     return {
         "schema_version": SCHEMA_VERSION,
         "ref": ref,
         "table": None if table is None else str(table),
         "version": None if version is None else version.number,
+        "revision": revision,
         "id": None if version is None else version.id,
         "status": None if version is None else version.status,
+        "face": "source" if wire is None else "wire",
+        "record": _optional(wire),
+        "unconfirmed": [] if version is None else list(version.unconfirmed),
         **_structure(structure),
     }
 

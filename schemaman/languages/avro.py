@@ -249,10 +249,15 @@ class _Reader:
         return node
 
     def array(self, schema: Mapping[str, Any], namespace: str) -> Node:
-        """A list; or a map whose keys are no plain strings, which AvroData writes as a list of entries."""
-        items = self.node(schema.get("items"), namespace)
+        """A list; or a map whose keys are no plain strings, which AvroData writes as a list of entries.
+
+        Source: Confluent AvroData.isMapEntry: the entries' record is called so, or says so of itself.
+        """
+        told = schema.get("items")
+        items = self.node(told, namespace)
         members = {f["field"]: f for f in items.get("fields", ())}
-        entry = items.get("name") == _MAP_ENTRY or schema.get("connect.internal.type") == "MapEntry"
+        marked = isinstance(told, dict) and told.get("connect.internal.type") == "MapEntry"
+        entry = items.get("name") == _MAP_ENTRY or marked
         if entry and set(members) == {"key", "value"}:
             return _map(members["key"], members["value"], schema)
         return {"type": "array", "items": items, "optional": False, **_properties(schema)}

@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from schemaman.ddl import format_type
 from schemaman.diff import diff
 from schemaman.documents import changes as change_documents
 from schemaman.documents import intake as intake_documents
 from schemaman.documents import tables as table_documents
-from schemaman.evidence import Note, Reject
+from schemaman.evidence import Mark, Note, Reject
 from schemaman.renames import candidates as suspected
-from schemaman.report import Block, Event, Grid, Heading, Inline, Notice, Paragraph, Report, Text, Timeline
+from schemaman.report import (
+    Block,
+    Event,
+    Facts,
+    Grid,
+    Heading,
+    Inline,
+    Notice,
+    Paragraph,
+    Report,
+    Text,
+    Timeline,
+)
 from schemaman.resolution import Resolved
+from schemaman.schema import Column, TableSchema
 from schemaman.snapshots import without_ids
 from schemaman.summary import words
 from schemaman.summary.carriage import epochs_grid
 from schemaman.summary.overview import short_names
 from schemaman.summary.stories import Story
 from schemaman.summary.stories import told as told_changes
-from schemaman.summary.tables import columns_grid, introduction, questions, timeline
+from schemaman.summary.tables import columns_grid, introduction, provisional, questions, timeline
 from schemaman.versions import RenameCandidate, TableHistory
 
 _NOTHING = (Text("—", "muted"),)
+_MORE: dict[str, Callable[[Column], str | None]] = {
+    "on the wire": lambda c: None if c.emitted_name == c.name else c.emitted_name,
+    "database type": lambda c: None if _same_word(c) else c.source_type,
+    "comment": lambda c: c.comment,
+}
+"""What a structure may tell of a column besides, each in a column of its own if any column has it."""
+
 
 
 def tables_report(histories: Sequence[TableHistory]) -> Report:
@@ -71,28 +91,41 @@ def history_report(story: Story) -> Report:
     return Report(str(history.table), tuple(blocks), dict(table_documents.history(history)))
 
 
-def show_report(found: Resolved) -> Report:
-    """What `show REF` says."""
-    version = found.version
-    rows = []
-    for column in found.schema.columns:
-        place = found.schema.key.index(column.name) + 1 if column.name in found.schema.key else 0
-        told = Text(words.default(column.default), code=True)
-        default: Inline = _NOTHING if column.default is None else (told,)
-        rows.append(
-            (
-                (Text(column.name, code=True),),
-                (Text(format_type(column.type), code=True),),
-                (Text("null" if column.nullable else "not null", "muted" if column.nullable else "plain"),),
-                default,
-                (Text(f"key {place}"),) if place else _NOTHING,
-                (Text(column.comment or ""),),
-            )
-        )
+def show_report(found: Resolved, wire: Mark | None = None) -> Report:
+    """What `show REF` says; `wire` is the event that carried the structure, if it is a wire face."""
+    version, schema = found.version, found.schema
+    more = {title: told for title, told in _MORE.items() if any(told(c) for c in schema.columns)}
+    rows = tuple(
+        (*_structure_cells(schema, c), *((Text(told(c) or ""),) for told in more.values()))
+        for c in schema.columns
+    )
     caption = found.ref if version is None else f"{found.ref}, id {version.id}, {version.status}"
-    grid = Grid(caption, ("column", "type", "null", "default", "key", "comment"), tuple(rows))
-    data = table_documents.show(found.ref, found.schema, found.table, version)
-    return Report(found.ref, (grid,), dict(data))
+    if wire is not None:
+        caption = f"{caption}, as {wire.topic}[{wire.partition}]@{wire.offset} carried it"
+    header = ("column", "type", "null", "default", "key", *more)
+    blocks: list[Block] = [Grid(caption, header, rows)]
+    if schema.comment:
+        blocks.append(Facts((("comment", (Text(schema.comment),)),)))
+    if version is not None and version.unconfirmed and wire is None:
+        blocks.append(provisional(version))
+    data = table_documents.show(found.ref, schema, found.table, version, found.revision, wire)
+    return Report(found.ref, tuple(blocks), dict(data))
+
+
+def _same_word(column: Column) -> bool:
+    return (column.source_type or "").upper().replace(" ", "") == format_type(column.type).replace(" ", "")
+
+
+def _structure_cells(schema: TableSchema, column: Column) -> tuple[Inline, ...]:
+    place = schema.key.index(column.name) + 1 if column.name in schema.key else 0
+    told = Text(words.default(column.default), code=True)
+    return (
+        (Text(column.name, code=True),),
+        (Text(format_type(column.type), code=True),),
+        (Text("null" if column.nullable else "not null", "muted" if column.nullable else "plain"),),
+        _NOTHING if column.default is None else (told,),
+        (Text(f"key {place}"),) if place else _NOTHING,
+    )
 
 
 def diff_report(old: Resolved, new: Resolved, candidates: Iterable[RenameCandidate] = ()) -> Report:

@@ -185,15 +185,20 @@ def questions(history: TableHistory) -> Iterator[Block]:
         for candidate in version.candidates:
             if candidate.grade != "stated":
                 yield _candidate(history, version, candidate)
-    facts = [words.unconfirmed(fact) for fact in history.latest.unconfirmed]
-    if facts:
-        yield Notice(
-            "provisional",
-            "note",
-            f"version {history.latest.number}",
-            f"Read from the database later than the rows it belongs to: {'; '.join(facts)}. "
-            "A later record, a declared structure or a person confirms it.",
-        )
+    if history.latest.unconfirmed:
+        yield provisional(history.latest)
+
+
+def provisional(version: SchemaVersion) -> Notice:
+    """What of a version may be from the future."""
+    facts = "; ".join(words.unconfirmed(fact) for fact in version.unconfirmed)
+    return Notice(
+        "provisional",
+        "note",
+        f"version {version.number}",
+        f"Read from the database later than the rows it belongs to: {facts}. "
+        "A later record, a declared structure or a person confirms it.",
+    )
 
 
 def _disagreement(found: Disagreement) -> Notice:

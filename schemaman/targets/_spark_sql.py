@@ -88,7 +88,7 @@ def type_name(type: Type) -> str:
         case Map(key, value):
             return f"MAP<{type_name(key)}, {type_name(value)}>"
         case Struct(fields):
-            return f"STRUCT<{', '.join(_definition(f, ': ') for f in fields)}>"
+            return f"STRUCT<{', '.join(definition(f, ': ') for f in fields)}>"
         case _:
             raise ValueError(f"no Spark SQL type for {type!r}")
 
@@ -124,7 +124,7 @@ def dotted(parts: Iterable[str]) -> str:
 
 def create_table(name: str, schema: TableSchema, provider: str, properties: Mapping[str, str]) -> str:
     """`CREATE TABLE` with columns, NOT NULL, comments and properties."""
-    columns = ",\n".join(f"  {_definition(c, ' ')}" for c in schema.columns)
+    columns = ",\n".join(f"  {definition(c, ' ')}" for c in schema.columns)
     lines = [f"CREATE TABLE {name} (\n{columns}\n)", f"USING {provider}"]
     if schema.comment:
         lines.append(f"COMMENT {literal(schema.comment)}")
@@ -194,7 +194,8 @@ def read_columns(text: str) -> tuple[Column, ...]:
     return tuple(Column(f.name, f.type, f.nullable, comment=f.comment) for f in _fields(json.loads(text)))
 
 
-def _definition(member: Column | Field, separator: str) -> str:
+def definition(member: Column | Field, separator: str) -> str:
+    """A column, or with `: ` between name and type a member of a struct, with NOT NULL and comment."""
     null = "" if member.nullable else " NOT NULL"
     return f"{quote_name(member.name)}{separator}{type_name(member.type)}{null}{_comment(member.comment)}"
 

@@ -1,0 +1,47 @@
+"""What the languages of tables in a lake share: types as a plan would create them, and odd names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from schemaman.plan import Held, Refusal, Target
+from schemaman.projection import unusable_names
+from schemaman.schema import TableSchema
+from schemaman.types import Array, Map, String, Struct, Type
+
+
+def hold(target: Target, type: Type, lengths: bool, inside: bool = False) -> Held | Refusal:
+    """How a target holds a type, with the nullability that the source tells of members and elements.
+
+    `lengths`: VARCHAR and CHAR keep theirs; `inside` says whether also in arrays and maps.
+    """
+    answer = target.hold(type)
+    if isinstance(answer, Refusal):
+        return answer
+    return Held(_restored(type, answer.type, lengths, inside), answer.note)
+
+
+def refuse(target: Target, schema: TableSchema) -> Mapping[str, Refusal]:
+    """The columns that Spark, or the target, cannot call by their names."""
+    return {**unusable_names(schema), **target.refuse(schema)}
+
+
+def _restored(told: Type, held: Type, lengths: bool, inside: bool) -> Type:
+    match told, held:
+        case Array(a, nullable), Array(b, _):
+            return Array(_restored(a, b, lengths and inside, inside), nullable)
+        case Map(k, a, nullable), Map(other, b, _):
+            kept = lengths and inside
+            return Map(_restored(k, other, kept, inside), _restored(a, b, kept, inside), nullable)
+        case Struct(fields), Struct(others):
+            return Struct(
+                tuple(
+                    replace(f, type=_restored(f.type, o.type, lengths, inside))
+                    for f, o in zip(fields, others, strict=True)
+                )
+            )
+        case String(int(length)), String(None) if lengths and length > 0:
+            return told
+        case _:
+            return held

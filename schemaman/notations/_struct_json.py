@@ -1,0 +1,93 @@
+"""Spark's schema JSON, which is Delta's: StructType as `DataType.json` prints it.
+
+Source: Spark `DataType.json`; Delta protocol, "Schema Serialization Format"; VARCHAR and CHAR are metadata
+`__CHAR_VARCHAR_TYPE_STRING` (Spark `CharVarcharUtils`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from schemaman.errors import UnreadableInput
+from schemaman.schema import Column, TableSchema
+from schemaman.targets import _spark_sql as sql
+from schemaman.types import (
+    Array,
+    Binary,
+    Boolean,
+    Date,
+    Decimal,
+    Field,
+    Floating,
+    Integer,
+    Map,
+    String,
+    Struct,
+    Timestamp,
+    Type,
+)
+
+_INTEGERS = {8: "byte", 16: "short", 32: "integer", 64: "long"}
+
+
+def write(schema: TableSchema) -> str:
+    """The JSON of a structure whose types Spark has."""
+    return json.dumps(_struct(schema.columns), indent=2, ensure_ascii=False)
+
+
+def read(text: str) -> TableSchema:
+    """The structure that such a JSON tells; raises `UnreadableInput`."""
+    try:
+        return TableSchema(sql.read_columns(text))
+    except (KeyError, TypeError, AttributeError, AssertionError) as fault:
+        raise UnreadableInput(f"no schema of Spark: {fault!r}") from fault
+
+
+def _struct(members: Sequence[Column | Field]) -> dict[str, object]:
+    return {"type": "struct", "fields": [_field(m) for m in members]}
+
+
+def _field(member: Column | Field) -> dict[str, object]:
+    metadata: dict[str, object] = {"comment": member.comment} if member.comment else {}
+    if isinstance(member.type, String) and member.type.length is not None:
+        metadata["__CHAR_VARCHAR_TYPE_STRING"] = sql.type_name(member.type).lower()
+    return {
+        "name": member.name,
+        "type": _type(member.type),
+        "nullable": member.nullable,
+        "metadata": metadata,
+    }
+
+
+def _type(type: Type) -> object:
+    match type:
+        case Boolean():
+            return "boolean"
+        case Integer(bits, True):
+            return _INTEGERS[bits]
+        case Floating(bits):
+            return "float" if bits == 32 else "double"
+        case Decimal(precision, scale):
+            return f"decimal({precision},{scale})"
+        case String():
+            return "string"
+        case Binary():
+            return "binary"
+        case Date():
+            return "date"
+        case Timestamp(_, zoned):
+            return "timestamp" if zoned else "timestamp_ntz"
+        case Array(element, nullable):
+            return {"type": "array", "elementType": _type(element), "containsNull": nullable}
+        case Map(key, value, nullable):
+            return {
+                "type": "map",
+                "keyType": _type(key),
+                "valueType": _type(value),
+                "valueContainsNull": nullable,
+            }
+        case Struct(fields):
+            return _struct(fields)
+        case _:
+            raise ValueError(f"no Spark type for {type!r}")

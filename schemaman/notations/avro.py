@@ -1,0 +1,40 @@
+"""The Avro schema of a table's rows, as Confluent's AvroConverter registers it for default modes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from schemaman.languages.avro import to_connect
+from schemaman.languages.avro_schema import field_name, to_avro
+from schemaman.languages.connect import columns_of
+from schemaman.names import adjust_field, adjust_schema
+from schemaman.notations import _wire
+from schemaman.plan import Held, Refusal
+from schemaman.schema import TableSchema
+from schemaman.types import Type
+
+
+class AvroNotation:
+    """A record schema; names become legal as Debezium makes them."""
+
+    name = "avro"
+
+    def hold(self, type: Type) -> Held | Refusal:
+        """Every type that a connector writes with a schema."""
+        return _wire.hold(type, lambda name: adjust_field(name, "avro"))
+
+    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
+        """Columns that would be one field."""
+        return _wire.refuse(schema, field_name)
+
+    def write(self, schema: TableSchema, name: str) -> str:
+        """JSON over several lines."""
+        return json.dumps(to_avro(schema, adjust_schema(name, "avro")), indent=2, ensure_ascii=False)
+
+    def read(self, text: str) -> TableSchema:
+        """The columns; the key has a schema of its own, and a table's comment has no place."""
+        return TableSchema(columns_of(to_connect(text)))
+
+
+NOTATION = AvroNotation()

@@ -1,0 +1,35 @@
+"""schemaman's own column list: Spark's notation and all that Spark forgets; nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from schemaman.columns import format_columns, parse_columns
+from schemaman.plan import Held, Refusal
+from schemaman.schema import TableSchema
+from schemaman.types import Type
+
+
+class ColumnsNotation:
+    """The list of `schemaman.columns`, in one line."""
+
+    name = "columns"
+
+    def hold(self, type: Type) -> Held | Refusal:
+        """Every type is said as it is."""
+        return Held(type)
+
+    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
+        """None: every name can be quoted."""
+        return {}
+
+    def write(self, schema: TableSchema, name: str) -> str:
+        """The list; the rows have no name in it."""
+        return format_columns(schema)
+
+    def read(self, text: str) -> TableSchema:
+        """The structure, whole."""
+        return parse_columns(text)
+
+
+NOTATION = ColumnsNotation()

@@ -1,0 +1,38 @@
+"""Spark's DDL: a column list as `StructType.fromDDL` and `CREATE TABLE` read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from schemaman.columns import parse_columns
+from schemaman.notations import _lake
+from schemaman.plan import Held, Refusal
+from schemaman.schema import TableSchema
+from schemaman.targets import _spark_sql as sql
+from schemaman.targets import delta
+from schemaman.types import Type
+
+
+class DdlNotation:
+    """One column a line; types are those with which a plan would create the table."""
+
+    name = "ddl"
+
+    def hold(self, type: Type) -> Held | Refusal:
+        """How Spark holds a logical type."""
+        return _lake.hold(delta.TARGET, type, lengths=True, inside=True)
+
+    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
+        """Names that Spark cannot tell apart or would read as something else."""
+        return _lake.refuse(delta.TARGET, schema)
+
+    def write(self, schema: TableSchema, name: str) -> str:
+        """What stands between the brackets of `CREATE TABLE`."""
+        return ",\n".join(sql.definition(c, " ") for c in schema.columns)
+
+    def read(self, text: str) -> TableSchema:
+        """The columns; the list knows no key and no comment of the table."""
+        return parse_columns(text)
+
+
+NOTATION = DdlNotation()

@@ -1,0 +1,170 @@
+"""The schema of an Iceberg table as its metadata file keeps it, in types of format version 2.
+
+Source: Iceberg spec, "Appendix C: JSON serialization", Schemas.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from schemaman.errors import UnreadableInput
+from schemaman.notations import _lake
+from schemaman.plan import Held, Refusal
+from schemaman.schema import Column, TableSchema
+from schemaman.targets import iceberg
+from schemaman.types import (
+    Array,
+    Binary,
+    Boolean,
+    Date,
+    Decimal,
+    Field,
+    Floating,
+    Integer,
+    Map,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    Type,
+    Unknown,
+    Uuid,
+)
+
+_PLAIN: dict[str, Type] = {
+    "boolean": Boolean(),
+    "int": Integer(32),
+    "long": Integer(64),
+    "float": Floating(32),
+    "double": Floating(64),
+    "date": Date(),
+    "time": Time(6),
+    "timestamp": Timestamp(6, zoned=False),
+    "timestamptz": Timestamp(6),
+    "timestamp_ns": Timestamp(9, zoned=False),
+    "timestamptz_ns": Timestamp(9),
+    "string": String(),
+    "uuid": Uuid(),
+    "binary": Binary(),
+}
+_WORDS = {type: word for word, type in _PLAIN.items()}
+_NO_IDENTIFIER = (Floating, Array, Map, Struct)
+
+
+class IcebergNotation:
+    """A schema whose field ids are the column ids of the history, where there is one."""
+
+    name = "iceberg"
+
+    def hold(self, type: Type) -> Held | Refusal:
+        """How Iceberg holds a logical type."""
+        return _lake.hold(iceberg.TARGET, type, lengths=False)
+
+    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
+        """Names that Spark or Iceberg cannot tell apart."""
+        return _lake.refuse(iceberg.TARGET, schema)
+
+    def write(self, schema: TableSchema, name: str) -> str:
+        """JSON over several lines; the key stands in it where each of its columns may be an identifier."""
+        ids = _ids(schema.columns)
+        inner = count(max(ids.values()) + 1)
+        fields = [_field(c, ids[c.name], inner) for c in schema.columns]
+        written: dict[str, object] = {"type": "struct", "schema-id": 0, "fields": fields}
+        if schema.key and all(_identifies(schema.column(name)) for name in schema.key):
+            written["identifier-field-ids"] = [ids[name] for name in schema.key]
+        return json.dumps(written, indent=2, ensure_ascii=False)
+
+    def read(self, text: str) -> TableSchema:
+        """The structure; ids stay Iceberg's own and are not told."""
+        told = json.loads(text)
+        try:
+            named = {f["id"]: f["name"] for f in told["fields"]}
+            columns = tuple(Column(f.name, f.type, f.nullable, comment=f.comment) for f in _fields(told))
+            return TableSchema(columns, tuple(named[id] for id in told.get("identifier-field-ids", ())))
+        except (KeyError, TypeError, AttributeError) as fault:
+            raise UnreadableInput(f"no Iceberg schema: {fault!r}") from fault
+
+
+NOTATION = IcebergNotation()
+
+
+def _ids(columns: Sequence[Column]) -> dict[str, int]:
+    told = {c.name: c.id for c in columns if c.id is not None}
+    if len(told) == len(columns) and len(set(told.values())) == len(columns):
+        return told
+    return {c.name: number for number, c in enumerate(columns, 1)}
+
+
+def _identifies(column: Column | None) -> bool:
+    """Source: Iceberg spec, "Identifier Field IDs": required, primitive, no float."""
+    return column is not None and not column.nullable and not isinstance(column.type, _NO_IDENTIFIER)
+
+
+def _field(member: Column | Field, id: int, inner: Iterator[int]) -> dict[str, object]:
+    field = {
+        "id": id,
+        "name": member.name,
+        "required": not member.nullable,
+        "type": _type(member.type, inner),
+    }
+    return field | ({"doc": member.comment} if member.comment else {})
+
+
+def _type(type: Type, inner: Iterator[int]) -> object:
+    match type:
+        case Decimal(precision, scale):
+            return f"decimal({precision}, {scale})"
+        case Array(element, nullable):
+            id = next(inner)
+            return {
+                "type": "list",
+                "element-id": id,
+                "element": _type(element, inner),
+                "element-required": not nullable,
+            }
+        case Map(key, value, nullable):
+            key_id, value_id = next(inner), next(inner)
+            return {
+                "type": "map",
+                "key-id": key_id,
+                "key": _type(key, inner),
+                "value-id": value_id,
+                "value": _type(value, inner),
+                "value-required": not nullable,
+            }
+        case Struct(fields):
+            ids = [next(inner) for _ in fields]
+            members = [_field(f, id, inner) for f, id in zip(fields, ids, strict=True)]
+            return {"type": "struct", "fields": members}
+        case _ if type in _WORDS:
+            return _WORDS[type]
+        case _:
+            raise ValueError(f"no Iceberg type for {type!r}")
+
+
+def _fields(struct: Mapping[str, Any]) -> tuple[Field, ...]:
+    return tuple(
+        Field(f["name"], _read(f["type"]), not f["required"], f.get("doc") or None) for f in struct["fields"]
+    )
+
+
+def _read(told: Any) -> Type:
+    if isinstance(told, str):
+        if decimal := re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", told):
+            return Decimal(int(decimal[1]), int(decimal[2]))
+        if fixed := re.fullmatch(r"fixed\[(\d+)\]", told):
+            return Binary(int(fixed[1]))
+        return _PLAIN.get(told, Unknown(told))
+    match told["type"]:
+        case "struct":
+            return Struct(_fields(told))
+        case "list":
+            return Array(_read(told["element"]), not told["element-required"])
+        case "map":
+            return Map(_read(told["key"]), _read(told["value"]), not told["value-required"])
+        case other:
+            return Unknown(str(other))

@@ -1,0 +1,52 @@
+"""Every structure that the recordings taught, as tests ask for it: those of a few, or of all for a proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from schemaman.errors import UsageError
+from schemaman.notation import Notation, Written, written
+from schemaman.schema import TableSchema
+from schemaman.shelf import Shelf
+from tests import chain
+from tests.house import CAPTURES, PROOF
+
+NOTATIONS: Shelf[Notation] = Shelf("schemaman.notations", "NOTATION")
+FEW = ("db2/shop-3.4.1-json", "mariadb/bookshop-mariadb-3.5.0-json", "mongodb/inventory-2.5.4-pre-image")
+FEW += ("postgres/shop-json", "postgres/shop-names-none")
+WITHOUT_SCHEMA = ("db2/documented-plain",)
+"""Recordings of which some records cannot be understood."""
+
+
+def runs() -> tuple[str, ...]:
+    """The recordings that a test looks at."""
+    if not PROOF:
+        return FEW
+    folders = sorted({file.parent for file in CAPTURES.glob("*/*/records.*")})
+    found = (str(folder.relative_to(CAPTURES)) for folder in folders)
+    return tuple(run for run in found if run not in WITHOUT_SCHEMA)
+
+
+@cache
+def structures() -> tuple[tuple[str, TableSchema], ...]:
+    """Each structure once, with the name of one table that had it."""
+    found = (
+        (revision.schema, f"{run} {history.table}@{version.number}.{revision.number}")
+        for run in runs()
+        for history in chain.histories(run)
+        for version in history.versions
+        for revision in version.revisions
+    )
+    return tuple((where, schema) for schema, where in dict(found).items())
+
+
+def written_in(language: str) -> Iterator[tuple[str, TableSchema, Written]]:
+    """Each structure in a schema language, without the columns that it cannot say; none where that is all."""
+    notation = NOTATIONS.get(language)
+    for where, schema in structures():
+        try:
+            done = written(notation, schema, "shop.public.orders.Value", where, partial=True)
+        except UsageError:
+            continue
+        yield where, schema, done

@@ -1,0 +1,254 @@
+"""Questions to the history as a user types them, over recorded streams."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from schemaman.documents import schemas
+from schemaman.references import AsOf
+from schemaman_cli.commands.show import LANGUAGES
+from schemaman_cli.main import main
+from tests.everything import NOTATIONS
+from tests.house import CAPTURES
+
+ORDERS = "postgres/shop-json"
+BOOKS = "mariadb/bookshop-mariadb-3.5.0-json"
+DB2 = "db2/shop-3.4.1-json"
+MONGO = "mongodb/inventory-2.5.4-pre-image"
+FLAT = "postgres/shop-flat-routed"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Ask = Callable[..., Said]
+
+
+@cache
+def remembered(recording: str) -> Path:
+    """A store that has read a recording."""
+    path = Path(mkdtemp(prefix="schemaman-questions-")) / "schemaman.db"
+    assert main(["ingest", str(CAPTURES / recording), "--store", f"sqlite:///{path}", "--quiet"]) == 0
+    return path
+
+
+@pytest.fixture
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Ask:
+    """Asks the history of a recording, in a folder of its own without settings from outside."""
+    for name in [n for n in os.environ if n.startswith("SCHEMAMAN_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+    def ask(recording: str, *words: object) -> Said:
+        store = tmp_path / f"{recording.replace('/', '-')}.db"
+        if not store.exists():
+            shutil.copy(remembered(recording), store)
+        capfdbinary.readouterr()
+        code = main([*(str(w) for w in words), "--store", f"sqlite:///{store}"])
+        out, err = capfdbinary.readouterr()
+        return Said(code, out.decode(), err.decode())
+
+    return ask
+
+
+# --- show: which structure
+
+
+def test_a_version_is_named_by_number_and_by_how_far_back(ask: Ask) -> None:
+    def version(ref: str) -> int:
+        found: int = ask(ORDERS, "show", ref, "--format", "json").json["version"]
+        return found
+
+    assert [version(f"orders@{n}") for n in ("3", "latest", "-1", "-13")] == [3, 14, 13, 1]
+    gone = ask(ORDERS, "show", "orders@15")
+    assert (gone.code, gone.out) == (2, "")
+    assert "there are versions 1 to 14" in gone.err
+    assert ask(ORDERS, "show", "orders@-14").code == 2
+
+
+def test_a_time_means_the_version_that_stood_then(ask: Ask) -> None:
+    versions = ask(ORDERS, "history", "orders", "--format", "json").json["versions"]
+    for version in versions:
+        at = version["from"]["at"]["ts_ms"]
+        said = ask(ORDERS, "show", f"orders@{AsOf(at)}", "--format", "json")
+        assert said.code in (0, 2), said.err
+        if said.code == 0:
+            assert said.json["version"] >= version["version"]
+        else:
+            assert "cannot be told whether version" in said.err
+
+
+def test_a_moment_of_uncertainty_names_both_versions(ask: Ask) -> None:
+    versions = ask(ORDERS, "history", "orders", "--format", "json").json["versions"]
+    doubtful = next(
+        v
+        for v in versions
+        if v["from"]["after"] and v["from"]["at"]["ts_ms"] - v["from"]["after"]["ts_ms"] > 2
+    )
+    lsn = int(doubtful["from"]["at"]["position"]["value"]) - 1
+    said = ask(ORDERS, "show", f"orders@lsn:{lsn}")
+    assert said.code == 2
+    number = doubtful["version"]
+    assert f"whether version {number - 1} or version {number} stood then" in said.err
+    assert f"orders@{number - 1} or" in said.err
+
+
+@pytest.mark.parametrize(
+    ("recording", "table", "other"),
+    [
+        (ORDERS, "orders", "binlog:mysql-bin.000001:4"),
+        (BOOKS, "bookshop.book", "lsn:0/16B6A50"),
+        (DB2, "ORDERS", "scn:12"),
+        (MONGO, "customers", "gtid:1-1-1"),
+    ],
+)
+def test_a_position_of_another_kind_is_a_usage_error(
+    ask: Ask, recording: str, table: str, other: str
+) -> None:
+    versions = ask(recording, "history", table, "--format", "json").json["versions"]
+    own = {v["from"]["at"]["position"]["kind"] for v in versions} - {"none"}
+    said = ask(recording, "show", f"{table}@{other}")
+    assert (said.code, said.out) == (2, "")
+    assert f"its positions are of kind {', '.join(sorted(own))}" in said.err
+    assert "kinds of positions never compare" in said.err
+
+
+@pytest.mark.parametrize(
+    ("recording", "table"),
+    [(ORDERS, "orders"), (BOOKS, "bookshop.book"), (DB2, "ORDERS"), (MONGO, "products")],
+)
+def test_each_version_stands_where_its_own_records_stand(ask: Ask, recording: str, table: str) -> None:
+    for version in ask(recording, "history", table, "--format", "json").json["versions"]:
+        at = version["from"]["at"]["position"]
+        if at["kind"] == "none":
+            continue
+        place = f"{at['kind']}:{at.get('commit') if at['kind'] == 'commit_lsn' else at['value']}"
+        said = ask(recording, "show", f"{table}@{place}", "--format", "json")
+        if said.code == 0:
+            assert said.json["version"] == version["version"]
+        else:
+            assert said.code == 2
+            assert f"version {version['version']} stood then" in said.err
+
+
+def test_the_id_of_a_version_is_enough(ask: Ask) -> None:
+    for version in ask(ORDERS, "history", "orders", "--format", "json").json["versions"]:
+        said = ask(ORDERS, "show", f"orders@id:{version['id'][:6]}", "--format", "json")
+        assert said.json["id"] == version["id"]
+
+
+def test_files_of_every_language_are_structures(ask: Ask, tmp_path: Path) -> None:
+    for language in LANGUAGES:
+        said = ask(ORDERS, "show", "customers", "--as", language)
+        (tmp_path / f"customers.{language}").write_text(said.out)
+        read = ask(ORDERS, "show", f"file:customers.{language}", "--format", "json")
+        assert read.code == 0, read.err
+        names = [c["name"] for c in read.json["columns"]]
+        assert names == [
+            c["name"] for c in ask(ORDERS, "show", "customers", "--format", "json").json["columns"]
+        ]
+        assert read.json["table"] is None
+    for exact in ("json", "columns"):
+        assert (
+            ask(ORDERS, "diff", "customers", f"file:customers.{exact}", "--format", "json").json["changes"]
+            == []
+        )
+
+
+# --- show: in which language
+
+
+def test_the_languages_are_those_on_the_shelf() -> None:
+    assert set(LANGUAGES) == {*NOTATIONS.names(), "json"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_structure_goes_to_stdout_and_what_it_cannot_say_to_stderr(ask: Ask, language: str) -> None:
+    said = ask(BOOKS, "show", "bookshop.book", "--as", language)
+    assert said.code == 0
+    assert said.out.endswith(("}\n", "'\n", "`\n", "T\n", "G\n", "\n"))
+    told = said.err.splitlines()
+    assert all(line.startswith(f"warning: {language}: ") for line in told)
+    assert bool(told) == (language not in ("json", "columns"))
+    assert ask(BOOKS, "show", "bookshop.book", "--as", language, "--quiet").err == ""
+
+
+def test_what_delta_cannot_say_of_a_mariadb_table_is_told(ask: Ask) -> None:
+    told = ask(BOOKS, "show", "bookshop.book@2", "--as", "delta").err.splitlines()
+    assert any(line.startswith("warning: delta: written as BIGINT: pages INT UNSIGNED") for line in told)
+    assert any("not said: the key (isbn)" in line for line in told)
+
+
+def test_a_type_without_a_word_is_an_error_or_left_out(ask: Ask) -> None:
+    said = ask(MONGO, "show", "products", "--as", "iceberg")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("error: iceberg cannot say main:fulfillment.inventory.products@")
+    assert "_id UNKNOWN('bson:objectId')" in said.err
+    assert "--partial" in said.err
+    partial = ask(MONGO, "show", "products", "--as", "iceberg", "--partial")
+    assert partial.code == 0
+    assert "_id" not in partial.out
+    assert "warning: iceberg: left out: _id UNKNOWN('bson:objectId')" in partial.err
+
+
+def test_the_key_alone(ask: Ask) -> None:
+    avro = ask(ORDERS, "show", "order_lines", "--key", "--as", "avro").json
+    assert [f["name"] for f in avro["fields"]] == ask(ORDERS, "show", "order_lines", "--format", "json").json[
+        "key"
+    ]
+    assert avro["name"] == "shopdb.shop.shop.order_lines.Key"
+    none = ask(BOOKS, "show", "author_list", "--key")
+    assert none.code == 2
+    assert "no key" in none.err
+
+
+# --- show: which face
+
+
+def test_the_wire_face_is_what_an_event_carried(ask: Ask) -> None:
+    source = ask(DB2, "show", "PRODUCTS@1", "--format", "json").json
+    wire = ask(DB2, "show", "PRODUCTS@1", "--face", "wire", "--format", "json").json
+    assert (source["face"], source["record"]) == ("source", None)
+    assert wire["face"] == "wire"
+    assert wire["record"]["topic"] == "db2.DB2INST1.PRODUCTS"
+    declared, emitted = ([(c["name"], c["type"]) for c in shown["columns"]] for shown in (source, wire))
+    assert ("SKU", "CHAR(12)") in declared
+    assert ("SKU", "STRING") in emitted
+    Draft202012Validator(schemas.get("show")).validate(wire)
+
+
+def test_the_wire_face_has_the_names_on_the_wire(ask: Ask) -> None:
+    recording = "db2/shop-2.5.4-avro"
+    source = ask(recording, "show", "lower_case", "--format", "json").json
+    wire = ask(recording, "show", "lower_case", "--face", "wire", "--as", "avro").json
+    assert [f["name"] for f in wire["fields"]] == [c["emitted_name"] for c in source["columns"]]
+    assert [f["name"] for f in wire["fields"]] != [c["name"] for c in source["columns"]]
+    assert wire["name"].endswith(".Value")
+
+
+def test_a_version_that_no_event_carried_has_no_wire_face(ask: Ask) -> None:
+    said = ask(BOOKS, "show", "secret_two", "--face", "wire")
+    assert (said.code, said.out) == (3, "")
+    assert "no event with a schema has carried main:books.bookshop.secret_two@1" in said.err
+    assert ask(ORDERS, "show", "file:x.avsc", "--face", "wire").code in (2, 3)
