@@ -16,6 +16,7 @@ from schemaman.columns import format_columns
 from schemaman.compat import Rule, Severity, Transition, judge, severity
 from schemaman.decisions import Decisions, decided
 from schemaman.decisions import parse as parse_decisions
+from schemaman.emitted import Emitted, emitted
 from schemaman.errors import CouldNotDo, NoHistory, UnreadableInput, UsageError
 from schemaman.plan import Target
 from schemaman.references import TableName, TableRef, parse, parse_name
@@ -28,7 +29,6 @@ from schemaman.snapshots import from_text, is_snapshot
 from schemaman.stores.sql import SqlStore
 from schemaman.summary.stories import Judge, Judged
 from schemaman.versions import TableHistory
-from schemaman.emitted import Emitted, emitted
 from schemaman_cli.clients import options_of
 from schemaman_cli.options import Door
 from schemaman_cli.sessions import live_structure

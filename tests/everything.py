@@ -13,8 +13,13 @@ from tests import chain
 from tests.house import CAPTURES, PROOF
 
 NOTATIONS: Shelf[Notation] = Shelf("schemaman.notations", "NOTATION")
-FEW = ("db2/shop-3.4.1-json", "mariadb/bookshop-mariadb-3.5.0-json", "mongodb/inventory-2.5.4-pre-image")
-FEW += ("postgres/shop-json", "postgres/shop-names-none")
+FEW = (
+    "db2/shop-3.4.1-json",
+    "mariadb/bookshop-mariadb-3.5.0-json",
+    "mongodb/inventory-2.5.4-pre-image",
+    "postgres/shop-json",
+    "postgres/shop-names-none",
+)
 WITHOUT_SCHEMA = ("db2/documented-plain",)
 """Recordings of which some records cannot be understood."""
 

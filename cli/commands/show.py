@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import click
 
+from schemaman.emitted import Emitted
 from schemaman.notation import Notation, key_of, written
 from schemaman.resolution import Resolved
 from schemaman.schema import TableSchema
 from schemaman.shelf import Shelf
 from schemaman.summary.listings import show_report
-from schemaman.emitted import Emitted
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import resolve, wire

@@ -99,7 +99,7 @@ def test_odd_structures_are_read_as_they_are_written(spark: Any, schema: TableSc
             continue
         told = notation.read(done.text)
         if language == "ddl":
-            found = StructType.fromDDL(done.text)
+            found: Any = StructType.fromDDL(done.text)
             assert found.names == list(told.names)
             assert [f.nullable for f in found.fields] == [c.nullable for c in told.columns]
             comments = [f.metadata.get("comment") or None for f in found.fields]
