@@ -210,6 +210,12 @@ class Observation:
     silent: tuple[Attribute, ...] = ()
     seen: Seen | None = None
 
+    def __hash__(self) -> int:
+        """Of where it stands and which columns it names: all that it says takes twenty times as long."""
+        names = None if self.schema is None else self.schema.names
+        first, last = self.first, self.last
+        return hash((first.topic, first.partition, first.offset, last.offset, self.witness, names))
+
 
 @dataclass(frozen=True, slots=True)
 class Reject:

@@ -228,7 +228,7 @@ class _Building:
         foreign = inserted(current.schema, schema) if declared and append_only else ()
         known = identify(current.schema, schema, renames, append_only and not foreign, self.next_id)
         same = {c.id for c in known.columns} == {c.id for c in current.schema.columns}
-        if not same or fingerprint(known) != current.id:
+        if not same or (known is not current.schema and fingerprint(known) != current.id):
             former = [p.observation for p in current.points]
             self.open(point, known, declared, self.last_mark)
             if not declared:

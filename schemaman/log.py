@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -119,8 +119,11 @@ class Projections(Protocol):
     def history(self, table: TableId) -> TableHistory | None:
         """The folded history of a table; None if nothing gives it a structure."""
 
-    def covered(self, stream: str) -> tuple[Covered, ...]:
-        """What has been read of a stream, in the order of the log."""
+    def held(self, tables: Iterable[TableId]) -> Callable[[TableId], TableHistory | None]:
+        """The histories of these tables as they are now, each made when it is asked for."""
+
+    def covered(self, stream: str, topics: Iterable[str] | None = None) -> tuple[Covered, ...]:
+        """What has been read of a stream, or of some topics of it, in as few ranges as possible, in order."""
 
 
 class Leases(Protocol):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 Mode = Literal["none", "avro", "avro_unicode", "scrubbed"]
@@ -61,6 +62,7 @@ def adjust_schema(name: str, mode: Mode, release: Release = NEWEST) -> str:
             return ".".join(_scrub(part) for part in name.split("."))
 
 
+@lru_cache(1 << 14)
 def adjust_field(name: str, mode: Mode, release: Release = NEWEST) -> str:
     """The field name of a column in that mode.
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from typing import Protocol
 
 from schemaman import coverage, references
@@ -40,13 +42,25 @@ class Memory(Store, Projections, Leases, Protocol):
     """A store with all that it keeps."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableRecorded:
-    """A table of which something new was said: its history before (None for a new table) and after."""
+HistoryOf = Callable[[TableId], TableHistory | None]
 
-    table: TableId
-    before: TableHistory | None
-    after: TableHistory | None
+
+class TableRecorded:
+    """A table of which something new was said; its histories are read when somebody asks."""
+
+    def __init__(self, table: TableId, before: HistoryOf, after: HistoryOf) -> None:
+        self.table = table
+        self._of = (before, after)
+
+    @cached_property
+    def before(self) -> TableHistory | None:
+        """Its history before; None for a new table."""
+        return self._of[0](self.table)
+
+    @cached_property
+    def after(self) -> TableHistory | None:
+        """Its history now."""
+        return self._of[1](self.table)
 
     @property
     def new(self) -> tuple[SchemaVersion, ...]:
@@ -66,8 +80,14 @@ class TableRecorded:
     def _pairs(self) -> list[tuple[SchemaVersion | None, SchemaVersion | None]]:
         old = self.before.versions if self.before else ()
         new = self.after.versions if self.after else ()
-        match = difflib.SequenceMatcher(None, _shapes(old), _shapes(new), autojunk=False)
         pairs: list[tuple[SchemaVersion | None, SchemaVersion | None]] = []
+        # Most of what is recorded goes on where the history stood: only what differs is compared at length.
+        for one, other in zip(_shapes(old), _shapes(new), strict=False):
+            if one != other:
+                break
+            pairs.append((old[len(pairs)], new[len(pairs)]))
+        old, new = old[len(pairs) :], new[len(pairs) :]
+        match = difflib.SequenceMatcher(None, _shapes(old), _shapes(new), autojunk=False)
         for word, i, i_end, j, j_end in match.get_opcodes():
             if word == "equal":
                 pairs += zip(old[i:i_end], new[j:j_end], strict=True)
@@ -111,18 +131,26 @@ class Registry:
         strays = coverage.strays(told, read)
         for _ in range(_ATTEMPTS):
             end = self._store.end()
-            streams = sorted({c.stream for c in read} | {r.stream for r in strays})
-            known = [c for s in streams for c in self._store.covered(s)]
+            known = self._known(read, strays)
             admitted = coverage.admit(told, read, known, self._rejected() if strays else ())
             if not admitted.entries:
                 return Recorded(end, skipped=admitted.skipped)
             tables = sorted({t for entry in admitted.entries for t in tables_of(entry)})
-            before = {table: self._store.history(table) for table in tables}
+            before = self._store.held(tables)
             try:
                 end = self._store.append(admitted.entries, end)
             except Conflict:
                 continue
-            return self._recorded(end, admitted, before)
+            after = self._store.held(tables)
+            return Recorded(
+                end,
+                tuple(TableRecorded(table, before, after) for table in tables),
+                _count(admitted.entries, Observed),
+                _count(admitted.entries, Rejected),
+                admitted.skipped,
+                admitted.entries,
+                _count(admitted.entries, Noted),
+            )
         raise Conflict("others keep writing into the store", hint="run again")
 
     def tables(self) -> tuple[TableHistory, ...]:
@@ -237,18 +265,14 @@ class Registry:
         """Give it back."""
         self._store.release(target, token)
 
-    def _recorded(
-        self, end: int, admitted: coverage.Admitted, before: Mapping[TableId, TableHistory | None]
-    ) -> Recorded:
-        return Recorded(
-            end,
-            tuple(TableRecorded(t, old, self._store.history(t)) for t, old in before.items()),
-            _count(admitted.entries, Observed),
-            _count(admitted.entries, Rejected),
-            admitted.skipped,
-            admitted.entries,
-            _count(admitted.entries, Noted),
-        )
+    def _known(self, read: Iterable[Covered], strays: Iterable[Reject]) -> list[Covered]:
+        """What has been read of the topics that are spoken of."""
+        topics: dict[str, set[str]] = {}
+        for stream, topic in chain(
+            ((c.stream, c.topic) for c in read), ((r.stream, r.topic) for r in strays)
+        ):
+            topics.setdefault(stream, set()).add(topic)
+        return [c for stream in sorted(topics) for c in self._store.covered(stream, topics[stream])]
 
     def _rejected(self) -> tuple[Reject, ...]:
         """Every reject of the log."""

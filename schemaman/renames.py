@@ -36,6 +36,8 @@ def candidates(old: TableSchema, new: TableSchema, append_only: bool) -> tuple[R
     that (a rebuilt table, another column filter, a transform that reorders), nothing is proven.
     """
     pairs = _kept(old, new)
+    if len(pairs) in (len(old.columns), len(new.columns)):
+        return ()
     segments = _segments(old, new, pairs)
     ordered = append_only and _trustworthy(old, new, pairs, segments)
     single = sum(len(s.vanished) for s in segments) == 1 == sum(len(s.fresh) for s in segments)

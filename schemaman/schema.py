@@ -59,6 +59,16 @@ class Column:
     emitted_name: str | None = None
     id: int | None = None
 
+    def known_as(self, id: int | None, emitted_name: str | None) -> Column:
+        """The column with that id and that name on the wire; itself if it has them.
+
+        What the fold does to each column of each record: `dataclasses.replace` takes five times as long.
+        """
+        if self.id == id and self.emitted_name == emitted_name:
+            return self
+        c = self
+        return Column(c.name, c.type, c.nullable, c.default, c.comment, c.source_type, emitted_name, id)
+
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
@@ -71,7 +81,7 @@ class TableSchema:
     @property
     def names(self) -> tuple[str, ...]:
         """The column names, in order."""
-        return tuple(c.name for c in self.columns)
+        return tuple([c.name for c in self.columns])  # a generator takes twice as long
 
     def column(self, name: str) -> Column | None:
         """The column of that exact name, if there is one."""

@@ -20,8 +20,9 @@ def doubts(
             "connector-changed",
             f"the connector went from {told} here: what changed may be what it can read",
         )
-    kept = tuple(n for n in before.names if n in after.names)
-    gone = [n for n in before.names if n not in after.names]
+    names = set(after.names)
+    kept = tuple(n for n in before.names if n in names)
+    gone = [n for n in before.names if n not in names]
     if _perhaps_made_anew(before, after):
         yield (
             "perhaps-made-anew",

@@ -97,13 +97,14 @@ class Encoding:
         if emitted.names == known.names:
             return emitted
         now = self._last or last
+        names = set(emitted.names)
         oldest = min(release_of(o.connector_version) for o in (last, now))
         schema = under_own_names(
             known,
             emitted,
             vouched=upgraded
             or last.schema_name != now.schema_name
-            or any(name in self._raws for name in known.names if name not in emitted.names),
+            or any(name in self._raws for name in known.names if name not in names),
             misreading=now.connector == "postgresql"
             and oldest < NAMES_READ_RIGHT
             and (upgraded or last.snapshot != now.snapshot),
@@ -143,6 +144,8 @@ class Encoding:
         told += _not_carried(explained)
         self._types.update(explained)
         kept = {n: (was, now) for n, (was, now) in self._types.items() if before.get(n) == was}
+        if not kept:
+            return emitted
         columns = tuple(
             replace(c, type=kept[c.name][0]) if c.name in kept and kept[c.name][1] == c.type else c
             for c in emitted.columns

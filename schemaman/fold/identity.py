@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from schemaman.schema import TableSchema
 
@@ -25,15 +24,27 @@ def identify(
 
     `renames` are (old, new) names that a witness stated.
     """
-    ids = _kept(known, schema, dict(renames), append_only) if known is not None else {}
+    stated = dict(renames)
+    if known is not None and not stated and known.names == schema.names:
+        return _same_columns(known, schema)
+    ids = _kept(known, schema, stated, append_only) if known is not None else {}
     columns = []
     for column in schema.columns:
         if column.name in ids:
-            columns.append(replace(column, id=ids[column.name]))
+            columns.append(column.known_as(ids[column.name], column.emitted_name))
         else:
-            columns.append(replace(column, id=next_id))
+            columns.append(column.known_as(next_id, column.emitted_name))
             next_id += 1
-    return replace(schema, columns=tuple(columns))
+    return TableSchema(tuple(columns), schema.key, schema.comment)
+
+
+def _same_columns(known: TableSchema, schema: TableSchema) -> TableSchema:
+    """The schema with the ids of the same names in the same order; `known` itself if it says nothing else."""
+    pairs = zip(known.columns, schema.columns, strict=True)
+    named = TableSchema(
+        tuple([new.known_as(old.id, new.emitted_name) for old, new in pairs]), schema.key, schema.comment
+    )
+    return known if named == known else named
 
 
 def _kept(

@@ -103,7 +103,7 @@ def _same(known: Column, seen: Column, mode: Mode, misreading: bool) -> bool:
 
 
 def _renamed(seen: TableSchema, names: Mapping[str, str]) -> TableSchema:
-    if not names:
+    if all(old == new for new, old in names.items()):
         return seen
     columns = tuple(replace(c, name=names.get(c.name, c.name)) for c in seen.columns)
     return replace(seen, columns=columns, key=tuple(names.get(k, k) for k in seen.key))

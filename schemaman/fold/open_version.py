@@ -56,10 +56,11 @@ def on_the_wire(fit: Match, emitted: TableSchema) -> dict[str, str]:
 
 def with_emitted(revision: Revision, emitted: dict[str, str]) -> Revision:
     """The revision with the names under which its columns travel."""
-    columns = tuple(
-        replace(c, emitted_name=emitted.get(c.name, c.emitted_name)) for c in revision.schema.columns
-    )
-    return replace(revision, schema=replace(revision.schema, columns=columns))
+    if not emitted:
+        return revision
+    schema = revision.schema
+    columns = tuple([c.known_as(c.id, emitted.get(c.name, c.emitted_name)) for c in schema.columns])
+    return replace(revision, schema=replace(schema, columns=columns))
 
 
 def faces_of(version: Open, schema: TableSchema) -> tuple[WireFace, ...]:

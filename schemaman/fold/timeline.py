@@ -46,7 +46,7 @@ def merged(observations: Iterable[Observation]) -> tuple[Observation, ...]:
     are one: nothing about this table was said between them.
     """
     result: list[Observation] = []
-    for observation in sorted(set(observations), key=lambda o: (*_place(o), _sort_text(o))):
+    for observation in _sorted(observations):
         last = result[-1] if result else None
         if last is not None and _continues(last, observation):
             result[-1] = longer(last, observation, observation.last)
@@ -73,7 +73,7 @@ def _collapsed(runs: list[Observation]) -> list[Observation]:
             continue
         last = max(known.last, run.last, key=lambda mark: mark.offset)
         intervals[content] = longer(known, run, last)
-    return sorted([*(o for o in runs if o.witness in STATEMENTS), *intervals.values()], key=_sort_text)
+    return _sorted([*(o for o in runs if o.witness in STATEMENTS), *intervals.values()])
 
 
 def longer(run: Observation, other: Observation, last: Mark) -> Observation:
@@ -101,8 +101,18 @@ def _place(observation: Observation) -> tuple[str, int]:
     return (observation.first.topic, observation.first.partition)
 
 
-def _sort_text(observation: Observation) -> tuple[int, int, str]:
-    return (observation.first.offset, observation.last.offset, repr(observation))
+def _sorted(observations: Iterable[Observation]) -> list[Observation]:
+    """The observations in order of place and offsets, each once; what stands in one place by all it says."""
+    result: list[Observation] = []
+    for _, same in groupby(sorted(observations, key=_extent), key=_extent):
+        found = list(same)
+        result += found if len(found) == 1 else sorted(set(found), key=repr)
+    return result
+
+
+def _extent(observation: Observation) -> tuple[str, int, int, int]:
+    first, last = observation.first, observation.last
+    return (first.topic, first.partition, first.offset, last.offset)
 
 
 def _continues(last: Observation, following: Observation) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -16,6 +18,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    bindparam,
     delete,
     insert,
     select,
@@ -33,6 +36,11 @@ from schemaman.schema import TableId
 
 LAYOUT = 1
 """Of the tables below; a store of another layout is refused."""
+
+BATCH = 500
+"""How many values one statement asks for; SQLite takes 999 at least. Source: sqlite.org/limits.html §9."""
+
+V = TypeVar("V")
 
 
 class Name(TypeDecorator[str]):
@@ -139,14 +147,22 @@ def filed(entry: Entry) -> dict[str, str | None]:
 def cover(connection: Connection, covered: Iterable[Covered]) -> None:
     """Join ranges to those that are covered. Raises `Conflict` if they overlap."""
     c = COVERED.c
-    places: dict[tuple[str, str, int], list[Covered]] = {}
+    streams: dict[str, list[Covered]] = {}
     for one in covered:
-        places.setdefault((one.stream, one.topic, one.partition), []).append(one)
-    for (stream, topic, partition), new in places.items():
-        place = (c.stream == stream) & (c.topic == topic) & (c.partition == partition)
-        merged = merge([*ranges(connection, place), *new])
-        connection.execute(delete(COVERED).where(place))
-        connection.execute(insert(COVERED), [covered_row(one) for one in merged])
+        streams.setdefault(one.stream, []).append(one)
+    for stream, new in streams.items():
+        before = ranges_of(connection, stream, {one.topic for one in new})
+        after = merge([*before, *new])
+        gone, come = set(before).difference(after), set(after).difference(before)
+        here = [c[name] == bindparam(f"of_{name}") for name in ("stream", "topic", "partition", "first")]
+        if gone:
+            rows = [
+                {f"of_{k}": getattr(one, k) for k in ("stream", "topic", "partition", "first")}
+                for one in gone
+            ]
+            connection.execute(delete(COVERED).where(*here), rows)
+        if come:
+            connection.execute(insert(COVERED), [covered_row(one) for one in come])
 
 
 def covered_row(covered: Covered) -> dict[str, object]:
@@ -161,3 +177,17 @@ def ranges(connection: Connection, *where: ColumnElement[bool]) -> tuple[Covered
     bodies = connection.scalars(select(COVERED.c.body).where(*where))
     found = [codec.from_bytes(body, "covered offsets") for body in bodies]
     return merge(one for one in found if isinstance(one, Covered))
+
+
+def ranges_of(connection: Connection, stream: str, topics: Iterable[str]) -> tuple[Covered, ...]:
+    """The merged ranges of these topics that are covered, in order."""
+    here = COVERED.c.stream == stream
+    found = (one for some in batches(topics) for one in ranges(connection, here, COVERED.c.topic.in_(some)))
+    return merge(found)
+
+
+def batches(items: Iterable[V], size: int = BATCH) -> Iterator[list[V]]:
+    """The items in lists that are short enough for one statement."""
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch

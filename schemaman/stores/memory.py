@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from schemaman.chain import Sealed, seal, unbroken
 from schemaman.coverage import merge
@@ -102,9 +102,15 @@ class MemoryStore:
         """The folded history of a table; None if nothing gives it a structure."""
         return self._histories.get(table)
 
-    def covered(self, stream: str) -> tuple[Covered, ...]:
-        """What has been read of a stream, in as few ranges as possible, in order."""
-        return tuple(c for c in self._covered if c.stream == stream)
+    def held(self, tables: Iterable[TableId]) -> Callable[[TableId], TableHistory | None]:
+        """The histories of these tables as they are now."""
+        return {table: self._histories.get(table) for table in tables}.get
+
+    def covered(self, stream: str, topics: Iterable[str] | None = None) -> tuple[Covered, ...]:
+        """What has been read of a stream, or of some topics of it, in as few ranges as possible, in order."""
+        wanted = None if topics is None else set(topics)
+        mine = (c for c in self._covered if c.stream == stream)
+        return tuple(c for c in mine if wanted is None or c.topic in wanted)
 
     def acquire(self, target: str, owner: str, now_ms: int, ttl_ms: int) -> str:
         """A token for the target until `now_ms + ttl_ms`. Raises `Locked`: who holds it, until when."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from types import TracebackType
@@ -37,6 +37,7 @@ from schemaman.stores._layout import (
     filed,
     meta_value,
     ranges,
+    ranges_of,
     set_meta,
 )
 from schemaman.stores._projections import (
@@ -47,9 +48,9 @@ from schemaman.stores._projections import (
     locked,
     lost,
     not_empty,
-    touched,
     wall_clock,
 )
+from schemaman.stores._said import Sayings
 from schemaman.stores._sqlite import SqliteFile
 from schemaman.versions import TableHistory
 
@@ -135,7 +136,9 @@ class SqlStore:
                 )
             at_ms = self._clock()
             new = [Stamped(n, at_ms, entry) for n, entry in enumerate(entries, end + 1)]
-            return self._add(connection, new, end)
+            said = self._add(connection, new, end)
+        self._histories.known.join(said)
+        return end + len(new)
 
     def restore(self, log: Iterable[Sealed], identity: str = "") -> int:
         """Put a whole log into this empty store as it is, and take on its identity; the new end.
@@ -202,12 +205,20 @@ class SqlStore:
     def history(self, table: TableId) -> TableHistory | None:
         """The folded history of a table; None if nothing gives it a structure."""
         with self._reading() as connection:
-            return self._histories.get(connection, table)
+            held = self._histories.held(connection, [table])
+        return held(table)
 
-    def covered(self, stream: str) -> tuple[Covered, ...]:
-        """What has been read of a stream, in as few ranges as possible, in order."""
+    def held(self, tables: Iterable[TableId]) -> Callable[[TableId], TableHistory | None]:
+        """The histories of these tables as they are now, each read from its JSON when it is asked for."""
         with self._reading() as connection:
-            return ranges(connection, COVERED.c.stream == stream)
+            return self._histories.held(connection, tables)
+
+    def covered(self, stream: str, topics: Iterable[str] | None = None) -> tuple[Covered, ...]:
+        """What has been read of a stream, or of some topics of it, in as few ranges as possible, in order."""
+        with self._reading() as connection:
+            if topics is None:
+                return ranges(connection, COVERED.c.stream == stream)
+            return ranges_of(connection, stream, topics)
 
     def acquire(self, target: str, owner: str, now_ms: int, ttl_ms: int) -> str:
         """A token for the target until `now_ms + ttl_ms`. Raises `Locked`: who holds it, until when."""
@@ -279,12 +290,11 @@ class SqlStore:
             rows = [{"name": name, "value": value} for name, value in made.items()]
             connection.execute(insert(META), rows)
 
-    def _add(self, connection: Connection, new: Sequence[Stamped], end: int) -> int:
-        end = self._write(connection, new, end)
+    def _add(self, connection: Connection, new: Sequence[Stamped], end: int) -> Sayings:
+        self._write(connection, new, end)
         entries = [stamped.entry for stamped in new]
         cover(connection, (e for e in entries if isinstance(e, Covered)))
-        self._histories.refold(connection, touched(entries))
-        return end
+        return self._histories.refold(connection, new)
 
     def _write(self, connection: Connection, log: Sequence[Stamped], end: int) -> int:
         sealed = seal(log, meta_value(connection, "head"))

@@ -1,0 +1,60 @@
+"""What was said about tables, decoded once in a process: a log only grows, so what was read of it stays true.
+
+Law: nothing is kept of a transaction that has not ended well, and never more than `KEPT` observations.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from schemaman.evidence import Observation
+from schemaman.schema import TableId
+
+KEPT = 20_000
+"""Observations, of whichever tables were spoken of last: about a kilobyte each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """All observations that speak of a table in the log up to the entry `until`, in its order."""
+
+    until: int = 0
+    observations: tuple[Observation, ...] = ()
+
+    def then(self, fresh: Sequence[tuple[int, Observation]]) -> Said:
+        """With what stands behind it in the log, each with its place there."""
+        if not fresh:
+            return self
+        return Said(fresh[-1][0], (*self.observations, *(said for _, said in fresh)))
+
+
+class Sayings:
+    """What is known of the tables that were spoken of last; safe for several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._said: dict[TableId, Said] = {}
+        self._kept = 0
+
+    def get(self, table: TableId) -> Said:
+        """What was said about a table at least; nothing if it is not known."""
+        return self._said.get(table, _NOTHING)
+
+    def keep(self, said: Mapping[TableId, Said]) -> None:
+        """Know these, and forget those that were spoken of long ago."""
+        with self._lock:
+            for table, one in said.items():
+                before = self._said.pop(table, _NOTHING)
+                self._said[table] = one = max(before, one, key=lambda s: s.until)
+                self._kept += len(one.observations) - len(before.observations)
+            while self._kept > KEPT:
+                self._kept -= len(self._said.pop(next(iter(self._said))).observations)
+
+    def join(self, other: Sayings) -> None:
+        """Know what another one knows."""
+        self.keep(other._said)
+
+
+_NOTHING = Said()
