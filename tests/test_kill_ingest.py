@@ -75,9 +75,9 @@ def ingest(parts: Sequence[Path], store: Path) -> list[str]:
     return ["ingest", *map(str, parts), "--quiet", "--store", f"sqlite:///{store}"]
 
 
-def remembered(store: Path) -> Remembered:
+def remembered(store: Path | str) -> Remembered:
     """What a store holds; each covered offset as often as it was entered."""
-    with SqlStore.open(f"sqlite:///{store}") as found:
+    with SqlStore.open(str(store)) as found:
         covered: dict[tuple[str, int], list[int]] = {}
         for one in found.covered("main"):
             offsets = covered.setdefault((one.topic, one.partition), [])
