@@ -1,0 +1,33 @@
+"""Standard output and error when nobody takes them: no result depends on who listens."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import IO
+
+import click
+
+
+def tell(text: str) -> None:
+    """A line on stderr; lost if it cannot be written."""
+    try:
+        click.echo(text, err=True)
+    except OSError:
+        leave(sys.stderr)
+
+
+def draw(text: str) -> None:
+    """Text on stderr as it is, at once; lost if it cannot be written."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        leave(sys.stderr)
+
+
+def leave(stream: IO[str]) -> None:
+    """What is written from now on goes nowhere; Python would complain once more when it closes the stream."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
