@@ -12,7 +12,7 @@ import click
 COMMANDS = Path(__file__).parent / "commands"
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Begin", ("demo", "ingest")),
-    ("Look", ("tables", "history", "show", "diff", "names", "rejects", "report")),
+    ("Look", ("tables", "history", "show", "blame", "diff", "names", "rejects", "report")),
     ("Judge", ("check", "snapshot", "accept", "rules", "explain", "decide")),
     ("Move", ("plan", "apply", "status", "resume", "drift")),
 )

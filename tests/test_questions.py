@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -252,3 +253,54 @@ def test_a_version_that_no_event_carried_has_no_wire_face(ask: Ask) -> None:
     assert (said.code, said.out) == (3, "")
     assert "no event with a schema has carried main:books.bookshop.secret_two@1" in said.err
     assert ask(ORDERS, "show", "file:x.avsc", "--face", "wire").code in (2, 3)
+
+
+# --- blame
+
+
+def lines_of(said: Said) -> list[list[str]]:
+    """The cells of a grid, split where two blanks stand."""
+    return [re.split(r" {2,}", line) for line in said.out.splitlines()]
+
+
+def test_blame_tells_version_record_and_witness_of_each_column(ask: Ask) -> None:
+    said = ask(BOOKS, "blame", "bookshop.author")
+    assert (said.code, said.err) == (0, "")
+    rows = lines_of(said)
+    assert rows[1] == ["column", "what", "since", "no later than", "position", "record", "said by"]
+    (middle,) = [row for row in rows if row[0] == "middle"]
+    assert middle[1:3] == ["VARCHAR(40), null", "v3"]
+    assert middle[4:] == ["binlog binlog.000001:5191", "books[0]@16", "declared, emitted"]
+    assert [row[1] for row in rows if row[0] == "name"] == ["VARCHAR(80), not null", "comment 'full name'"]
+    assert ["(table)", "key (id)", "v1"] in [row[:3] for row in rows]
+    assert ["v2", "ALTER TABLE bookshop.author ADD COLUMN email VARCHAR(120) NULL"] in rows
+
+
+def test_blame_of_an_older_version_knows_nothing_of_later_ones(ask: Ask) -> None:
+    rows = lines_of(ask(BOOKS, "blame", "bookshop.author@2"))
+    assert {row[2] for row in rows if len(row) == 7} == {"since", "v1", "v2"}
+    assert "middle" not in {row[0] for row in rows}
+
+
+def test_blame_says_what_is_provisional(ask: Ask) -> None:
+    found = ask(ORDERS, "blame", "orders", "--format", "json").json
+    doubtful = [f"{f['fact']}:{f['column']}" for f in found["facts"] if f["status"] == "provisional"]
+    history = ask(ORDERS, "history", "orders", "--format", "json").json
+    assert doubtful == history["versions"][-1]["unconfirmed"]
+    assert "null (provisional)" in ask(ORDERS, "blame", "orders").out
+
+
+def test_blame_follows_an_answered_rename(ask: Ask) -> None:
+    (before,) = [row[:3] for row in lines_of(ask(ORDERS, "blame", "customers@5")) if row[0] == "phone_number"]
+    assert before[2] == "v5"
+    assert ask(ORDERS, "decide", "rename", "customers@5", "phone", "phone_number").code == 0
+    after = [row[:3] for row in lines_of(ask(ORDERS, "blame", "customers@5"))]
+    assert ["phone_number", "this name", "v5"] in after
+    assert ["phone_number", *before[1:]] not in after
+
+
+@pytest.mark.parametrize("ref", ["file:orders.avsc", "lake:/orders", "registry:orders-value"])
+def test_blame_is_of_tables_alone(ask: Ask, ref: str) -> None:
+    said = ask(ORDERS, "blame", ref)
+    assert (said.code, said.out) == (2, "")
+    assert "no table of the history" in said.err

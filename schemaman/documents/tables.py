@@ -149,7 +149,7 @@ def _summary(found: TableHistory) -> Document:
             "columns": len(latest.schema.columns),
             "key": list(latest.schema.key),
             "unconfirmed": list(latest.unconfirmed),
-            "from": _interval(latest),
+            "from": interval(latest.after, latest.at),
         },
         "records": sum(v.records for v in found.versions),
         "disagreements": len(found.disagreements),
@@ -166,7 +166,7 @@ def _version(found: SchemaVersion) -> Document:
         **_structure(found.schema),
         "unconfirmed": list(found.unconfirmed),
         "proven": _optional(found.proven),
-        "from": _interval(found),
+        "from": interval(found.after, found.at),
         "until": _optional(found.until),
         "records": found.records,
         "evidence": [_evidence(e) for e in found.evidence],
@@ -176,8 +176,9 @@ def _version(found: SchemaVersion) -> Document:
     }
 
 
-def _interval(found: SchemaVersion) -> Document:
-    return {"after": _optional(found.after), "at": mark(found.at)}
+def interval(after: Mark | None, at: Mark) -> Document:
+    """Where something began: behind `after` (None: nothing earlier is known) and no later than `at`."""
+    return {"after": _optional(after), "at": mark(at)}
 
 
 def _revision(found: Revision) -> Document:
@@ -207,7 +208,7 @@ def _epoch(found: Epoch) -> Document:
         "epoch": found.number,
         "connector": found.connector,
         "connector_version": found.connector_version,
-        "from": {"after": _optional(found.after), "at": mark(found.at)},
+        "from": interval(found.after, found.at),
         "changes": list(found.changes),
     }
 

@@ -1,0 +1,39 @@
+"""Say since when each column is as it is, and by which record."""
+
+from __future__ import annotations
+
+import click
+
+from schemaman.blame import blame as facts_of
+from schemaman.errors import UsageError
+from schemaman.references import TableRef, parse
+from schemaman.resolution import select
+from schemaman.summary.blame import blame_report
+from schemaman_cli.group import verb
+from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.wiring import find, open_registry
+
+
+@verb("blame", "schemaman blame orders", "schemaman blame orders@3 --format json")
+@click.argument("table")
+@format_option("text", "json", "markdown", "html")
+@door
+def blame(door: Door, table: str, format: str) -> None:
+    """Say of each column of TABLE since which version it is as it is, by which record, and who said so.
+
+    That is told of its type, nullability, default and comment, and of the key; then the statements that are
+    known. TABLE may be a REF: then it is told of that version.
+    """
+    reference = parse(table)
+    if not isinstance(reference, TableRef):
+        raise UsageError(f"{table} is no table of the history", hint="schemaman tables lists them")
+    registry = open_registry(door)
+    history = find(door, registry, str(reference.name))
+    found = select(history, reference.selector)
+    version = found.version or history.latest
+    revision = version.revision if found.revision is None else found.revision
+    facts = facts_of(history, version, revision, registry.testimony(history.table))
+    door.console.show(blame_report(found.ref, history.table, version, revision, facts), format)
+
+
+COMMAND = blame

@@ -1,0 +1,45 @@
+"""Who made each fact of a table what it is, as the JSON that scripts read: `blame`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from schemaman.blame import Fact
+from schemaman.documents.tables import SCHEMA_VERSION, Document, Json, interval, mark
+from schemaman.schema import TableId
+from schemaman.versions import SchemaVersion
+
+
+def blame(ref: str, table: TableId, version: SchemaVersion, revision: int, facts: Iterable[Fact]) -> Document:
+    """The document of `blame TABLE`: the facts of each column in order, then those of the table."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "ref": ref,
+        "table": str(table),
+        "version": version.number,
+        "revision": revision,
+        "id": version.id,
+        "status": version.status,
+        "facts": [_fact(f) for f in facts],
+    }
+
+
+def _fact(found: Fact) -> Document:
+    value: Json = list(found.value) if isinstance(found.value, tuple) else found.value
+    return {
+        "fact": found.kind,
+        "column": found.column,
+        "column_id": found.column_id,
+        "value": value,
+        "status": "provisional" if found.provisional else "confirmed",
+        "since": {
+            "version": found.version.number,
+            "revision": found.revision,
+            "id": found.version.id,
+            "incarnation": found.version.incarnation,
+        },
+        "from": interval(found.after, found.at),
+        "witness": found.witness,
+        "others": [{"kind": witness, "first": mark(first)} for witness, first in found.others],
+        "statement": found.statement,
+    }

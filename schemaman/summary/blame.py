@@ -1,0 +1,91 @@
+"""Who made each fact of a table what it is, for people: a line for what came together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from schemaman.blame import Fact
+from schemaman.documents import blame as documents
+from schemaman.report import Block, Facts, Grid, Inline, Report, Text
+from schemaman.schema import TableId
+from schemaman.summary import words
+from schemaman.versions import SchemaVersion
+
+_HEADER = ("column", "what", "since", "no later than", "position", "record", "said by")
+
+
+def blame_report(
+    ref: str, table: TableId, version: SchemaVersion, revision: int, facts: Sequence[Fact]
+) -> Report:
+    """What `blame TABLE` says: since when each column is as it is, and the key; then the statements."""
+    rows: list[tuple[Inline, ...]] = []
+    for column, mine in groupby(facts, key=lambda f: f.column):
+        rows += _rows(column, tuple(mine))
+    blocks: list[Block] = [Grid(f"{ref}, id {version.id}, {version.status}", _HEADER, tuple(rows))]
+    statements = {
+        f"v{words.label(f.version, f.revision)}": (Text(" ".join(f.statement.split()), code=True),)
+        for f in sorted(facts, key=lambda f: (f.version.number, f.revision))
+        if f.statement
+    }
+    if statements:
+        blocks.append(Facts(tuple(statements.items())))
+    data = documents.blame(ref, table, version, revision, facts)
+    return Report(ref, tuple(blocks), dict(data))
+
+
+def _rows(column: str | None, facts: Sequence[Fact]) -> Iterable[tuple[Inline, ...]]:
+    """A row for each stage at which something of the column came; the oldest first."""
+    whole = next((f for f in facts if f.kind == "column"), None)
+    stages: dict[tuple[int, int], list[Fact]] = {}
+    for fact in facts:
+        if whole is None or fact.kind != "column":
+            stages.setdefault((fact.version.number, fact.revision), []).append(fact)
+    if whole is not None:
+        stages.setdefault((whole.version.number, whole.revision), []).append(whole)
+    for place in sorted(stages):
+        told = [w for fact in stages[place] if (w := _words(fact, whole))]
+        if whole is not None and whole in stages[place]:
+            told = told or ["added"]
+        if told:
+            title = Text(column, code=True) if column is not None else Text("(table)", "muted")
+            yield (title,), (Text(", ".join(told)),), *_origin(stages[place][0])
+
+
+def _origin(fact: Fact) -> tuple[Inline, ...]:
+    at = fact.at
+    others = "".join(f", {witness}" for witness, _ in fact.others)
+    return (
+        (Text(f"v{words.label(fact.version, fact.revision)}"),),
+        (Text(words.time(at.ts_ms)),),
+        (Text(words.position(at.position) or "—"),),
+        (Text(f"{at.topic}[{at.partition}]@{at.offset}", code=True),),
+        (Text(f"{fact.witness or '—'}{others}"),),
+    )
+
+
+def _words(fact: Fact, whole: Fact | None) -> str:
+    """The fact in words; nothing for what is as every column begins."""
+    new = whole is not None and (fact.version, fact.revision) == (whole.version, whole.revision)
+    match fact.kind:
+        case "column":
+            told = ""
+        case "name":
+            told = "" if new else "this name"
+        case "type":
+            told = str(fact.value)
+        case "nullable":
+            told = "null" if fact.value else "not null"
+        case "default":
+            plain = fact.value is None or isinstance(fact.value, tuple)
+            told = "" if plain and new else f"default {_default(fact)}"
+        case "comment":
+            first = new or (whole is None and fact.revision == 0 and fact.version.number == 1)
+            told = "" if fact.value is None and first else f"comment {fact.value!r}"
+        case "key":
+            told = f"key {words.key(fact.value)}" if isinstance(fact.value, tuple) else ""
+    return f"{told} (provisional)" if told and fact.provisional else told
+
+
+def _default(fact: Fact) -> str:
+    return "none" if isinstance(fact.value, tuple) else words.default(fact.value)
