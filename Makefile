@@ -7,7 +7,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(she
 JAVA   := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo check test proof bless bench clean
+.PHONY: help setup java demo check test proof bless bench scoreboard clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ bless: java setup ## write what comes out into stories and golden files; read th
 
 bench: setup ## what it costs, as ratios
 	@$(BIN)/python -m bench
+
+scoreboard: setup ## what the histories of all recordings say beside the truth; fails when a fact is wrong
+	@$(BIN)/python -m tests.truth.scoreboard
 
 clean: ## remove what this Makefile made
 	@rm -rf $(VENV) build schemaman-demo

@@ -46,6 +46,8 @@ from schemaman.versions import Disagreement, Revision, TableEvent, TableHistory
 
 DialectOf = Callable[[str], Dialect]
 _UNDECIDED: Verdicts = MappingProxyType({})
+_SHAPELESS = ("statement", "truncate")
+"""Actions that show no structure: the old one may have ended before them, and the new one begun with them."""
 
 
 def fold(
@@ -138,7 +140,8 @@ class _Building:
                 self.end("dropped", point.mark, None)
             if observation.schema is not None:
                 self.image(point, observation.schema)
-        self.last_mark = point.mark
+        if observation.action not in _SHAPELESS:
+            self.last_mark = point.mark
 
     def is_older(self, point: Point) -> bool:
         """Whether the newest incarnation began before a point, and not with the very statement there."""

@@ -29,6 +29,8 @@ from tests.house import CAPTURES
 
 STREAM = "main"
 TARGETS: dict[str, Target] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
+SET_ASIDE = {"db2/documented-plain": 1}
+"""Recordings with records that nobody can read, and how many."""
 RULES: Shelf[Rule] = Shelf("schemaman.rules", "RULE")
 
 
@@ -47,7 +49,7 @@ def histories(run: str) -> tuple[TableHistory, ...]:
         store = SqlStore.open(f"sqlite:///{Path(place) / 'store.db'}", create=True)
         registry = Registry(store, now_ms)
         summary = ingest(files.records(files.find(str(folder))), registry, STREAM, schemas)
-        assert summary.rejects == 0
+        assert summary.rejects == SET_ASIDE.get(run, 0)
         found = registry.tables()
         store.close()
     return found

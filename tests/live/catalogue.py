@@ -8,7 +8,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from tests.truth.truth import Tables, TrueColumn, TrueTable
+from tests.truth.tables import Tables, TrueColumn, TrueTable
 
 _COLUMNS = """
 SELECT c.oid::bigint, c.relname, a.attname,

@@ -11,7 +11,8 @@ from schemaman.versions import TableHistory
 from schemaman_cli.main import main
 from tests import chain
 from tests.live.streaming import Streaming
-from tests.truth.compare import Difference, differences
+from tests.truth.compare import structures
+from tests.truth.judged import Judged
 from tests.truth.recording import Fact, Place
 from tests.truth.truth import PostgresTruth
 from tests.truth.wire import on_the_wire
@@ -31,9 +32,10 @@ class Told:
         """All that has been told until now; a store in `folder` remembers from one moment to the next."""
         return cls(stream.name, stream.narrator.truth, stream.topics.facts(), _histories(stream, folder))
 
-    def differences(self) -> list[Difference]:
+    def differences(self) -> list[Judged]:
         """Where the history says something else than the catalogue did."""
-        return list(differences(self.histories.values(), self.truth, self.facts, on_the_wire))
+        found = structures(self.histories.values(), self.truth, self.facts, on_the_wire)
+        return [fact for fact in found if not fact.agrees]
 
 
 def _histories(stream: Streaming, folder: Path) -> dict[str, TableHistory]:

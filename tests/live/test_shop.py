@@ -17,7 +17,8 @@ from tests.live.remembered import Told
 from tests.live.schema_registry import Registered
 from tests.live.streaming import streaming
 from tests.truth.recording import Fact
-from tests.truth.truth import TrueTable, place_of
+from tests.truth.tables import TrueTable
+from tests.truth.truth import place_of
 from tests.truth.wire import on_the_wire
 
 Shape = tuple[tuple[tuple[str, str, bool], ...], tuple[str, ...]]

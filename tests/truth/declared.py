@@ -9,7 +9,7 @@ from schemaman.ddl import format_type
 from schemaman.dialects import db2, mariadb
 from schemaman.evidence import DeclaredColumn
 from schemaman.types import without_labels
-from tests.truth.truth import TrueColumn
+from tests.truth.tables import TrueColumn
 
 _WRITTEN = re.compile(r"([a-z ]+?)(?:\((.*)\))?( unsigned)?")
 
@@ -24,6 +24,9 @@ def _db2(column: TrueColumn) -> str:
 
 
 def _mariadb(column: TrueColumn) -> str:
+    if column.type == "longtext" and column.collation == "utf8mb4_bin":
+        # MariaDB documentation, "JSON Data Type": an alias of LONGTEXT COLLATE utf8mb4_bin
+        return _words(mariadb.DIALECT.declared_type(_column(column, "JSON", None, None)))
     match = _WRITTEN.fullmatch(column.type)
     assert match is not None, column.type
     name, inside, unsigned = match[1], match[2] or "", match[3] or ""

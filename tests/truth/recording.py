@@ -19,28 +19,29 @@ Place = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What places one record in the truth: its source block, and whether a table was read."""
+    """What places one record in the truth: its source block, whether a table was read, and when."""
 
     place: Place
     source: dict[str, Any]
     snapshot: bool
+    read_ms: int = 0
 
 
 def facts(folder: Path) -> dict[Place, Fact]:
     """Every record of a run that has a source block, or fields that were taken from one, by its place."""
     found = {}
-    for place, value in _values(folder):
+    for place, value, written_ms in _values(folder):
         if value and "__table" in value:
             flat = {n.removeprefix("__source_"): v for n, v in value.items() if n.startswith("__source_")}
             value = {"source": {**flat, "table": value["__table"]}}
         if value and isinstance(value.get("source"), dict):
             source = value["source"]
             snapshot = source.get("snapshot") not in (None, "false", False)
-            found[place] = Fact(place, source, snapshot)
+            found[place] = Fact(place, source, snapshot, value.get("ts_ms") or written_ms)
     return found
 
 
-def _values(folder: Path) -> Iterator[tuple[Place, Any]]:
+def _values(folder: Path) -> Iterator[tuple[Place, Any, int]]:
     lines = folder / "records.ndjson.gz"
     if lines.exists():
         with gzip.open(lines, "rt", encoding="utf-8") as file:
@@ -48,17 +49,25 @@ def _values(folder: Path) -> Iterator[tuple[Place, Any]]:
                 record = json.loads(line)
                 place = (record["topic"], record["partition"], record["offset"])
                 value = json.loads(record["payload"]) if record["payload"] else None
-                yield place, value["payload"] if value and "payload" in value else value
+                yield place, value["payload"] if value and "payload" in value else value, record["ts"]
         return
     schemas = _registry(folder / "registry.json")
     for row in pyarrow.parquet.read_table(folder / "records.parquet").to_pylist():
         place = (row["topic"], row["partition"], row["offset"])
         value = row["value"]
         if value is None:
-            yield place, None
+            yield place, None, 0
             continue
         schema = schemas[int.from_bytes(value[1:5], "big")]
-        yield place, fastavro.schemaless_reader(io.BytesIO(value[5:]), schema)
+        yield (
+            place,
+            fastavro.schemaless_reader(io.BytesIO(value[5:]), schema),
+            _milliseconds(row["timestamp"]),
+        )
+
+
+def _milliseconds(time: Any) -> int:
+    return time if isinstance(time, int) else round(time.timestamp() * 1000)
 
 
 def _registry(path: Path) -> dict[int, Any]:

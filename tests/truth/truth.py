@@ -9,49 +9,30 @@ from __future__ import annotations
 import gzip
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from tests.truth.recording import Fact, Place
-
-
-@dataclass(frozen=True, slots=True)
-class TrueColumn:
-    """A column as the catalogue describes it; `type` in the database's own words."""
-
-    name: str
-    type: str
-    nullable: bool
-    generated: bool = False
-    labels: tuple[str, ...] = ()
-    size: int | None = None
-    scale: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TrueTable:
-    """A table as it really was; `key` is the primary key, else the first unique index by name."""
-
-    name: tuple[str, str]
-    columns: tuple[TrueColumn, ...]
-    key: tuple[str, ...]
-    identity: int | None = None
-
-
-Tables = Mapping[tuple[str, str], TrueTable]
+from tests.truth.statements import who_is_who, without_later_keys
+from tests.truth.tables import Tables, TrueColumn, TrueTable
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The tables after one statement, what the statement was, and what happened around it."""
+    """The tables after one statement, what the statement was, and what happened around it.
+
+    `between`: tables as an earlier statement of the same step had left them.
+    """
 
     number: int
     text: str
     tables: Tables
     connector: str = ""
+    place: int = 0
+    between: Tables = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -85,7 +66,7 @@ class PostgresTruth:
                 transactions.setdefault(int(told["txid"]), []).append(len(steps))
             text = told.get("sql") or told.get("control") or ""
             now = {t.name: t for t in tables.values()}
-            steps.append(Step(told["step"], text, now, told["connector"]))
+            steps.append(Step(told["step"], text, now, told["connector"], len(steps)))
             ends.append(_lsn(told["insert_lsn"]))
             times.append(round(datetime.fromisoformat(told["time"]).timestamp() * 1000))
         return cls(tuple(steps), tuple(ends), transactions, start, tuple(times))
@@ -110,27 +91,27 @@ class OffsetTruth:
     offsets: dict[str, list[int]]
 
     @classmethod
-    def read(cls, lines: Iterable[str]) -> OffsetTruth:
-        """The truth of a Db2 or MariaDB run."""
+    def read(cls, lines: Iterable[str], nullable_keys: bool = False) -> OffsetTruth:
+        """The truth of a Db2 or MariaDB run; `nullable_keys`: an index that takes nulls may be the key."""
         steps: list[Step] = []
         offsets: dict[str, list[int]] = {}
-        tables: dict[tuple[str, str], TrueTable] = {}
+        tables: Tables = {}
         for line in lines:
             told = json.loads(line)
-            for table in told["changed_tables"]:
-                made = _plain_table(table)
-                tables[made.name] = made
-            for name in told["dropped_tables"]:
-                tables.pop(_split(name), None)
+            text = told.get("sql") or f"{told['op']} {told.get('table', '')} {told.get('why', '')}".strip()
+            text = "; ".join(text) if isinstance(text, list) else text
+            changed = [_plain_table(table, nullable_keys) for table in told["changed_tables"]]
+            tables = who_is_who(
+                tables, changed, [_split(name) for name in told["dropped_tables"]], text, told["step"]
+            )
             for topic, offset in told["next_offsets"].items():
                 reached = offsets.setdefault(topic, [0] * len(steps))
                 reached.append(offset)
             for reached in offsets.values():
                 if len(reached) == len(steps):
                     reached.append(reached[-1] if reached else 0)
-            text = told.get("sql") or f"{told['op']} {told.get('table', '')}".strip()
-            text = "; ".join(text) if isinstance(text, list) else text
-            steps.append(Step(told["step"], text, dict(tables)))
+            between = without_later_keys(changed, text)
+            steps.append(Step(told["step"], text, tables, place=len(steps), between=between))
         return cls(tuple(steps), offsets)
 
     def at(self, fact: Fact) -> Step | None:
@@ -146,7 +127,10 @@ Truth = PostgresTruth | OffsetTruth
 def read_truth(folder: Path) -> Truth:
     """The truth of a run, in whichever form it lies there."""
     lines = truth_lines(folder)
-    return (OffsetTruth if '"next_offsets"' in lines[0] else PostgresTruth).read(lines)
+    if '"next_offsets"' not in lines[0]:
+        return PostgresTruth.read(lines)
+    # Debezium MySQL connector up to 1.9: the first unique key serves as key, even one that takes nulls
+    return OffsetTruth.read(lines, nullable_keys="-mysql-1." in folder.name)
 
 
 def truth_lines(folder: Path) -> list[str]:
@@ -197,6 +181,8 @@ def _postgres_table(told: dict[str, Any]) -> TrueTable:
             nullable=not (c["not_null"] or (c["domain"] or {}).get("not_null", False)),
             generated=bool(c["generated"]),
             labels=tuple(c["enum"] or ()),
+            default=c["default"],
+            number=c["attnum"],
         )
         for c in told["columns"]
     )
@@ -204,7 +190,7 @@ def _postgres_table(told: dict[str, Any]) -> TrueTable:
     return TrueTable((told["schema"], told["name"]), columns, tuple(key), told["oid"])
 
 
-def _plain_table(told: dict[str, Any]) -> TrueTable:
+def _plain_table(told: dict[str, Any], nullable_keys: bool) -> TrueTable:
     columns = tuple(
         TrueColumn(
             name=c["name"],
@@ -213,9 +199,12 @@ def _plain_table(told: dict[str, Any]) -> TrueTable:
             generated=c["generated"] and not c.get("identity", False),
             size=c.get("size"),
             scale=c.get("scale"),
+            default=c["default"],
+            collation=c.get("collation"),
         )
         for c in told["columns"]
     )
     name = (told["schema"] if "schema" in told else told["db"], told["table"])
-    key = told["primary_key"] or _first_unique(told["unique_indexes"])
-    return TrueTable(name, columns, tuple(key))
+    nullable = set() if nullable_keys else {c.name for c in columns if c.nullable}
+    unique = {n: i for n, i in told["unique_indexes"].items() if nullable.isdisjoint(i)}
+    return TrueTable(name, columns, tuple(told["primary_key"] or _first_unique(unique)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from tests.truth.truth import TrueColumn
+from tests.truth.tables import TrueColumn
 
 _WIRE = (
     (r"bit\(1\)", "BOOLEAN"),

@@ -1,0 +1,96 @@
+"""Whether the records of a PostgreSQL run prove a fact that is read late: key and nullability.
+
+A record shows them as they were when it was read. Read under the same structure before another one was
+committed, a fact holds for that one; a snapshot reads structure and facts at one moment.
+Source: Debezium, PgOutputMessageDecoder.handleRelationMessage asks JDBC for both while it decodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from schemaman.versions import SchemaVersion, TableHistory
+from tests.truth.recording import Fact
+from tests.truth.truth import OffsetTruth, Truth
+
+Told = tuple[int, int, bool]
+"""Of one record: when it was committed, when it was read, and whether a snapshot read it."""
+
+
+def provable(history: TableHistory, facts: Iterable[Fact], truth: Truth) -> set[tuple[int, str]]:
+    """(version, fact) of everything that the records of a table prove, whatever the history says of it."""
+    if isinstance(truth, OffsetTruth):
+        # declared facts are of their own place in the log
+        return set()
+    mine = [f for f in facts if _of(history, f)]
+    ahead = max((_committed(f) - f.read_ms for f in mine if not f.snapshot), default=0)
+    records = _by_version(history.versions, mine)
+    unordered = any(str(f.source.get("version", "")).startswith("1.4") for f in mine)
+    found = set()
+    for index, version in enumerate(history.versions):
+        for fact, value in _late(version):
+            if fact == "key" and len(version.schema.key) > 1 and unordered:
+                # 1.4 told the columns of a key in the order of the table
+                continue
+            earlier = _back(history.versions, index, (fact, value))
+            first = min((read for v in earlier for _, read, _ in records[v.number]), default=0)
+            mine_here = records[version.number]
+            if any(s or c - max(ahead, 0) > first for c, _, s in mine_here):
+                found.add((version.number, fact))
+    return found
+
+
+def _of(history: TableHistory, fact: Fact) -> bool:
+    source, table = fact.source, history.table
+    named = source.get("table") == table.table and source.get("schema", table.schema) == table.schema
+    return named and (source.get("lsn") is not None or fact.snapshot)
+
+
+def _committed(fact: Fact) -> int:
+    return fact.source.get("ts_ms") or 0
+
+
+def _by_version(versions: Sequence[SchemaVersion], facts: Sequence[Fact]) -> dict[int, list[Told]]:
+    """The records of each version, by the place of the log where it began."""
+    found: dict[int, list[Told]] = {v.number: [] for v in versions}
+    marks = {
+        (m.topic, m.partition, m.offset): v.number
+        for v in versions
+        for e in v.evidence
+        for m in (e.first, e.last)
+    }
+    starts = [(_place(v.at.position.commit, v.at.position.value), v.number) for v in versions]
+    for fact in facts:
+        told = (_committed(fact), fact.read_ms, fact.snapshot)
+        number = marks.get(fact.place)
+        if number is None and not fact.snapshot:
+            here = _place(_sequence(fact), str(fact.source["lsn"]))
+            number = max((n for start, n in starts if start <= here), default=None)
+        if number is not None:
+            found[number].append(told)
+    return found
+
+
+def _place(commit: str | None, value: str) -> tuple[int, int]:
+    number = int(value) if value.isdecimal() else 0
+    return (int(commit) if commit else number, number)
+
+
+def _sequence(fact: Fact) -> str | None:
+    told = str(fact.source.get("sequence") or "").strip("[]").split(",")[0].strip('" ')
+    return told if told.isdecimal() else None
+
+
+def _late(version: SchemaVersion) -> list[tuple[str, object]]:
+    schema = version.schema
+    return [("key", schema.key), *((f"nullable:{c.name}", c.nullable) for c in schema.columns)]
+
+
+def _back(versions: Sequence[SchemaVersion], index: int, fact: tuple[str, object]) -> list[SchemaVersion]:
+    """The version and those just before it that have the fact as well."""
+    found = []
+    for version in reversed(versions[: index + 1]):
+        if version.incarnation != versions[index].incarnation or fact not in _late(version):
+            break
+        found.append(version)
+    return found
