@@ -116,6 +116,12 @@ class Projections(Protocol):
     def tables(self) -> tuple[TableId, ...]:
         """Every table that has a history, in order."""
 
+    def named(self, last: str) -> tuple[TableId, ...]:
+        """The tables that have a history and whose name ends with that part, in order."""
+
+    def aliased(self, name: str) -> tuple[TableId, ...]:
+        """The tables that have that alias, in order."""
+
     def history(self, table: TableId) -> TableHistory | None:
         """The folded history of a table; None if nothing gives it a structure."""
 

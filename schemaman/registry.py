@@ -169,8 +169,8 @@ class Registry:
             NoHistory: none is; the hint lists the nearest.
         """
         wanted = references.parse_name(name) if isinstance(name, str) else name
-        tables = self._store.tables()
-        candidates = _narrowed(wanted, [t for t in tables if _answers(t, wanted)])
+        named = self._store.named(wanted.parts[-1])
+        candidates = _narrowed(wanted, [t for t in named if _answers(t, wanted)])
         if not candidates:
             candidates = _narrowed(wanted, self._aliased(wanted))
         if len(candidates) == 1:
@@ -178,7 +178,7 @@ class Registry:
         if candidates:
             listed = ", ".join(str(references.name_of(t)) for t in candidates)
             raise AmbiguousName(f"{wanted} may be any of: {listed}", hint="write more of its name")
-        raise NoHistory(f"nothing is known of a table {wanted}", hint=_nearest(wanted, tables))
+        raise NoHistory(f"nothing is known of a table {wanted}", hint=_nearest(wanted, self._store.tables()))
 
     def history(self, table: TableId) -> TableHistory:
         """What is known of a table. Raises `NoHistory`."""
@@ -281,7 +281,7 @@ class Registry:
 
     def _aliased(self, wanted: TableName) -> list[TableId]:
         name = ".".join(wanted.parts)
-        found = (h.table for h in self.tables() if any(a.name == name for a in h.aliases))
+        found = self._store.aliased(name)
         return [table for table in found if wanted.stream in (None, table.stream)]
 
 

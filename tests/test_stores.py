@@ -87,8 +87,15 @@ def state(store: AnyStore) -> object:
         store.end(),
         list(store.read()),
         [(store.history(t), list(store.load(t))) for t in store.tables()],
+        [(n, store.named(n), store.aliased(n)) for n in names_of(store)],
         [store.covered(s) for s in ("main", "dev")],
     )
+
+
+def names_of(store: AnyStore) -> list[str]:
+    """Every name by which a table may be found."""
+    aliases = [a.name for t in store.tables() if (h := store.history(t)) for a in h.aliases]
+    return sorted({part for t in store.tables() for part in t.parts} | set(aliases))
 
 
 # The contract
@@ -150,6 +157,46 @@ def test_a_history_is_the_fold_of_what_was_said(store: AnyStore):
     history = store.history(ORDERS)
     assert history is not None
     assert [v.schema.names for v in history.versions] == [("id",), ("id", "c0"), ("id", "c0", "c1")]
+    assert store.check() == ()
+
+
+def test_a_table_is_found_by_its_last_name_and_its_aliases(store: AnyStore):
+    twin = TableId("shop", "app", "archive", "orders")
+    store.append([Observed(said(schema("id"), 0)), Observed(said(schema("id"), 0, table=twin))], expect=0)
+    assert store.named("orders") == (twin, ORDERS)
+    assert store.named("public") == store.named("") == ()
+    assert store.aliased("shop.public.orders") == (ORDERS,)
+    assert store.aliased("orders") == ()
+
+
+def test_a_table_without_a_history_has_no_name(store: AnyStore):
+    store.append([Observed(said(schema("id"), 0, table=ITEMS)), Observed(said(None, 0))], expect=0)
+    assert store.named("orders") == ()
+    assert store.named("items") == (ITEMS,)
+
+
+def test_what_was_held_does_not_change(store: AnyStore):
+    store.append(batch(0), expect=0)
+    held, before = store.held([ORDERS]), store.history(ORDERS)
+    store.append([Observed(said(schema("id", "more"), 5))], expect=4)
+    assert held(ORDERS) == before != store.history(ORDERS)
+    assert store.held([])(ORDERS) is None
+
+
+def test_what_is_read_of_some_topics_is_theirs_alone(store: AnyStore):
+    store.append([covered(0, 4), covered(0, 3, ITEMS)], expect=0)
+    assert store.covered("main", ["shop.public.items", "elsewhere"]) == (covered(0, 3, ITEMS),)
+    assert store.covered("main", []) == store.covered("dev", ["shop.public.items"]) == ()
+
+
+def test_what_a_failed_append_said_is_not_known(store: AnyStore):
+    store.append(batch(0), expect=0)
+    with pytest.raises(Conflict):
+        store.append([Observed(said(schema("id", "lost"), 1)), covered(0, 0)], expect=4)
+    store.append([Observed(said(schema("id", "kept"), 1))], expect=4)
+    history = store.history(ORDERS)
+    assert history is not None
+    assert [v.schema.names for v in history.versions] == [("id",), ("id", "kept")]
     assert store.check() == ()
 
 
@@ -474,7 +521,7 @@ def no_tables(path: Path) -> None:
         (lambda path: path.write_bytes(b"SQLite"), "is not a store: no SQLite database"),
         (lambda path: path.write_bytes(b"SQLite format 3\x00"), "of another program"),
         (foreign_database, "is a database of another program"),
-        (other_layout, "has layout 99; this schemaman reads layout 1"),
+        (other_layout, "has layout 99; this schemaman reads layout 2"),
         (cut_short, "malformed|not a database"),
     ],
 )
@@ -568,6 +615,9 @@ def test_a_folder_that_cannot_be_written_is_named(read_only: Path):
         ),
         ("DELETE FROM history", "history of shop.app.public.orders is not the fold"),
         ("DELETE FROM covered", "the offsets that count as read"),
+        ("DELETE FROM named", "the names by which shop.app.public.items is found"),
+        ("UPDATE named SET name='order'", "the names by which shop.app.public.orders is found"),
+        ("UPDATE log SET table_key='x'", "'x' is filed as a table"),
         ("UPDATE meta SET value='3' WHERE name='end'", "should end at 3"),
     ],
 )
@@ -586,6 +636,7 @@ def test_what_was_altered_by_hand_is_found(path: Path, damage: str, says: str):
         "DELETE FROM history",
         "UPDATE history SET body=replace(body, 'price', 'prize')",
         "DELETE FROM covered",
+        "DELETE FROM named",
         "UPDATE log SET kind='covered', table_key=NULL",
     ],
 )

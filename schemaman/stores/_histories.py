@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from sqlalchemy import Connection, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, insert, or_, select, update
 
 from schemaman import codec, history_codec, structure_codec
 from schemaman.coverage import merge
@@ -16,10 +17,13 @@ from schemaman.errors import Conflict, StoreUnavailable
 from schemaman.evidence import Observation
 from schemaman.log import Covered, Entry, Observed, Stamped, tables_of
 from schemaman.schema import TableId
+from schemaman.stores import _names
 from schemaman.stores._layout import (
+    BATCH,
     COVERED,
     HISTORY,
     LOG,
+    NAMED,
     batches,
     covered_row,
     filed,
@@ -91,7 +95,7 @@ class Histories:
         """Fold everything again from the log, which stays as it is."""
         tables: set[TableId] = set()
         covered: list[Covered] = []
-        for row in connection.execute(select(LOG).order_by(LOG.c.sequence)).all():
+        for row in log_rows(connection):
             entry = read_entry(self.where, row.sequence, row.body)
             tables.update(tables_of(entry))
             if isinstance(entry, Covered):
@@ -101,34 +105,47 @@ class Histories:
                 connection.execute(update(LOG).where(LOG.c.sequence == row.sequence).values(index))
         connection.execute(delete(COVERED))
         connection.execute(delete(HISTORY))
-        for one in merge(covered):
-            connection.execute(insert(COVERED).values(covered_row(one)))
-        for some in batches(sorted(tables), TABLES):
-            said = self._read(connection, dict.fromkeys(some, Said()))
+        _names.clear(connection)
+        for some in batches(merge(covered)):
+            connection.execute(insert(COVERED), [covered_row(one) for one in some])
+        for tables_at_once in batches(sorted(tables), TABLES):
+            said = self._read(connection, dict.fromkeys(tables_at_once, Said()))
             self._write(connection, {t: self.fold(s.observations, t) for t, s in said.items()})
 
     def faults(self, connection: Connection) -> Iterator[str]:
-        """Where what is folded is not the fold of the log."""
-        tables: set[TableId] = set()
-        covered: list[Covered] = []
+        """Where what is folded is not the fold of the log, some tables at a time.
+
+        Which tables the log speaks of is told by its columns: that these are right is asked of the log.
+        """
         try:
-            for sequence, body in connection.execute(select(LOG.c.sequence, LOG.c.body)):
-                entry = read_entry(self.where, sequence, body)
-                tables.update(tables_of(entry))
-                if isinstance(entry, Covered):
-                    covered.append(entry)
-            if merge(covered) != ranges(connection):
+            bodies = log_rows(connection, LOG.c.kind == codec.kind_of(Covered))
+            entries = (read_entry(self.where, row.sequence, row.body) for row in bodies)
+            if merge(e for e in entries if isinstance(e, Covered)) != ranges(connection):
                 yield "the offsets that count as read are not those of the log"
+            columns = (LOG.c.table_key, LOG.c.previous_key)
+            keys = {
+                key for c in columns for key in connection.scalars(select(c).distinct()) if key is not None
+            }
+            for some in batches(sorted(keys), TABLES):
+                yield from self._faults(connection, [table_of(key) for key in some])
         except (StoreUnavailable, Conflict) as error:
             yield error.message
             return
-        held = {row.table_key: row.body for row in connection.execute(select(HISTORY))}
-        for table in sorted(tables):
-            folded = self.fold(self.load(connection, table), table)
-            if held.pop(table_key(table), None) != _body(folded):
+        for column, what in ((HISTORY.c.table_key, "a history"), (NAMED.c.table_key, "a name")):
+            held = set(connection.scalars(select(column).distinct()))
+            for key in sorted(held.difference(keys)):
+                yield f"the log says nothing of {table_of(key)}, which has {what}"
+
+    def _faults(self, connection: Connection, tables: Sequence[TableId]) -> Iterator[str]:
+        said = self._read(connection, dict.fromkeys(tables, Said()))
+        folded = {table: self.fold(said[table].observations, table) for table in tables}
+        query = select(HISTORY.c.table_key, HISTORY.c.body)
+        rows = connection.execute(query.where(HISTORY.c.table_key.in_([table_key(t) for t in tables])))
+        held = {row.table_key: row.body for row in rows}
+        for table, history in folded.items():
+            if held.get(table_key(table)) != _body(history):
                 yield f"the history of {table} is not the fold of the log"
-        for key in held:
-            yield f"the log says nothing of {table_of(key)}, which has a history"
+        yield from _names.faults(connection, folded)
 
     def _read(
         self, connection: Connection, known: Mapping[TableId, Said], until: int | None = None
@@ -152,11 +169,21 @@ class Histories:
         return {table: said.then(found[table]) for table, said in known.items()}
 
     def _write(self, connection: Connection, folded: Mapping[TableId, TableHistory | None]) -> None:
+        _names.write(connection, folded)
         keys = [table_key(table) for table in folded]
         connection.execute(delete(HISTORY).where(HISTORY.c.table_key.in_(keys)))
         rows = [{"table_key": table_key(t), "body": _body(h)} for t, h in folded.items() if h is not None]
         if rows:
             connection.execute(insert(HISTORY), rows)
+
+
+def log_rows(connection: Connection, *where: ColumnElement[bool]) -> Iterator[Row[Any]]:
+    """The rows of the log in order, some at a time; they may be altered meanwhile."""
+    query = select(LOG).where(*where).order_by(LOG.c.sequence).limit(BATCH)
+    after = 0
+    while rows := connection.execute(query.where(LOG.c.sequence > after)).all():
+        yield from rows
+        after = rows[-1].sequence
 
 
 def read_entry(where: str, sequence: int, body: str) -> Entry:

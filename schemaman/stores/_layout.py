@@ -34,7 +34,7 @@ from schemaman.errors import StoreUnavailable
 from schemaman.log import Covered, Entry, tables_of
 from schemaman.schema import TableId
 
-LAYOUT = 1
+LAYOUT = 2
 """Of the tables below; a store of another layout is refused."""
 
 BATCH = 500
@@ -100,6 +100,15 @@ HISTORY = Table(
     Column("body", Text, nullable=False),
     *_keyed("table_key", "table_key"),
 )
+NAMED = Table(
+    "named",
+    METADATA,
+    Column("kind", Text, nullable=False),
+    Column("name", Name, nullable=False),
+    Column("table_key", Text, nullable=False),
+    Index("ix_named_table_key", "table_key", postgresql_using="hash"),
+    *_keyed("name", "name", "kind", "table_key"),
+)
 LEASE = Table(
     "lease",
     METADATA,
@@ -132,8 +141,11 @@ def table_key(table: TableId) -> str:
 
 
 def table_of(key: str) -> TableId:
-    """The identity that `table_key` wrote."""
-    stream, server, database, schema, table = json.loads(key)
+    """The identity that `table_key` wrote. Raises `StoreUnavailable` for a text that it never writes."""
+    try:
+        stream, server, database, schema, table = json.loads(key)
+    except (TypeError, ValueError) as error:
+        raise StoreUnavailable(f"{key!r} is filed as a table: {error}", hint="restore a copy") from error
     return TableId(server, database, schema, table, stream)
 
 

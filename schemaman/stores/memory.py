@@ -98,6 +98,14 @@ class MemoryStore:
         """Every table that has a history, in order."""
         return tuple(sorted(self._histories))
 
+    def named(self, last: str) -> tuple[TableId, ...]:
+        """The tables that have a history and whose name ends with that part, in order."""
+        return tuple(t for t in self.tables() if t.parts[-1:] == (last,))
+
+    def aliased(self, name: str) -> tuple[TableId, ...]:
+        """The tables that have that alias, in order."""
+        return tuple(t for t in self.tables() if any(a.name == name for a in self._histories[t].aliases))
+
     def history(self, table: TableId) -> TableHistory | None:
         """The folded history of a table; None if nothing gives it a structure."""
         return self._histories.get(table)

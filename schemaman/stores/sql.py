@@ -23,9 +23,9 @@ from schemaman.errors import Conflict, StoreUnavailable
 from schemaman.evidence import Observation
 from schemaman.log import Covered, Entry, Stamped
 from schemaman.schema import TableId
-from schemaman.stores import _postgresql
+from schemaman.stores import _names, _postgresql
 from schemaman.stores._database import Database
-from schemaman.stores._histories import Histories, read_entry
+from schemaman.stores._histories import Histories, log_rows, read_entry
 from schemaman.stores._layout import (
     COVERED,
     LAYOUT,
@@ -202,6 +202,16 @@ class SqlStore:
         with self._reading() as connection:
             return self._histories.tables(connection)
 
+    def named(self, last: str) -> tuple[TableId, ...]:
+        """The tables that have a history and whose name ends with that part, in order."""
+        with self._reading() as connection:
+            return _names.named(connection, "table", last)
+
+    def aliased(self, name: str) -> tuple[TableId, ...]:
+        """The tables that have that alias, in order."""
+        with self._reading() as connection:
+            return _names.named(connection, "alias", name)
+
     def history(self, table: TableId) -> TableHistory | None:
         """The folded history of a table; None if nothing gives it a structure."""
         with self._reading() as connection:
@@ -317,7 +327,7 @@ class SqlStore:
 
     def _chain_faults(self, connection: Connection) -> Iterator[str]:
         head, last = GENESIS, 0
-        for row in connection.execute(select(LOG).order_by(LOG.c.sequence)):
+        for row in log_rows(connection):
             if row.sequence != last + 1:
                 yield f"log entries {last + 1} to {row.sequence - 1} are missing"
             if row.chain != link(head, row.sequence, row.at_ms, row.body):

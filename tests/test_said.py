@@ -1,0 +1,37 @@
+"""What a store knows of the log without reading it again."""
+
+from __future__ import annotations
+
+from schemaman.stores import _said
+from schemaman.stores._said import Said, Sayings
+from tests.orders import ITEMS, ORDERS, said, schema
+
+
+def test_what_follows_is_added_with_its_place():
+    one = Said().then([(3, said(schema("id"), 0)), (7, said(schema("id"), 1))])
+    assert one.until == 7
+    assert one.then([]) is one
+    assert one.then([(9, said(schema("id"), 2))]).observations == tuple(
+        said(schema("id"), n) for n in range(3)
+    )
+
+
+def test_an_older_word_does_not_take_the_place_of_a_newer_one():
+    older, newer = Said(3, (said(schema("id"), 0),)), Said(5, (said(schema("id"), 0), said(schema("id"), 1)))
+    known = Sayings()
+    known.keep({ORDERS: newer})
+    known.keep({ORDERS: older})
+    assert known.get(ORDERS) == newer
+    assert known.get(ITEMS) == Said()
+
+
+def test_no_more_is_kept_than_there_is_room_for(monkeypatch):
+    monkeypatch.setattr(_said, "KEPT", 5)
+    known, other = Sayings(), Sayings()
+    known.keep({ORDERS: Said(4, tuple(said(schema("id"), n) for n in range(4)))})
+    other.keep({ITEMS: Said(6, tuple(said(schema("id"), n, table=ITEMS) for n in range(2)))})
+    known.join(other)
+    assert known.get(ORDERS) == Said()
+    assert known.get(ITEMS).until == 6
+    known.keep({ORDERS: Said(9, tuple(said(schema("id"), n) for n in range(6)))})
+    assert known.get(ORDERS) == known.get(ITEMS) == Said()
