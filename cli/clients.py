@@ -7,7 +7,7 @@ from pathlib import Path
 
 from schemaman.adapters import schema_registry
 from schemaman.adapters.schema_registry import Registered
-from schemaman.errors import BadConfiguration, UsageError
+from schemaman.errors import BadConfiguration, BadReference, UsageError
 from schemaman.settings import Setting, secret
 from schemaman_cli.options import Door
 
@@ -41,6 +41,10 @@ def registered(door: Door) -> Registered | None:
         return None
     if schema_registry.is_url(setting.value):
         return schema_registry.opened(setting.value, options_of(door, door.settings.registry_config))
+    if "://" in setting.value:
+        raise BadReference(
+            f"{setting.value}: no registry has an address of this kind", hint="http://…, https://…, or a file"
+        )
     return schema_registry.load(str(door.path(setting)))
 
 

@@ -33,6 +33,7 @@ class Served:
     url: str
     asked: list[str] = field(default_factory=list)
     down: bool = False
+    page: str = ""
 
 
 @contextmanager
@@ -50,7 +51,9 @@ def serving(
             path = urlsplit(self.path).path
             served.asked.append(path)
             wanted = None if user is None else "Basic " + base64.b64encode(user.encode()).decode()
-            if served.down:
+            if served.page:
+                self.answer(200, served.page)
+            elif served.down:
                 self.answer(500, {"error_code": 50001, "message": "store down"})
             elif wanted is not None and self.headers.get("Authorization") != wanted:
                 self.answer(401, {"error_code": 401, "message": "Unauthorized"})

@@ -40,6 +40,8 @@ def test_an_address_names_brokers_and_topics(source: str, brokers: str, topics: 
         ("kafka://b:9092/..", "cannot be the name of a topic"),
         ("kafka://b:9092/" + "t" * 250, "cannot be the name of a topic"),
         ("kafka://me:hush@b:9092/t", "no place in an address"),
+        ("kafka://a:9092,b:99999/t", "99999 is no port"),
+        ("kafka://b:0/t", "0 is no port"),
         ("kafka://b:9092/t?sasl.password=hush", "an address has no options"),
     ],
 )

@@ -160,6 +160,15 @@ def test_an_outage_is_no_fault_of_a_record(path: str) -> None:
     assert (desk.tables(), desk.covered("main")) == ((), {})
 
 
+def test_what_answers_like_no_registry() -> None:
+    with serving([{"id": 1, "subject": "s", "version": 1, "schema": 5}]) as served:
+        with pytest.raises(RegistryUnavailable, match="not as a registry does: the schema 1 has no text"):
+            opened(served.url, QUICK)(1)
+        served.page = "<html>hello</html>"
+        with pytest.raises(RegistryUnavailable, match="not as a registry does"):
+            opened(served.url, QUICK)(2)
+
+
 @pytest.mark.parametrize("path", ["", *APICURIO])
 def test_who_asks_is_told_apart(path: str) -> None:
     id: SchemaId = f"globalId:{1 + GLOBAL}" if path else 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from json import JSONDecodeError
 from typing import Any
 
 from schemaman.adapters.live_registry import LiveRegistry
@@ -36,6 +37,8 @@ _NUMBERS = (
     "cache.capacity",
     "cache.latest.ttl.sec",
 )
+_SIGN_IN = "--registry-config FILE with basic.auth.user.info, bearer.auth.*, ssl.*"
+_SHOWN = 200
 _NOT_FOUND = (40401, 40402, 40403)
 """Subject, version or schema not found. Any other 404 says that no registry is there.
 Source: Confluent Schema Registry API, error codes."""
@@ -71,7 +74,15 @@ class Confluent(LiveRegistry):
             )
         return None if found is None else self._text(str(id), found)
 
+    def _no_registry(self, why: object) -> RegistryUnavailable:
+        return RegistryUnavailable(
+            f"the registry {self.url} answers, but not as a registry does: {why}",
+            hint="check the address: something else may be listening there",
+        )
+
     def _text(self, name: str, schema: Any) -> str:
+        if not isinstance(schema.schema_str, str):
+            raise self._no_registry(f"the schema {name} has no text")
         if (schema.schema_type or "AVRO") != "AVRO":
             raise UnreadableInput(f"the schema {name} is of type {schema.schema_type}; Avro is read")
         return inlined(schema.schema_str, self._described(schema, ()))
@@ -99,10 +110,14 @@ class Confluent(LiveRegistry):
         except errors.SchemaRegistryError as error:
             if error.error_code in _NOT_FOUND:
                 return None
+            refused = error.http_status_code in (401, 403)
+            said = " ".join(str(error.error_message).split())[:_SHOWN]
             raise RegistryUnavailable(
-                f"the registry {self.url} answers {error.http_status_code}: {error.error_message}",
-                hint="--registry-config FILE with basic.auth.user.info, bearer.auth.*, ssl.*",
+                f"the registry {self.url} answers {error.http_status_code}: {said}",
+                hint=_SIGN_IN if refused else "check the address and the registry's own log, then run again",
             ) from None
+        except JSONDecodeError as error:
+            raise self._no_registry(error) from None
         except Exception as error:  # whatever transport and sign-in raise: httpx, ssl, OAuth
             raise self.unreachable(error) from None
 

@@ -22,6 +22,7 @@ SCHEME = "kafka://"
 _TOPIC = re.compile(r"[A-Za-z0-9._*-]{1,249}")
 """Source: Kafka, org.apache.kafka.common.internals.Topic: legal characters and greatest length."""
 
+_LAST_PORT = 65_535
 _OWN_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state", "_schemas")
 """What brokers and registries write for themselves; a pattern does not mean them.
 Source: org.apache.kafka.common.internals.Topic; Confluent Schema Registry `kafkastore.topic`."""
@@ -107,6 +108,10 @@ def find(source: str) -> Topics:
         raise BadReference(
             f"{source}: names no broker or no topic", hint="kafka://HOST:PORT/TOPIC[,TOPIC…|*]"
         )
+    for broker in brokers.split(","):
+        port = broker.rpartition(":")[2]
+        if port.isdecimal() and ":" in broker and not 0 < int(port) <= _LAST_PORT:
+            raise BadReference(f"{source}: {port} is no port", hint=f"1 to {_LAST_PORT}; Kafka's own is 9092")
     for topic in topics:
         if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
             raise BadReference(
