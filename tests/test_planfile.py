@@ -34,9 +34,9 @@ STEPS = st.builds(
 )
 POSITIONS = st.fixed_dictionaries({"value": TEXTS})
 BEGAN = st.fixed_dictionaries({"position": POSITIONS, "offset": st.integers(0, 9)})
-PASTS = st.lists(
-    st.builds(Past, TEXTS, BEGAN, st.dictionaries(NAMES, st.none() | NAMES)), max_size=2
-).map(tuple)
+PASTS = st.lists(st.builds(Past, TEXTS, BEGAN, st.dictionaries(NAMES, st.none() | NAMES)), max_size=2).map(
+    tuple
+)
 SOURCES = st.builds(
     Source,
     TEXTS,

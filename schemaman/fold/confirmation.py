@@ -45,7 +45,8 @@ def confirmations(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
         facts = _facts(schema, points)
         if number != incarnation:
             first_read, settled, incarnation = {}, set(), number
-        first_read = {f: t for f, t in first_read.items() if f in facts}
+        lost = _shows_no_table(schema, points)
+        first_read = {f: t for f, t in first_read.items() if f in facts and not lost}
         read = [t for p in points if clock.late(p) and (t := read_of(p.mark)) is not None]
         for fact in facts:
             first_read.setdefault(fact, min(read, default=0))
@@ -56,10 +57,25 @@ def confirmations(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
             certain = (i for i, p in enumerate(points) if clock.certain_of(fact, p) > first_read[fact])
             if (index := next(certain, None)) is not None:
                 proven[fact] = index
+        if lost and ("key", ()) not in proven:
+            proven = {}
         settled = {*proven}
         open_facts = tuple(fact[0] for fact in facts if fact not in proven)
         result.append(Confirmation(open_facts, None if open_facts else points[max(proven.values())].mark))
     return tuple(result)
+
+
+def _shows_no_table(schema: TableSchema, points: Iterable[Point]) -> bool:
+    """Whether the connector may not have found the table, since it was renamed or gone when it looked.
+
+    Then it tells no key, and that every column may be null. Source: Debezium, the recorded rows of a table
+    that was renamed while the connector was stopped.
+    """
+    return (
+        not schema.key
+        and all(c.nullable for c in schema.columns)
+        and not any(p.observation.snapshot for p in points)
+    )
 
 
 @dataclass(frozen=True, slots=True)
