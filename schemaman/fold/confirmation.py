@@ -19,6 +19,7 @@ from schemaman.fold.points import Point
 from schemaman.schema import TableSchema
 
 Fact = tuple[str, object]
+_NO_KEY: Fact = ("key", ())
 Told = tuple[TableSchema, int, Sequence[Point]]
 """A version as told: structure, incarnation, points."""
 
@@ -39,14 +40,16 @@ def confirmations(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
     clock = _Clock(dialect_of, _clock_ahead(point for _, _, points in versions for point in points))
     first_read: dict[Fact, int] = {}
     settled: set[Fact] = set()
-    incarnation = 0
+    incarnation, lost = 0, False
     result: list[Confirmation] = []
     for schema, number, points in versions:
         facts = _facts(schema, points)
         if number != incarnation:
             first_read, settled, incarnation = {}, set(), number
-        lost = _shows_no_table(schema, points)
-        first_read = {f: t for f, t in first_read.items() if f in facts and not lost}
+        before, lost = lost, _shows_no_table(schema, points)
+        # two structures may lack a key for two reasons: each tells of its own reading
+        passed_on = {} if before or lost else first_read
+        first_read = {f: t for f, t in passed_on.items() if f in facts and f != _NO_KEY}
         read = [t for p in points if clock.late(p) and (t := read_of(p.mark)) is not None]
         for fact in facts:
             first_read.setdefault(fact, min(read, default=0))
@@ -57,7 +60,7 @@ def confirmations(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
             certain = (i for i, p in enumerate(points) if clock.certain_of(fact, p) > first_read[fact])
             if (index := next(certain, None)) is not None:
                 proven[fact] = index
-        if lost and ("key", ()) not in proven:
+        if lost and _NO_KEY not in proven:
             proven = {}
         settled = {*proven}
         open_facts = tuple(fact[0] for fact in facts if fact not in proven)
