@@ -64,13 +64,18 @@ class TargetSetting:
 
     def holds(self, table: TableId) -> bool:
         """Whether this target follows a table."""
-        suffixes = [".".join(table.parts[i:]) for i in range(len(table.parts))]
-        return any(fnmatchcase(s, pattern) for s in (str(table), *suffixes) for pattern in self.tables)
+        return any(fits(table, pattern) for pattern in self.tables)
 
     def address(self, table: TableId) -> str:
         """The lake table, or the path in the form of a `lake:` REF, that follows a table."""
         names = {place: getattr(table, place) for place in _PLACES}
         return (self.table if self.table is not None else self.path or "").format(**names)
+
+
+def fits(table: TableId, pattern: str) -> bool:
+    """Whether a table, by its whole name or any end of it, is one that a pattern with `*` and `?` means."""
+    suffixes = (".".join(table.parts[i:]) for i in range(len(table.parts)))
+    return any(fnmatchcase(name, pattern) for name in (str(table), *suffixes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,6 +182,18 @@ class TableHistory:
         return self.versions[-1]
 
     @property
+    def last_seen(self) -> Mark:
+        """The record that spoke of the table last, by the time of the source, else of connector or broker."""
+        marks = [e.last for v in self.versions for e in v.evidence]
+        marks += [e.at for e in self.events] or [self.latest.at]
+        return max(marks, key=lambda m: (m.ts_ms or m.read_ms or m.timestamp_ms or 0, m.offset))
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics in which events of its rows came, each once."""
+        return tuple(dict.fromkeys(a.name for a in self.aliases if a.kind == "topic"))
+
+    @property
     def disputed(self) -> bool:
         """Whether witnesses contradict each other."""
         return any(not d.remark for d in self.disagreements)

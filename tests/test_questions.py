@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -304,3 +305,64 @@ def test_blame_is_of_tables_alone(ask: Ask, ref: str) -> None:
     said = ask(ORDERS, "blame", ref)
     assert (said.code, said.out) == (2, "")
     assert "no table of the history" in said.err
+
+
+# --- tables and rejects
+
+
+def test_tables_counts_and_tells_when_each_was_last_seen(ask: Ask) -> None:
+    found = {t["name"]: t for t in ask(ORDERS, "tables", "--format", "json").json["tables"]}
+    orders = found["orders"]
+    history = ask(ORDERS, "history", "orders", "--format", "json").json
+    assert orders["versions"] == len(history["versions"])
+    assert orders["records"] == sum(v["records"] for v in history["versions"])
+    ends = [e["last"] for v in history["versions"] for e in v["evidence"]]
+    assert orders["last_seen"]["ts_ms"] == max(end["ts_ms"] for end in ends)
+    assert orders["rejects"] == 0
+    (row,) = [row for row in lines_of(ask(ORDERS, "tables")) if row[0] == "orders"]
+    assert row[2:] == [
+        *("v14", "9", "(id)", str(orders["records"])),
+        *("2026-11-21 07:39:43.580 UTC", "provisional", "1 provisional fact"),
+    ]
+
+
+def test_tables_may_be_chosen_by_a_pattern(ask: Ask) -> None:
+    def names(*patterns: str) -> set[str]:
+        return {t["name"] for t in ask(ORDERS, "tables", *patterns, "--format", "json").json["tables"]}
+
+    assert names("inventory.*") == {"movements", "stock", "suppliers"}
+    assert names("order*", "stock") == {"orders", "order_lines", "stock"}
+    assert names("shopdb.shop.shop.orders") == {"orders"}
+    none = ask(ORDERS, "tables", "nothing*")
+    assert (none.code, none.out) == (0, "No table is called so: schemaman tables lists those that are known\n")
+    assert ask(ORDERS, "tables", "nothing*", "--format", "json").json["tables"] == []
+
+
+def test_the_rejects_of_a_table_are_counted_and_shown_for_it_alone(ask: Ask, tmp_path: Path) -> None:
+    with gzip.open(CAPTURES / ORDERS / "records.ndjson.gz", "rt", encoding="utf-8") as file:
+        record = json.loads(next(line for line in file if '"topic":"shopdb.shop.orders"' in line))
+    broken = [
+        {**record, "topic": topic, "offset": 10_000 + n, "payload": '{"schema":'}
+        for n, topic in enumerate(["shopdb.shop.orders"] * 2 + ["shopdb.shop.customers", "elsewhere"])
+    ]
+    (tmp_path / "broken.jsonl").write_text("".join(json.dumps(b) + "\n" for b in broken))
+    assert ask(ORDERS, "ingest", "broken.jsonl", "--max-rejects", "9").code in (0, 3)
+    counts = {t["name"]: t["rejects"] for t in ask(ORDERS, "tables", "--format", "json").json["tables"]}
+    assert {name: n for name, n in counts.items() if n} == {"orders": 2, "customers": 1}
+    assert "1 provisional fact, 2 rejects" in ask(ORDERS, "tables").out
+
+    def topics(*words: str) -> list[str]:
+        return [r["topic"] for r in ask(ORDERS, "rejects", *words, "--format", "json").json["rejects"]]
+
+    assert len(topics()) == 4
+    assert topics("orders") == ["shopdb.shop.orders"] * 2
+    assert topics("orders", "customers", "--topic", "shopdb.shop.customers") == ["shopdb.shop.customers"]
+    assert topics("--topic", "elsewhere") == ["elsewhere"]
+    assert topics("--stream", "dev") == []
+    assert ask(ORDERS, "rejects", "nothing").code == 3
+
+
+def test_what_is_to_know_of_a_table(ask: Ask) -> None:
+    notes = ask(BOOKS, "rejects", "bookshop.author", "--format", "json").json["notes"]
+    assert [n["table"] for n in notes] == ["books.bookshop.author"]
+    assert len(ask(BOOKS, "rejects", "--format", "json").json["notes"]) > 1

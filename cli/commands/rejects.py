@@ -2,24 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import click
+
 from schemaman.summary.listings import rejects_report
+from schemaman.versions import TableHistory
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.wiring import open_registry
+from schemaman_cli.wiring import histories, open_registry
 
 
-@verb("rejects", "schemaman rejects", "schemaman rejects --format json")
+@verb("rejects", "schemaman rejects", "schemaman rejects orders --format json")
+@click.argument("tables", nargs=-1, metavar="[TABLE]...")
+@click.option(
+    "--topic", "topics", multiple=True, metavar="TOPIC", help="Only records of this topic."
+)
 @format_option("text", "json", "markdown", "html")
 @door
-def rejects(door: Door, format: str) -> None:
+def rejects(door: Door, tables: tuple[str, ...], topics: tuple[str, ...], format: str) -> None:
     """List where records could not be understood, and why; their bytes are kept only if asked for.
 
     Then what is to know of records that were understood: a DDL text that cannot be parsed, and the like.
+    With a TABLE: records in the topics of its rows, and what is to know of that table.
     """
-    stream = door.settings.stream
-    chosen = None if stream.origin == "default" else stream.value
+    setting = door.settings.stream
+    stream = None if setting.origin == "default" else setting.value
     registry = open_registry(door)
-    door.console.show(rejects_report(registry.rejects(chosen), registry.notes(chosen)), format)
+    asked = histories(door, registry, tables) if tables else ()
+    places = _places(asked)
+    named = {h.table for h in asked}
+    found = [
+        r
+        for r in registry.rejects(stream)
+        if (not tables or (r.stream, r.topic) in places) and (not topics or r.topic in topics)
+    ]
+    notes = [
+        n
+        for n in registry.notes(stream)
+        if (not tables or n.table in named) and (not topics or n.topic in topics)
+    ]
+    door.console.show(rejects_report(found, notes), format)
+
+
+def _places(histories: Sequence[TableHistory]) -> set[tuple[str, str]]:
+    return {(h.table.stream, topic) for h in histories for topic in h.topics}
 
 
 COMMAND = rejects

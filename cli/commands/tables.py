@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import click
+
+from schemaman.settings import fits
 from schemaman.summary.listings import tables_report
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import histories, open_registry
 
 
-@verb("tables", "schemaman tables", "schemaman tables --format json")
+@verb("tables", "schemaman tables", "schemaman tables 'public.*' --format json")
+@click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
 @format_option("text", "json", "markdown", "html")
 @door
-def tables(door: Door, format: str) -> None:
-    """List every table with its newest version and what is open."""
-    door.console.show(tables_report(histories(door, open_registry(door))), format)
+def tables(door: Door, patterns: tuple[str, ...], format: str) -> None:
+    """List every table, or those that a PATTERN fits: newest version, records, when it was last seen.
+
+    A PATTERN is a name or the end of one, with * and ?. What is open of a table stands in the last column:
+    disagreements, provisional facts, and records in its topics that could not be understood.
+    """
+    registry = open_registry(door)
+    every = histories(door, registry)
+    found = [h for h in every if not patterns or any(fits(h.table, p) for p in patterns)]
+    door.console.show(tables_report(found, registry.rejects(), chosen=bool(patterns)), format)
 
 
 COMMAND = tables

@@ -5,7 +5,7 @@ Law: every document carries `schema_version` and is valid against its JSON Schem
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from schemaman.ddl import format_type
 from schemaman.epochs import Epoch, WireFace
@@ -28,9 +28,16 @@ Document = dict[str, Json]
 SCHEMA_VERSION = 1
 
 
-def tables(histories: Iterable[TableHistory]) -> Document:
-    """The document of `tables`: one short entry a table."""
-    return {"schema_version": SCHEMA_VERSION, "tables": [_summary(h) for h in histories]}
+def tables(histories: Iterable[TableHistory], rejected: Mapping[TableId, int] | None = None) -> Document:
+    """The document of `tables`: one short entry a table.
+
+    `rejected` counts the records in the topics of a table's rows that could not be understood.
+    """
+    counts = rejected or {}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tables": [_summary(h) | {"rejects": counts.get(h.table, 0)} for h in histories],
+    }
 
 
 def history(found: TableHistory) -> Document:
@@ -152,6 +159,7 @@ def _summary(found: TableHistory) -> Document:
             "from": interval(latest.after, latest.at),
         },
         "records": sum(v.records for v in found.versions),
+        "last_seen": mark(found.last_seen),
         "disagreements": len(found.disagreements),
     }
 

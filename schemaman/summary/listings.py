@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from schemaman.ddl import format_type
@@ -25,7 +26,7 @@ from schemaman.report import (
     Timeline,
 )
 from schemaman.resolution import Resolved
-from schemaman.schema import Column, TableSchema
+from schemaman.schema import Column, TableId, TableSchema
 from schemaman.snapshots import without_ids
 from schemaman.summary import words
 from schemaman.summary.carriage import epochs_grid
@@ -45,36 +46,59 @@ _MORE: dict[str, Callable[[Column], str | None]] = {
 
 
 
-def tables_report(histories: Sequence[TableHistory]) -> Report:
-    """What `tables` says: one line a table."""
+def tables_report(
+    histories: Sequence[TableHistory], rejects: Iterable[Reject] = (), *, chosen: bool = False
+) -> Report:
+    """What `tables` says: one line a table; `rejects` are those of the same streams.
+
+    `chosen`: these are not all tables, but those that were asked for.
+    """
     titles = short_names(h.table for h in histories)
-    rows = []
-    for history in histories:
-        latest = history.latest
-        state = "dropped" if history.dropped else latest.status
-        open_matters = [
-            words.count(sum(not d.remark for d in history.disagreements), "disagreement")
-            if history.disputed
-            else "",
-            words.count(len(latest.unconfirmed), "provisional fact") if latest.unconfirmed else "",
-        ]
-        matters = ", ".join(m for m in open_matters if m)
-        rows.append(
-            (
-                (Text(titles[history.table], code=True),),
-                (Text(str(history.table), code=True),),
-                (Text(f"v{words.label(latest, latest.revision)}"),),
-                (Text(str(len(latest.schema.columns))),),
-                (Text(words.key(latest.schema.key)),),
-                (Text(state, "muted" if history.dropped else "plain"),),
-                (Text(matters, "note"),) if matters else _NOTHING,
-            )
-        )
-    header = ("table", "whole name", "version", "columns", "key", "state", "open")
+    rejected = _rejected(histories, tuple(rejects))
+    rows = tuple(_table_row(h, titles[h.table], rejected.get(h.table, 0)) for h in histories)
+    header = ("table", "whole name", "version", "columns", "key", "records", "last seen", "state", "open")
     total = words.count(len(histories), "table")
     caption = f"{total}; a table may be named by any unambiguous end of its name"
-    blocks: tuple[Block, ...] = (Grid(caption, header, tuple(rows)),) if rows else (_nothing_yet(),)
-    return Report("Tables", blocks, dict(table_documents.tables(histories)))
+    blocks: tuple[Block, ...] = (Grid(caption, header, rows),) if rows else (_nothing(chosen),)
+    return Report("Tables", blocks, dict(table_documents.tables(histories, rejected)))
+
+
+def _rejected(histories: Sequence[TableHistory], rejects: Sequence[Reject]) -> dict[TableId, int]:
+    """How many records of each table's topics were set aside."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for reject in rejects:
+        counts[reject.stream, reject.topic] += reject.count
+    return {h.table: sum(counts[h.table.stream, topic] for topic in h.topics) for h in histories}
+
+
+def _table_row(history: TableHistory, title: str, rejected: int) -> tuple[Inline, ...]:
+    latest = history.latest
+    state = "dropped" if history.dropped else latest.status
+    disagreements = sum(not d.remark for d in history.disagreements) if history.disputed else 0
+    matters = ", ".join(
+        words.count(number, what)
+        for number, what in (
+            (disagreements, "disagreement"),
+            (len(latest.unconfirmed), "provisional fact"),
+            (rejected, "reject"),
+        )
+        if number
+    )
+    return (
+        (Text(title, code=True),),
+        (Text(str(history.table), code=True),),
+        (Text(f"v{words.label(latest, latest.revision)}"),),
+        (Text(str(len(latest.schema.columns))),),
+        (Text(words.key(latest.schema.key)),),
+        (Text(words.figure(sum(v.records for v in history.versions))),),
+        (Text(words.time(_seen_ms(history.last_seen))),),
+        (Text(state, "muted" if history.dropped else "plain"),),
+        (Text(matters, "note"),) if matters else _NOTHING,
+    )
+
+
+def _seen_ms(found: Mark) -> int | None:
+    return next((t for t in (found.ts_ms, found.read_ms, found.timestamp_ms) if t is not None), None)
 
 
 def history_report(story: Story) -> Report:
@@ -197,5 +221,7 @@ def _notes_grid(notes: Sequence[Note]) -> Grid:
     return Grid(f"{words.count(len(rows), 'thing')} to know", ("record", "table", "what", "why"), rows)
 
 
-def _nothing_yet() -> Paragraph:
+def _nothing(chosen: bool) -> Paragraph:
+    if chosen:
+        return Paragraph((Text("No table is called so: schemaman tables lists those that are known"),))
     return Paragraph((Text("Nothing has been recorded yet: schemaman ingest SOURCE"),))
