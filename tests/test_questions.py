@@ -334,7 +334,8 @@ def test_tables_may_be_chosen_by_a_pattern(ask: Ask) -> None:
     assert names("order*", "stock") == {"orders", "order_lines", "stock"}
     assert names("shopdb.shop.shop.orders") == {"orders"}
     none = ask(ORDERS, "tables", "nothing*")
-    assert (none.code, none.out) == (0, "No table is called so: schemaman tables lists those that are known\n")
+    assert none.code == 0
+    assert none.out == "No table is called so: schemaman tables lists those that are known\n"
     assert ask(ORDERS, "tables", "nothing*", "--format", "json").json["tables"] == []
 
 
@@ -366,3 +367,61 @@ def test_what_is_to_know_of_a_table(ask: Ask) -> None:
     notes = ask(BOOKS, "rejects", "bookshop.author", "--format", "json").json["notes"]
     assert [n["table"] for n in notes] == ["books.bookshop.author"]
     assert len(ask(BOOKS, "rejects", "--format", "json").json["notes"]) > 1
+
+
+# --- history
+
+
+def test_history_tells_who_spoke_for_each_version(ask: Ask) -> None:
+    heads = [line for line in ask(BOOKS, "history", "bookshop.author").out.splitlines() if "Version" in line]
+    assert heads[:2] == [
+        "✓ Version 1  1 record declared, 5 emitted",
+        "✓ Version 2  1 record declared, 1 emitted",
+    ]
+
+
+def test_history_says_that_a_column_is_another_one_of_that_name(ask: Ask) -> None:
+    lines = ask(ORDERS, "history", "orders").out.splitlines()
+    assert "    + remark  STRING  another column of that name" in lines
+    assert "    + coupon  STRING" in lines
+
+
+def test_the_last_versions_alone(ask: Ask) -> None:
+    whole = ask(ORDERS, "history", "orders", "--format", "json").json
+    found = ask(ORDERS, "history", "orders", "--last", 3, "--format", "json").json
+    assert found["versions"] == whole["versions"][-3:]
+    Draft202012Validator(schemas.get("history")).validate(found)
+    text = ask(ORDERS, "history", "orders", "--last", 3).out
+    every = ask(ORDERS, "history", "orders").out
+    assert "11 earlier versions not shown" in text
+    assert "14 versions" in text
+    assert re.findall(r"Version \d+\b.*", text) == re.findall(r"Version 1[234]\b.*", every)
+    assert (
+        text[text.index("Version 14, id") :].splitlines()[:11]
+        == every[every.index("Version 14, id") :].splitlines()[:11]
+    )
+    assert ask(ORDERS, "history", "orders", "--last", 99).out == every
+    assert ask(ORDERS, "history", "orders", "--last", 0).code == 2
+
+
+def test_the_document_of_history_holds_what_was_promised(ask: Ask) -> None:
+    for recording in (ORDERS, BOOKS, DB2, MONGO, FLAT):
+        for table in ask(recording, "tables", "--format", "json").json["tables"]:
+            found = ask(recording, "history", table["id"], "--format", "json").json
+            Draft202012Validator(schemas.get("history")).validate(found)
+            assert {"id", "stream", "connector", "server", "database", "schema", "name", "identity"} <= set(
+                found["table"]
+            )
+            for alias in found["aliases"]:
+                assert {"kind", "name", "from", "until"} <= set(alias)
+            for version, following in zip(found["versions"], [*found["versions"][1:], None], strict=True):
+                assert version["status"] in {"confirmed", "provisional", "phantom", "declared", "inferred"}
+                assert bool(version["unconfirmed"]) == (version["status"] == "provisional") or (
+                    version["status"] in ("phantom", "inferred", "declared")
+                )
+                assert version["records"] == sum(e["records"] for e in version["evidence"])
+                if following is not None:
+                    assert version["until"] is not None
+                for evidence in version["evidence"]:
+                    assert {"topic", "partition", "offset", "position", "ts_ms"} <= set(evidence["first"])
+                    assert set(evidence["first"]) == set(evidence["last"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from schemaman.summary.listings import history_report
-from schemaman.summary.stories import story
+from schemaman.summary.stories import newest, story
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import find, judge_of, open_registry
@@ -13,12 +13,14 @@ from schemaman_cli.wiring import find, judge_of, open_registry
 
 @verb("history", "schemaman history orders", "schemaman history public.orders --format json")
 @click.argument("table")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N versions.")
 @format_option("text", "json", "markdown", "html")
 @door
-def history(door: Door, table: str, format: str) -> None:
+def history(door: Door, table: str, last: int | None, format: str) -> None:
     """Show every version of TABLE: when it began at the source, what changed, how sure that is."""
-    found = find(door, open_registry(door), table)
-    door.console.show(history_report(story(found, judge_of(door.settings))), format)
+    found, judge = find(door, open_registry(door), table), judge_of(door.settings)
+    told = story(found, judge) if last is None else newest(found, last, judge)
+    door.console.show(history_report(told, found), format)
 
 
 COMMAND = history

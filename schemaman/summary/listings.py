@@ -101,14 +101,17 @@ def _seen_ms(found: Mark) -> int | None:
     return next((t for t in (found.ts_ms, found.read_ms, found.timestamp_ms) if t is not None), None)
 
 
-def history_report(story: Story) -> Report:
-    """What `history TABLE` says."""
-    history = story.history
+def history_report(story: Story, whole: TableHistory | None = None) -> Report:
+    """What `history TABLE` says; `whole` is all that is known, where the story tells of the last versions."""
+    history, every = story.history, whole or story.history
+    earlier = len(every.versions) - len(history.versions)
+    left_out = (Paragraph((Text(f"{words.count(earlier, 'earlier version')} not shown", "muted"),)),)
     blocks: list[Block] = [
         Heading(str(history.table), 1),
-        Paragraph(introduction(history)),
+        Paragraph(introduction(every)),
+        *(left_out if earlier else ()),
         timeline(story),
-        columns_grid(history),
+        columns_grid(every),
         *epochs_grid(history),
         *questions(history),
     ]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from schemaman.compat import READERS, Reader, Verdict
 from schemaman.ddl import format_type
+from schemaman.diff import AddColumn, DropColumn
 from schemaman.report import (
     Block,
     Event,
@@ -75,7 +76,8 @@ def columns_grid(history: TableHistory) -> Grid:
 
 def timeline(story: Story) -> Timeline:
     """Every version and revision with its interval of the source's log and what changed."""
-    events = [_event(story, stage) for stage in story.stages]
+    begun = {stage.version.incarnation: stage for stage in reversed(story.stages)}
+    events = [_event(stage, stage is begun[stage.version.incarnation]) for stage in story.stages]
     last = story.history.events[-1:] if story.history.dropped else ()
     for event in last:
         label = "Renamed" if event.kind == "renamed" else "Dropped"
@@ -147,13 +149,13 @@ def _attributes(history: TableHistory, column: Column) -> list[Inline]:
     ]
 
 
-def _event(story: Story, stage: Stage) -> Event:
+def _event(stage: Stage, earliest: bool) -> Event:
+    """A revision as an event; the `earliest` of a life says with what it began."""
     version, revision = stage.version, stage.revision
     number = words.label(version, revision.number)
     first = revision.number == 0
-    lines: list[Inline] = [words.change(c) for c in told(stage.changes)]
-    number_of = [s.version.incarnation for s in story.stages].index(version.incarnation)
-    if first and stage is story.stages[number_of]:
+    lines = list(_changes(stage))
+    if first and earliest and not stage.changes:
         columns = words.count(len(version.schema.columns), "column")
         again = "created again: " if version.incarnation > 1 else ""
         lines.append((Text(f"{again}{columns}, key {words.key(revision.schema.key)}"),))
@@ -164,9 +166,20 @@ def _event(story: Story, stage: Stage) -> Event:
         badges.append(Text(stage.severity, words.SEVERITY_TONES[stage.severity]))
     if first and version.status != "confirmed":
         badges.append(Text(version.status, words.STATUS_TONES[version.status]))
+    if first and (spoke := words.evidence(version)):
+        badges.append(Text(spoke, "muted"))
     when = words.began(version) if first else words.when(revision.at)
     tone = words.SEVERITY_TONES[stage.severity] if stage.severity != "off" else _calm(stage)
     return Event(f"Version {number}", when, tone, tuple(lines), tuple(badges))
+
+
+def _changes(stage: Stage) -> Iterator[Inline]:
+    """What changed; a column that took the name of one that went is said to be another."""
+    changes = told(stage.changes)
+    gone = {c.path for c in changes if isinstance(c, DropColumn)}
+    for change in changes:
+        again = isinstance(change, AddColumn) and change.path in gone
+        yield (*words.change(change), *((Text("  another column of that name", "muted"),) if again else ()))
 
 
 def _calm(stage: Stage) -> Tone:

@@ -136,6 +136,15 @@ def began(version: SchemaVersion) -> str:
     return f"after {when(version.after)}, no later than {when(version.at)}"
 
 
+def evidence(version: SchemaVersion) -> str:
+    """Who spoke for a version, and how often: `17 records emitted, 1 declared`."""
+    told = [f"{figure(e.records)} {e.witness}" for e in version.evidence if e.records]
+    if not told:
+        return ""
+    number, _, witness = told[0].partition(" ")
+    return ", ".join([f"{number} {'record' if number == '1' else 'records'} {witness}", *told[1:]])
+
+
 def label(version: SchemaVersion, revision: int) -> str:
     """`3`, and `3.2` for its second revision of attributes."""
     return f"{version.number}.{revision}" if revision else str(version.number)
