@@ -14,7 +14,6 @@ import click
 from schemaman.formats.text import TextFormat
 from schemaman.report import Format, Report
 from schemaman.shelf import Shelf
-from schemaman_cli.output import draw, leave, tell
 
 HEARTBEAT_SECONDS = 10.0
 _REDRAW_SECONDS = 0.1
@@ -39,18 +38,15 @@ class Console:
         return _formats().get(format).render(report)
 
     def write(self, text: str) -> None:
-        """Text on stdout, as it is. A reader who has gone changes nothing of what the command does."""
+        """Text on stdout, as it is."""
         self.end_progress()
-        try:
-            click.echo(text.encode("utf-8", "backslashreplace"), nl=False)
-        except BrokenPipeError:
-            leave(sys.stdout)
+        click.echo(text.encode("utf-8", "backslashreplace"), nl=False)
 
     def say(self, text: str) -> None:
         """A line on stderr that `--quiet` keeps away."""
         self.end_progress()
         if not self.quiet:
-            tell(text)
+            click.echo(text, err=True)
 
     def warn(self, text: str, hint: str | None = None) -> None:
         """A warning on stderr."""
@@ -60,11 +56,10 @@ class Console:
 
     def progress(self, text: str) -> None:
         """What is being done: drawn over itself on a terminal, else a plain line every ten seconds."""
-        stream: IO[str] | None = sys.stderr  # none at all if the descriptor was closed at the start
-        if self.quiet or stream is None:
+        if self.quiet:
             return
         if self._progress is None:
-            self._progress = Progress(stream.isatty())
+            self._progress = Progress(sys.stderr, sys.stderr.isatty())
         self._progress.tell(text)
 
     def end_progress(self) -> None:
@@ -76,7 +71,8 @@ class Console:
 class Progress:
     """One line that tells what is being done."""
 
-    def __init__(self, terminal: bool) -> None:
+    def __init__(self, stream: IO[str], terminal: bool) -> None:
+        self.stream = stream
         self.terminal = terminal
         self.last = time.monotonic()
         self.shown = False
@@ -87,13 +83,15 @@ class Progress:
         if now - self.last < (_REDRAW_SECONDS if self.terminal else HEARTBEAT_SECONDS):
             return
         self.last = now
-        draw(f"\r\x1b[2K{text}" if self.terminal else f"{text}\n")
+        self.stream.write(f"\r\x1b[2K{text}" if self.terminal else f"{text}\n")
+        self.stream.flush()
         self.shown = self.terminal
 
     def clear(self) -> None:
         """An empty line on a terminal."""
         if self.shown:
-            draw("\r\x1b[2K")
+            self.stream.write("\r\x1b[2K")
+            self.stream.flush()
             self.shown = False
 
 

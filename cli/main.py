@@ -25,7 +25,6 @@ import click
 
 from schemaman.errors import CouldNotDo, PartlyApplied, SchemamanError, Stale, UsageError
 from schemaman_cli.group import LazyGroup
-from schemaman_cli.output import leave, tell
 
 EXIT_CODES: tuple[tuple[type[SchemamanError], int], ...] = (
     (UsageError, 2),
@@ -33,10 +32,6 @@ EXIT_CODES: tuple[tuple[type[SchemamanError], int], ...] = (
     (Stale, 4),
     (PartlyApplied, 5),
 )
-PROGRAM = "schemaman"
-COMPLETION = "_SCHEMAMAN_COMPLETE"
-"""The variable in which a shell asks for completions, as the scripts of `completion` set it."""
-
 USAGE, FAILED, INTERRUPTED, TERMINATED = 2, 3, 130, 143
 
 
@@ -58,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not _has_stdout():
         return _say("standard output is closed", "redirect it to /dev/null if nobody reads it", FAILED)
     try:
-        result = _done(words or ["--help"])
+        result = root.main(words or ["--help"], prog_name="schemaman", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as exit:
@@ -66,39 +61,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return _usage(error)
     except (click.Abort, KeyboardInterrupt):
-        _end_line()
         return _say("interrupted", "run the same command again: it goes on where it stopped", INTERRUPTED)
     except Terminated:
         return _say("terminated", "run the same command again: it goes on where it stopped", TERMINATED)
+    except BrokenPipeError:
+        _leave_stdout()
+        return 0
     except SchemamanError as error:
         if debug:
             raise
         return _say(error.message, error.hint, exit_code(error))
     except Exception as error:
         if isinstance(error, OSError) and _of_stdout(error):
-            leave(sys.stdout)
-            if isinstance(error, BrokenPipeError):
-                return 0
+            _leave_stdout()
             what = f"standard output cannot be written: {error.strerror or error}"
             return _say(what, "make room, or write somewhere else", FAILED)
         if debug:
             raise
         what = f"schemaman has a fault of its own: {type(error).__name__}: {error}"
         return _say(what, "please report it with the output of the same command and --debug", FAILED)
-
-
-def _done(words: list[str]) -> object:
-    """What the command gives.
-
-    Click's own `main` would end with 1, a finding, whenever a pipe is broken, whosever it is.
-    """
-    instruction = os.environ.get(COMPLETION)
-    if instruction:
-        from click.shell_completion import shell_complete  # only when a shell asks
-
-        return shell_complete(root, {}, PROGRAM, COMPLETION, instruction)
-    with root.make_context(PROGRAM, words) as context:
-        return root.invoke(context)
 
 
 def exit_code(error: SchemamanError) -> int:
@@ -121,6 +102,11 @@ def _of_stdout(error: OSError) -> bool:
     return frames[-1] in (click.echo.__code__, main.__code__)
 
 
+def _leave_stdout() -> None:
+    """Nobody takes our output; Python would complain once more when it closes the stream."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _terminate(number: int, frame: FrameType | None) -> None:
     raise Terminated
 
@@ -132,17 +118,10 @@ def _usage(error: click.ClickException) -> int:
 
 
 def _say(what: str, hint: str | None, code: int) -> int:
-    tell(f"error: {what}")
+    click.echo(f"error: {what}", err=True)
     if hint:
-        tell(f"  hint: {hint}")
+        click.echo(f"  hint: {hint}", err=True)
     return code
-
-
-def _end_line() -> None:
-    """Close the line in which a terminal shows ^C."""
-    stream: TextIO | None = sys.stderr
-    if stream is not None and stream.isatty():
-        tell("")
 
 
 if __name__ == "__main__":

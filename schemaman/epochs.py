@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from schemaman.evidence import Mark
@@ -20,6 +21,7 @@ Verdict = Literal["epoch", "own", "open"]
 Place = tuple[str, int, int, str, str]
 """Topic, partition and offset of the first record of a new form, the old form and the new one."""
 Verdicts = Mapping[Place, Verdict]
+UNDECIDED: Verdicts = MappingProxyType({})
 Rule = tuple[str, str]
 """The old and the new form."""
 Shows = Callable[[str, int, int, str], bool]

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from types import MappingProxyType
 
-from schemaman.epochs import NO_FOOTPRINT, FormChange, Verdicts
+from schemaman.epochs import NO_FOOTPRINT, UNDECIDED, FormChange, Verdicts
 from schemaman.evidence import STATEMENTS, Dialect, Mark, Observation
 from schemaman.fold.aliases import aliases_of
 from schemaman.fold.carriage import Carriage, Carried, carried_by, carried_through
@@ -45,7 +44,6 @@ from schemaman.schema import TableId, TableSchema, fingerprint
 from schemaman.versions import Disagreement, Revision, TableEvent, TableHistory
 
 DialectOf = Callable[[str], Dialect]
-_UNDECIDED: Verdicts = MappingProxyType({})
 _SHAPELESS = ("statement", "truncate")
 """Actions that show no structure: the old one may have ended before them, and the new one begun with them."""
 
@@ -54,7 +52,7 @@ def fold(
     observations: Iterable[Observation],
     table: TableId,
     dialect_of: DialectOf,
-    verdicts: Verdicts = _UNDECIDED,
+    verdicts: Verdicts = UNDECIDED,
 ) -> TableHistory | None:
     """The history of a table out of all observations that name it; None if none gives it a structure.
 
@@ -253,6 +251,8 @@ class _Building:
         version = self.versions[-1]
         for change in self.doubted:
             if change.at == point.mark:
+                fields = {c.emitted_name or c.name: c.name for c in version.schema.columns}
+                version.doubtful += tuple(fields[name] for name in change.columns if name in fields)
                 kind, message = another_mode(change)
                 self.contradict(kind, version, message, point)
 

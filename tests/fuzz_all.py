@@ -22,6 +22,7 @@ from schemaman.adapters import files, schema_registry
 from schemaman.codec import from_bytes, to_bytes
 from schemaman.decode.body import SchemaLookup
 from schemaman.decode.decode import decode
+from schemaman.epochs import UNDECIDED
 from schemaman.evidence import Observation, Outcome, Record, Reject, Run
 from schemaman.log import Entry, Observed, Rejected
 from schemaman.reading import wires
@@ -95,7 +96,7 @@ def histories(outcomes: Iterable[Outcome]) -> Histories:
         if isinstance(one, Observation):
             for table in {one.table, one.previous or one.table}:
                 said.setdefault(table, []).append(one)
-    folded = {table: fold(mine, table) for table, mine in said.items()}
+    folded = {table: fold(mine, table, UNDECIDED) for table, mine in said.items()}
     return {table: history for table, history in folded.items() if history is not None}
 
 

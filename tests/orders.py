@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from schemaman import history
+from schemaman.epochs import UNDECIDED, Verdicts
 from schemaman.evidence import Mark, Observation, Position
 from schemaman.log import Covered, Entry, Observed
 from schemaman.schema import Column, TableId, TableSchema
@@ -32,9 +33,11 @@ class PostgresLike:
         return Position("lsn", str(source["lsn"]))
 
 
-def fold(observations: Iterable[Observation], table: TableId) -> TableHistory | None:
+def fold(
+    observations: Iterable[Observation], table: TableId, verdicts: Verdicts = UNDECIDED
+) -> TableHistory | None:
     """The true fold, told that every connector is like PostgreSQL."""
-    return history.fold(observations, table, lambda _: PostgresLike())
+    return history.fold(observations, table, lambda _: PostgresLike(), verdicts)
 
 
 def schema(*names: str) -> TableSchema:

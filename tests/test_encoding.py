@@ -124,6 +124,9 @@ def test_forms_of_types_that_an_upgrade_changes_at_once_are_no_version(
     alone = history(streamed(before, 1), streamed(after, 2))
     assert len(alone.versions) == 2
     assert set(told(alone)) == {"perhaps-another-mode"}
+    assert alone.versions[1].status == "provisional"
+    changed = [c.name for c, d in zip(before.columns, after.columns, strict=True) if c.type != d.type]
+    assert sorted(alone.versions[1].unconfirmed) == sorted(f"type:{name}" for name in changed)
 
 
 def test_a_type_that_changes_alone_is_the_tables_even_at_an_upgrade() -> None:

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from schemaman.epochs import Verdicts
 from schemaman.errors import SchemamanError, StoreUnavailable, UsageError
 from schemaman.evidence import Observation
 from schemaman.log import Observed
@@ -387,9 +388,9 @@ def test_a_connection_that_is_lost_in_the_middle_leaves_the_log_as_it_was(
 ):
     filled(url)
 
-    def cutting(observations: Iterable[Observation], table: TableId) -> TableHistory | None:
+    def cutting(o: Iterable[Observation], table: TableId, verdicts: Verdicts) -> TableHistory | None:
         end_sessions(server)
-        return orders.fold(observations, table)
+        return orders.fold(o, table, verdicts)
 
     with SqlStore.open(url, fold=cutting) as store:
         with pytest.raises(StoreUnavailable, match=r"the connection to postgresql://.* was lost: ") as caught:

@@ -24,6 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.chain import Sealed, seal
+from schemaman.epochs import Verdicts
 from schemaman.errors import Conflict, Locked, StoreUnavailable, UnreadableInput, UsageError
 from schemaman.evidence import Observation, Reject
 from schemaman.log import Covered, Entry, Leases, Migrated, Observed, Projections, Rejected, Stamped, Store
@@ -51,10 +52,10 @@ class AnyStore(Store, Projections, Leases, Protocol):
     def close(self) -> None: ...
 
 
-Fold = Callable[[Iterable[Observation], TableId], TableHistory | None]
+Fold = Callable[[Iterable[Observation], TableId, Verdicts], TableHistory | None]
 
 
-def last_shape(observations: Iterable[Observation], table: TableId) -> TableHistory | None:
+def last_shape(observations: Iterable[Observation], table: TableId, _: Verdicts) -> TableHistory | None:
     """A fold for made-up entries, which the true one may refuse: only that something was said."""
     told = list(observations)
     return TableHistory(table, f"{len(told)} times", ()) if told else None
@@ -133,7 +134,7 @@ def test_an_append_that_expected_another_end_changes_nothing(store: AnyStore):
 
 
 def test_an_append_whose_fold_fails_changes_nothing(kind: str, tmp_path: Path):
-    def failing(observations: Iterable[Observation], table: TableId) -> TableHistory | None:
+    def failing(observations: Iterable[Observation], table: TableId, _: Verdicts) -> TableHistory | None:
         if table == ORDERS:
             raise RuntimeError("no")
         return orders.fold(observations, table)

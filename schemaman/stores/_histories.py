@@ -13,11 +13,12 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, insert, or_, sele
 
 from schemaman import codec, history_codec, structure_codec
 from schemaman.coverage import merge
+from schemaman.epochs import UNDECIDED, Footprint
 from schemaman.errors import Conflict, StoreUnavailable
 from schemaman.evidence import Observation
 from schemaman.log import Covered, Entry, Observed, Stamped, tables_of
 from schemaman.schema import TableId
-from schemaman.stores import _names
+from schemaman.stores import _forms, _names
 from schemaman.stores._layout import (
     BATCH,
     COVERED,
@@ -31,7 +32,7 @@ from schemaman.stores._layout import (
     table_key,
     table_of,
 )
-from schemaman.stores._projections import Fold
+from schemaman.stores._projections import Fold, footprint_of
 from schemaman.stores._said import Said, Sayings
 from schemaman.versions import TableHistory
 
@@ -87,7 +88,7 @@ class Histories:
             known = {table: self.known.get(table) for table in tables}
             before = self._read(connection, known, new[0].sequence - 1)
             said = {table: before[table].then(fresh[table]) for table in tables}
-            self._write(connection, {t: self.fold(s.observations, t) for t, s in said.items()})
+            self._fold(connection, said)
             told.keep(said)
         return told
 
@@ -106,11 +107,11 @@ class Histories:
         connection.execute(delete(COVERED))
         connection.execute(delete(HISTORY))
         _names.clear(connection)
+        _forms.clear(connection)
         for some in batches(merge(covered)):
             connection.execute(insert(COVERED), [covered_row(one) for one in some])
         for tables_at_once in batches(sorted(tables), TABLES):
-            said = self._read(connection, dict.fromkeys(tables_at_once, Said()))
-            self._write(connection, {t: self.fold(s.observations, t) for t, s in said.items()})
+            self._fold(connection, self._read(connection, dict.fromkeys(tables_at_once, Said())))
 
     def faults(self, connection: Connection) -> Iterator[str]:
         """Where what is folded is not the fold of the log, some tables at a time.
@@ -126,8 +127,9 @@ class Histories:
             keys = {
                 key for c in columns for key in connection.scalars(select(c).distinct()) if key is not None
             }
+            forms = _forms.Kept(connection)
             for some in batches(sorted(keys), TABLES):
-                yield from self._faults(connection, [table_of(key) for key in some])
+                yield from self._faults(connection, [table_of(key) for key in some], forms)
         except (StoreUnavailable, Conflict) as error:
             yield error.message
             return
@@ -135,10 +137,14 @@ class Histories:
             held = set(connection.scalars(select(column).distinct()))
             for key in sorted(held.difference(keys)):
                 yield f"the log says nothing of {table_of(key)}, which has {what}"
+        if not forms.right():
+            yield "what is decided about changes of form is not what the histories show"
 
-    def _faults(self, connection: Connection, tables: Sequence[TableId]) -> Iterator[str]:
+    def _faults(
+        self, connection: Connection, tables: Sequence[TableId], forms: _forms.Kept
+    ) -> Iterator[str]:
         said = self._read(connection, dict.fromkeys(tables, Said()))
-        folded = {table: self.fold(said[table].observations, table) for table in tables}
+        folded = {table: self._checked(said[table].observations, table, forms) for table in tables}
         query = select(HISTORY.c.table_key, HISTORY.c.body)
         rows = connection.execute(query.where(HISTORY.c.table_key.in_([table_key(t) for t in tables])))
         held = {row.table_key: row.body for row in rows}
@@ -146,6 +152,28 @@ class Histories:
             if held.get(table_key(table)) != _body(history):
                 yield f"the history of {table} is not the fold of the log"
         yield from _names.faults(connection, folded)
+
+    def _checked(
+        self, said: Sequence[Observation], table: TableId, forms: _forms.Kept
+    ) -> TableHistory | None:
+        """The fold with the verdicts that are kept, which are compared in the end."""
+        folded = self.fold(said, table, UNDECIDED)
+        decided = forms.decided(table, footprint_of(folded))
+        return self.fold(said, table, decided) if decided else folded
+
+    def _fold(self, connection: Connection, said: Mapping[TableId, Said]) -> None:
+        """Fold tables out of what was said about them, then those about which they decide something else."""
+        shown = self._fold_as_decided(connection, said)
+        for some in batches(_forms.settle(connection, shown), TABLES):
+            self._fold_as_decided(connection, self._read(connection, dict.fromkeys(some, Said())))
+
+    def _fold_as_decided(
+        self, connection: Connection, said: Mapping[TableId, Said]
+    ) -> dict[TableId, Footprint]:
+        decided = _forms.decided(connection, said)
+        folded = {t: self.fold(s.observations, t, decided.get(t, UNDECIDED)) for t, s in said.items()}
+        self._write(connection, folded)
+        return {table: footprint_of(history) for table, history in folded.items()}
 
     def _read(
         self, connection: Connection, known: Mapping[TableId, Said], until: int | None = None

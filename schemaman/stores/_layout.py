@@ -109,6 +109,35 @@ NAMED = Table(
     Index("ix_named_table_key", "table_key", postgresql_using="hash"),
     *_keyed("name", "name", "kind", "table_key"),
 )
+FORM = Table(
+    "form",
+    METADATA,
+    Column("scope", Text, nullable=False),
+    Column("table_key", Text, nullable=False),
+    Column("form", Text, nullable=False),
+    Column("first_ms", BigInteger, nullable=False),
+    Column("last_ms", BigInteger, nullable=False),
+    Index("ix_form_table_key", "table_key", postgresql_using="hash"),
+    Index("ix_form_scope", "scope", "form", "last_ms"),
+)
+FORM_CHANGE = Table(
+    "form_change",
+    METADATA,
+    Column("scope", Text, nullable=False),
+    Column("table_key", Text, nullable=False),
+    Column("topic", Name, nullable=False),
+    Column("partition", BigInteger, nullable=False),
+    Column("offset", BigInteger, nullable=False),
+    Column("was", Text, nullable=False),
+    Column("now", Text, nullable=False),
+    Column("since_ms", BigInteger, nullable=False),
+    Column("after_ms", BigInteger, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("until_ms", BigInteger, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Index("ix_form_change_table_key", "table_key", postgresql_using="hash"),
+    Index("ix_form_change_scope", "scope", "was", "now"),
+)
 LEASE = Table(
     "lease",
     METADATA,

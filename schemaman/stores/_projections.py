@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from schemaman import history
+from schemaman.epochs import NO_FOOTPRINT, Footprint, Verdicts, decide
 from schemaman.errors import Locked, UsageError
 from schemaman.evidence import Dialect, Observation
 from schemaman.log import Entry, tables_of
@@ -18,7 +19,7 @@ from schemaman.versions import TableHistory
 Clock = Callable[[], int]
 """The time in epoch milliseconds."""
 
-Fold = Callable[[Iterable[Observation], TableId], TableHistory | None]
+Fold = Callable[[Iterable[Observation], TableId, Verdicts], TableHistory | None]
 """All observations that name a table → its history; None if none gives it a structure."""
 
 DIALECTS: Shelf[Dialect] = Shelf("schemaman.dialects", "DIALECT")
@@ -34,9 +35,28 @@ class Lease:
     expires_ms: int
 
 
-def fold(observations: Iterable[Observation], table: TableId) -> TableHistory | None:
+def fold(observations: Iterable[Observation], table: TableId, verdicts: Verdicts) -> TableHistory | None:
     """The fold with the dialects on the shelf."""
-    return history.fold(observations, table, DIALECTS.get)
+    return history.fold(observations, table, DIALECTS.get, verdicts)
+
+
+def footprint_of(folded: TableHistory | None) -> Footprint:
+    """What a table shows of its connector's settings; nothing where its server is not known for sure."""
+    return NO_FOOTPRINT if folded is None or folded.identity == "weak" else folded.footprint
+
+
+def decided_over(histories: Iterable[TableHistory]) -> dict[TableId, Verdicts]:
+    """What all tables of a server decide about the changes of form of each, where there are any."""
+    scopes: dict[tuple[str, str], dict[str, TableHistory]] = {}
+    for found in histories:
+        if footprint_of(found) != NO_FOOTPRINT:
+            scopes.setdefault((found.table.stream, found.table.server), {})[str(found.table)] = found
+    decided: dict[TableId, Verdicts] = {}
+    for scope in scopes.values():
+        if any(found.footprint.changes for found in scope.values()):
+            told = decide({name: found.footprint for name, found in scope.items()})
+            decided |= {scope[name].table: verdicts for name, verdicts in told.items()}
+    return decided
 
 
 def wall_clock() -> int:

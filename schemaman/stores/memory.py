@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from schemaman.chain import Sealed, seal, unbroken
 from schemaman.coverage import merge
+from schemaman.epochs import UNDECIDED, Verdicts
 from schemaman.errors import Conflict
 from schemaman.evidence import Observation
 from schemaman.log import Covered, Entry, Observed, Stamped, tables_of
@@ -20,6 +21,7 @@ from schemaman.stores._projections import (
     Clock,
     Fold,
     Lease,
+    decided_over,
     fold,
     locked,
     lost,
@@ -183,13 +185,25 @@ class MemoryStore:
     def _folded(
         self, before: Mapping[TableId, TableHistory], said: Said, tables: Iterable[TableId]
     ) -> Mapping[TableId, TableHistory]:
-        after = dict(before)
-        for table in tables:
-            after.pop(table, None)
-            folded = self._fold(said[table], table)
-            if folded is not None:
-                after[table] = folded
+        after, known = dict(before), decided_over(before.values())
+        self._fold_into(after, said, tables, known)
+        now = decided_over(after.values())
+        others = [t for t in {*known, *now} if t in after and known.get(t, {}) != now.get(t, {})]
+        self._fold_into(after, said, others, now)
         return after
+
+    def _fold_into(
+        self,
+        histories: dict[TableId, TableHistory],
+        said: Said,
+        tables: Iterable[TableId],
+        decided: Mapping[TableId, Verdicts],
+    ) -> None:
+        for table in tables:
+            histories.pop(table, None)
+            folded = self._fold(said[table], table, decided.get(table, UNDECIDED))
+            if folded is not None:
+                histories[table] = folded
 
 
 def _heard(said: Said, entries: Iterable[Entry]) -> Said:

@@ -36,6 +36,7 @@ ADJUSTED: dict[str, Mode] = {
     "postgres/shop-upgrade-avro": "avro",
 }
 """Recordings in which the names of columns travel only as `field.name.adjustment.mode` makes them."""
+FORMS = "The form of a column changed, and no other table of the server tells whether a setting did that."
 UNCONFIRMED = "Nothing confirms it: no record of this structure was committed after it had first been read."
 NEVER_CLAIMED = (
     "Only key or nullability make this version, and nothing confirms them: no record tells since when they "
@@ -116,6 +117,8 @@ def _verdict(fact: Judged, proven: bool, why: str) -> Line:
         return Line(fact, "unknowable", NEVER_CLAIMED)
     if not fact.sure and fact.fact.startswith(("same:", "table:same")):
         return Line(fact, "unknowable", SUSPECTED)
+    if fact.agrees and fact.fact.startswith("type:"):
+        return Line(fact, "unknowable", FORMS)
     if fact.agrees:
         return (
             Line(fact, "wrong", "its records prove it") if proven else Line(fact, "unknowable", UNCONFIRMED)
@@ -168,6 +171,8 @@ def _both(fact: Judged) -> str:
     place = f"`{fact.table}@{fact.version}` {fact.fact}"
     if not fact.agrees:
         return f"{place}: {fact.says}, or {fact.truth} (which it was)"
+    if fact.fact.startswith("type:"):
+        return f"{place}: {fact.says} (which it was), or as before in the form of another mode"
     other = {"NOT NULL": "nullable", "nullable": "NOT NULL"}.get(fact.says, "another")
     return f"{place}: {fact.says} (which it was), or {other} until it was read"
 

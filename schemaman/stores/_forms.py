@@ -1,0 +1,264 @@
+"""What tables show of their connector's settings, in a SQL store, so that no append has to ask all tables.
+
+Law: after each append the verdicts are those that `epochs.decide` gives for all footprints of a server; an
+append looks only at changes of form that what it brought may decide otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import Connection, Row, and_, delete, exists, insert, or_, select, update
+
+from schemaman import structure_codec
+from schemaman.epochs import (
+    Footprint,
+    FormChange,
+    Place,
+    Rule,
+    Shown,
+    Verdict,
+    contradicted,
+    decide,
+    verdicts,
+)
+from schemaman.evidence import Mark
+from schemaman.schema import TableId
+from schemaman.stores._layout import FORM, FORM_CHANGE, batches, table_key, table_of
+
+_TIMES = ("since_ms", "after_ms", "at_ms", "until_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of form of a table as it is kept, with what was decided about it."""
+
+    table: str
+    change: FormChange
+    verdict: Verdict
+
+
+def decided(connection: Connection, tables: Iterable[TableId]) -> dict[TableId, dict[Place, Verdict]]:
+    """What has been decided about the changes of these tables."""
+    found: dict[TableId, dict[Place, Verdict]] = {}
+    for one in _changes_of(connection, [table_key(t) for t in tables]):
+        found.setdefault(table_of(one.table), {})[one.change.place] = one.verdict
+    return found
+
+
+def settle(connection: Connection, footprints: Mapping[TableId, Footprint]) -> tuple[TableId, ...]:
+    """Keep the new footprints of tables; the tables about whose changes something else is decided now.
+
+    Of a table of which nothing is known any more the footprint is empty.
+    """
+    scopes: dict[str, dict[str, Footprint]] = {}
+    for table, footprint in footprints.items():
+        scopes.setdefault(scope_of(table), {})[table_key(table)] = footprint
+    others: set[str] = set()
+    for scope, mine in scopes.items():
+        others |= _Scope(connection, scope).take(mine)
+    return tuple(sorted(table_of(key) for key in others))
+
+
+def clear(connection: Connection) -> None:
+    """Forget all of it."""
+    connection.execute(delete(FORM))
+    connection.execute(delete(FORM_CHANGE))
+
+
+class Kept:
+    """All that is kept, to be compared with what the log gives."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._shown: dict[str, list[Shown]] = {}
+        for row in connection.execute(select(FORM)):
+            self._shown.setdefault(row.table_key, []).append(Shown(row.form, row.first_ms, row.last_ms))
+        self._changes: dict[str, list[Change]] = {}
+        for row in connection.execute(select(FORM_CHANGE)):
+            self._changes.setdefault(row.table_key, []).append(_change(row))
+        self._scopes: dict[str, dict[str, Footprint]] = {}
+
+    def decided(self, table: TableId, footprint: Footprint) -> dict[Place, Verdict]:
+        """What is kept of the verdicts on a table, whose footprint is this one by the log."""
+        key = table_key(table)
+        if footprint.changes or footprint.shown:
+            self._scopes.setdefault(scope_of(table), {})[key] = footprint
+        return {c.change.place: c.verdict for c in self._changes.get(key, ())}
+
+    def right(self) -> bool:
+        """Whether it is what follows from the footprints of all tables that were asked for."""
+        told = {table: f for scope in self._scopes.values() for table, f in scope.items()}
+        shown = {table: _in_order(f.shown) for table, f in told.items() if f.shown}
+        decided = {t: v for scope in self._scopes.values() for t, v in decide(scope).items()}
+        changes = {
+            table: [Change(table, c, decided[table][c.place]) for c in _bares(f)]
+            for table, f in told.items()
+            if f.changes
+        }
+        mine = {table: _ordered(found) for table, found in self._changes.items()}
+        return (shown, changes) == ({t: _in_order(s) for t, s in self._shown.items()}, mine)
+
+
+def scope_of(table: TableId) -> str:
+    """The stream and the server of a table, within which one connector has one setting."""
+    return hashlib.sha256(structure_codec.canonical([table.stream, table.server])).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The tables of one server in one stream."""
+
+    connection: Connection
+    scope: str
+
+    def take(self, mine: Mapping[str, Footprint]) -> set[str]:
+        """Keep footprints, and decide again what they may change; the tables with other verdicts."""
+        before = {key: list[Change]() for key in mine}
+        for one in _changes_of(self.connection, [*mine]):
+            before[one.table].append(one)
+        parts = self.write_shown(mine)
+        changed = [key for key in mine if _bares(mine[key]) != [c.change for c in _ordered(before[key])]]
+        self.write_changes({key: (before[key], mine[key]) for key in changed})
+        if not self.has_changes():
+            return set()
+        rules = {rule for key, part in parts for rule in self.touched(key, part)}
+        for key in changed:
+            rules |= self.moved(key, before[key], mine[key])
+        return {table for rule in sorted(rules) for table in self.decide(rule)}
+
+    def write_shown(self, mine: Mapping[str, Footprint]) -> list[tuple[str, Shown]]:
+        """Write which forms tables show; each table with the stretches that are new, or gone."""
+        old: dict[str, set[Shown]] = {key: set() for key in mine}
+        for keys in batches([*mine]):
+            for row in self.connection.execute(select(FORM).where(FORM.c.table_key.in_(keys))):
+                old[row.table_key].add(Shown(row.form, row.first_ms, row.last_ms))
+        changed = {key: (old[key], set(mine[key].shown)) for key in mine if old[key] != set(mine[key].shown)}
+        for keys in batches([*changed]):
+            self.connection.execute(delete(FORM).where(FORM.c.table_key.in_(keys)))
+        rows = [
+            {"scope": self.scope, "table_key": key, **asdict(s)}
+            for key, (_, now) in changed.items()
+            for s in _in_order(now)
+        ]
+        if rows:
+            self.connection.execute(insert(FORM), rows)
+        return [(key, part) for key, (was, now) in changed.items() for part in _difference(was, now)]
+
+    def write_changes(self, changed: Mapping[str, tuple[list[Change], Footprint]]) -> None:
+        """Write the changes of tables; what had been decided about one stays until it is decided again."""
+        rows = []
+        for key, (before, now) in changed.items():
+            known = {c.change.place: c.verdict for c in before}
+            rows += [_row(self.scope, key, c, known.get(c.place, "open")) for c in _bares(now)]
+        for keys in batches([*changed]):
+            self.connection.execute(delete(FORM_CHANGE).where(FORM_CHANGE.c.table_key.in_(keys)))
+        if rows:
+            self.connection.execute(insert(FORM_CHANGE), rows)
+
+    def has_changes(self) -> bool:
+        """Whether there is anything to decide."""
+        return bool(self.connection.scalar(select(exists().where(FORM_CHANGE.c.scope == self.scope))))
+
+    def touched(self, table: str, part: Shown) -> set[Rule]:
+        """The rules of which another table's change may be decided otherwise, since a form is shown there."""
+        c = FORM_CHANGE.c
+        behind = and_(c.was == part.form, c.at_ms <= part.last_ms, c.until_ms >= part.first_ms)
+        before = and_(c.now == part.form, c.since_ms <= part.last_ms, c.after_ms >= part.first_ms)
+        query = select(c.was, c.now).where(c.scope == self.scope, c.table_key != table, or_(behind, before))
+        return {(row.was, row.now) for row in self.connection.execute(query.distinct())}
+
+    def moved(self, table: str, before: list[Change], footprint: Footprint) -> set[Rule]:
+        """The rules of the table's own changes that came, went, moved, or are contradicted otherwise now."""
+        old = {c.change.place: c for c in before}
+        rules = {c.change.rule for c in before if c.change.place not in {n.place for n in footprint.changes}}
+        for change in footprint.changes:
+            known = old.get(change.place)
+            if (
+                known is None
+                or _moment(known.change) != _moment(change)
+                or contradicted(table, change, self.shows) != (known.verdict == "own")
+            ):
+                rules.add(change.rule)
+        return rules
+
+    def decide(self, rule: Rule) -> Iterator[str]:
+        """Decide again about all changes of a rule; the tables about which it is something else."""
+        c = FORM_CHANGE.c
+        where = and_(c.scope == self.scope, c.was == rule[0], c.now == rule[1])
+        found = [_change(row) for row in self.connection.execute(select(FORM_CHANGE).where(where))]
+        now = verdicts([(one.table, one.change) for one in found], self.shows)
+        for one, verdict in zip(found, now, strict=True):
+            if verdict != one.verdict:
+                at = one.change.at
+                here = and_(c.topic == at.topic, c.partition == at.partition, c.offset == at.offset)
+                of_it = and_(where, c.table_key == one.table, here)
+                self.connection.execute(update(FORM_CHANGE).where(of_it).values(verdict=verdict))
+                yield one.table
+
+    def shows(self, form: str, first: int, last: int, but: str) -> bool:
+        """Whether another table shows a form between two moments."""
+        c = FORM.c
+        meets = and_(c.last_ms >= first, c.first_ms <= last, c.table_key != but)
+        found = select(c.form).where(c.scope == self.scope, c.form == form, meets).limit(1)
+        return self.connection.execute(found).first() is not None
+
+
+def _difference(was: set[Shown], now: set[Shown]) -> Iterator[Shown]:
+    """The stretches in which forms are shown at one of two times alone."""
+    ends = {(s.form, s.first_ms): s.last_ms for s in was}
+    for one in now - was:
+        end = ends.get((one.form, one.first_ms))
+        grown = end is not None and end < one.last_ms
+        yield Shown(one.form, end + 1, one.last_ms) if grown and end is not None else one
+    begun = {(s.form, s.first_ms): s.last_ms for s in now}
+    for one in was - now:
+        if begun.get((one.form, one.first_ms), -1) < one.last_ms:
+            yield one
+
+
+def _changes_of(connection: Connection, tables: list[str]) -> list[Change]:
+    found: list[Change] = []
+    for keys in batches(tables):
+        query = select(FORM_CHANGE).where(FORM_CHANGE.c.table_key.in_(keys))
+        found += (_change(row) for row in connection.execute(query))
+    return found
+
+
+def _change(row: Row[tuple[object, ...]]) -> Change:
+    m = row._mapping
+    at = Mark(m["topic"], m["partition"], m["offset"])
+    change = FormChange((), m["was"], m["now"], at, *(m[name] for name in _TIMES))
+    return Change(m["table_key"], change, m["verdict"])
+
+
+def _row(scope: str, table: str, change: FormChange, verdict: Verdict) -> dict[str, object]:
+    at = change.at
+    place = {"topic": at.topic, "partition": at.partition, "offset": at.offset}
+    times = {name: getattr(change, name) for name in _TIMES}
+    forms = {"was": change.was, "now": change.now}
+    return {"scope": scope, "table_key": table, **place, **forms, **times, "verdict": verdict}
+
+
+def _bare(change: FormChange) -> FormChange:
+    at = Mark(change.at.topic, change.at.partition, change.at.offset)
+    return FormChange((), change.was, change.now, at, *(getattr(change, name) for name in _TIMES))
+
+
+def _bares(footprint: Footprint) -> list[FormChange]:
+    """The changes as they are kept: without their columns, in a fixed order."""
+    return sorted(map(_bare, footprint.changes), key=lambda c: c.place)
+
+
+def _in_order(shown: Iterable[Shown]) -> list[Shown]:
+    return sorted(shown, key=lambda s: (s.form, s.first_ms, s.last_ms))
+
+
+def _ordered(changes: Iterable[Change]) -> list[Change]:
+    return sorted(changes, key=lambda c: c.change.place)
+
+
+def _moment(change: FormChange) -> tuple[int, int]:
+    return (change.after_ms, change.at_ms)
+
