@@ -318,4 +318,4 @@ class Dialect(Protocol):
         """The logical type of a declared column; `Unknown` for one that nobody knows."""
 
     def position(self, source: Mapping[str, object]) -> Position:
-        """The source position that a `source` block tells."""
+        """The source position that a `source` block tells; ValueError if it tells one that cannot be."""

@@ -11,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.decode.decode import decode
+from schemaman.decode.wire import facts
 from schemaman.evidence import Aside, Mark, Note, Observation, Outcome, Record, Reject, Run
 from schemaman.names import adjust_field
+from schemaman.reading import wires
+from schemaman.scan import scan
 from schemaman.schema import Column, TableId, TableSchema
 from schemaman.types import Integer, String
 from tests.house import CAPTURES
@@ -212,6 +215,28 @@ def test_what_is_set_aside(value, topic, kind):
     outcome = one(record(value, topic=topic))
     assert isinstance(outcome, Aside)
     assert outcome.kind == kind
+
+
+@pytest.mark.parametrize("key", [b"srv", None, b"5", {"id": 1}])
+def test_a_signal_topic_has_bare_texts_for_keys(key):
+    """Connectors compare the key with their `topic.prefix`; nothing of it is a column."""
+    asked = {"type": "execute-snapshot", "data": {"data-collections": ["public.t"]}}
+    signal = record(asked, key, topic="signals")
+    assert isinstance(one(signal), Aside)
+    assert one(signal).kind == "signal"
+    for quick in (True, False):
+        (run,) = scan([signal], wires(lambda id: None), quick=quick)
+        assert run.fault is None
+    kept = {**event(ROW)["payload"], "type": "log"}
+    assert getattr(one(record(kept, key)), "kind", None) != "signal"
+
+
+@pytest.mark.parametrize("time", [-1, 2**63, 10**30, 253_402_300_800_000, 1.5, True, "soon", "9" * 16])
+def test_a_time_that_no_clock_shows_is_not_told(time):
+    payload = {"source": {**SOURCE, "ts_ms": time}, "op": "c", "ts_ms": time}
+    assert (facts(payload, "").ts_ms, facts(payload, "").read_ms) == (None, None)
+    late = {**payload, "source": {**SOURCE, "ts_ms": 253_402_300_799_999}}
+    assert facts(late, "").ts_ms == 253_402_300_799_999
 
 
 def test_a_heartbeat_under_a_prefix_of_its_own_is_known_by_its_key():

@@ -420,6 +420,28 @@ def test_what_cannot_be_read_is_a_fault_of_its_own(value, reason):
         assert (bad.count, bad.first.offset, bad.last.offset, bad.table) == (1, 50, 50, ())
 
 
+@pytest.mark.parametrize("lsn", [-1, -(2**63), 10**19, 2**64, 10**400])
+def test_a_place_that_no_log_has_is_a_fault_and_stands_behind_nothing(lsn):
+    """One damaged number must not put a shape behind all that is to come."""
+    records = one_shape()
+    value = re.sub(rb'"lsn":[0-9]+', b'"lsn":%d' % lsn, records[50].value or b"")
+    records[50] = replace(records[50], value=re.sub(rb'"sequence":"\[.*?\]"', b'"sequence":null', value))
+    for quick in (True, False):
+        run, bad = no_registry(records, quick=quick)
+        assert run.count == 99
+        assert (bad.fault or "").startswith("a position that cannot be read: lsn ")
+        assert len(bad.fault or "") < 100
+
+
+def test_a_commit_of_too_many_digits_is_not_told():
+    event = streamed()[0]
+    for commit in (10**19, 10**40):
+        (run,) = no_registry([at(event, commit, 500)])
+        assert (run.first.position.commit, run.first.position.value) == (None, "500")
+    (run,) = no_registry([at(event, 10**19 - 1, 500)])
+    assert run.first.position.commit == str(10**19 - 1)
+
+
 @pytest.mark.parametrize("cut", [1, 2, 40, 700])
 def test_truncated_values_are_faults(cut):
     records = one_shape()

@@ -15,7 +15,7 @@ from schemaman.decode.internal_history import observe_history
 from schemaman.decode.outcomes import aside, reject
 from schemaman.decode.schema_change import observe_changes
 from schemaman.decode.shadow import is_working_copy
-from schemaman.decode.signal import SIGNALS, signal_notes
+from schemaman.decode.signal import SIGNAL, SIGNALS, is_signal, signal_notes
 from schemaman.decode.wire import OUTBOX, is_outbox
 from schemaman.errors import UnreadableInput
 from schemaman.evidence import Outcome, Record, Run
@@ -56,6 +56,8 @@ def _decode(run: Run, stream: str, schemas: SchemaLookup, forms: Forms) -> tuple
         return (aside(run, "tombstone"),)
     if is_outbox(record):
         return (aside(run, OUTBOX),)
+    if is_signal(record):
+        return (aside(run, SIGNAL),)
     value = read_event(record.value, schemas, framed(record.value, record.headers, "value", forms.value))
     if value.payload is None:
         # JsonConverter writes a null with a schema as an object, and a bare null as text
@@ -109,7 +111,7 @@ def kind_of(record: Record, value: Body, prefix: str = PREFIX, *, counted: bool 
         found = (kind for kind, members in _KINDS if members <= fields and "source" not in members)
     kind = next(found, None)
     if kind is None and "source" not in fields and value.payload.get("type") in SIGNALS:
-        return "signal"
+        return SIGNAL
     if kind is None:
         raise UnreadableInput(_looks_like(value))
     return "message" if kind == "event" and value.payload.get("op") == "m" else kind

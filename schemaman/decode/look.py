@@ -32,6 +32,8 @@ from schemaman.decode.parsed import (
     shown_without_schema,
     told_beside,
 )
+from schemaman.decode.place import place_of
+from schemaman.decode.signal import SIGNAL, is_signal
 from schemaman.decode.wire import (
     OUTBOX,
     SOURCE,
@@ -142,6 +144,8 @@ class Looker:
             return Look((TOMBSTONE,), TOMBSTONE)
         if is_outbox(record):
             return Look((OUTBOX,), OUTBOX)
+        if is_signal(record):
+            return Look((SIGNAL,), SIGNAL)
         forms = self._topics.setdefault(record.topic, _Forms())
         try:
             key = self._key(forms, record)
@@ -337,12 +341,7 @@ class Looker:
     def _seen(
         self, record: Record, proof: bytes, key: bytes, told: Facts, shown: frozenset[Shown] | None = None
     ) -> Look:
-        place = self._reading.position_of(told.connector, told.source) if told.source else NOWHERE
-        try:
-            rank = place.rank
-            f"{place.value}{place.commit}".encode()
-        except ValueError:  # half a surrogate pair, too
-            raise ValueError(f"a position that cannot be read: {place.kind} {place.value!r}") from None
+        place, rank = place_of(self._reading, told)
         if told.document:
             proof = key = _DOCUMENT
         shape = self._shape(proof, key, told.proof) if told.table else _alone(record)

@@ -6,7 +6,8 @@ events, also those that the connector itself writes to open and to close a windo
 
 from __future__ import annotations
 
-from schemaman.evidence import Note, Observation
+from schemaman.decode.wire import parse
+from schemaman.evidence import Note, Observation, Record
 from schemaman.types import String
 
 SIGNALS = frozenset(
@@ -21,6 +22,25 @@ SIGNALS = frozenset(
     }
 )
 """What a record of a signal topic may ask for. Source: Debezium StandardActionProvider."""
+
+
+SIGNAL = "signal"
+"""What stands for the table of the records of a signal topic."""
+
+
+def is_signal(record: Record) -> bool:
+    """Whether a record of a signal topic asks a connector for something: its key is a bare text.
+
+    Source: Debezium KafkaSignalChannel: the key is the text of `topic.prefix`, the value `type` and `data`.
+    """
+    key, value = record.key, record.value
+    if not key or key[:1] in b"{\0\1" or value is None or value[:1] != b"{":
+        return False
+    try:
+        asked = parse(value)
+    except ValueError:
+        return False
+    return isinstance(asked, dict) and "source" not in asked and asked.get("type") in SIGNALS
 
 
 def signal_notes(observed: Observation) -> tuple[Note, ...]:

@@ -31,6 +31,9 @@ _MIDDLE = re.compile(r'[ \t\n\r]*,[ \t\n\r]*"payload"[ \t\n\r]*:')
 _END = re.compile(r"[ \t\n\r]*\}[ \t\n\r]*\Z")
 _SPACE = re.compile(r"[ \t\n\r]*")
 _TIME = re.compile(r"[0-9]{1,15}")
+_LATEST = 253_402_300_799_999
+"""The end of the year 9999 in epoch milliseconds; what a damaged record tells beyond it is no time."""
+
 _parse_at = json.JSONDecoder().raw_decode
 
 
@@ -196,8 +199,10 @@ def _text(value: object) -> str:
 def _time(value: object) -> int | None:
     """Epoch milliseconds; the manuals of Debezium print some of them as texts."""
     if isinstance(value, str):
-        return int(value) if _TIME.fullmatch(value) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+        value = int(value) if _TIME.fullmatch(value) else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value <= _LATEST else None
 
 
 def _past_space(text: str) -> int:

@@ -86,6 +86,10 @@ class Oracle:
         return NOWHERE if scn is None else Position("scn", scn, commit)
 
 
+_SCN_DIGITS = 19
+"""Of a system change number, at most: they stay below 2^63. Source: Oracle, limits of the SCN."""
+
+
 def _digits(name: str, column: DeclaredColumn) -> int:
     told = _DIGITS.search(name)
     if told is not None:
@@ -96,7 +100,7 @@ def _digits(name: str, column: DeclaredColumn) -> int:
 
 def _number(value: object) -> str | None:
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
-    return text if text.isascii() and text.isdecimal() else None
+    return text if text.isascii() and text.isdecimal() and len(text) <= _SCN_DIGITS else None
 
 
 DIALECT: Dialect = Oracle()

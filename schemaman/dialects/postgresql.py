@@ -63,6 +63,9 @@ _PLAIN: dict[str, Type] = {
     "halfvec": Array(Floating(32), nullable=False),
 }
 _PLAIN |= {f"{kind}range": String() for kind in ("int4", "int8", "num", "ts", "tstz", "date")}
+_DIGITS = 19
+"""Of an lsn, at most. Source: Debezium SourceInfo of PostgreSQL, int64."""
+
 _UNBOUNDED = (None, 0, 131089, 2147483647)
 
 
@@ -109,6 +112,8 @@ class Postgresql:
         lsn = source.get("lsn")
         if not isinstance(lsn, int):
             return NOWHERE
+        if lsn < 0:
+            raise ValueError(f"a position that cannot be read: lsn {str(lsn)[:40]}")
         return Position("lsn", str(lsn), _commit(source.get("sequence")))
 
 
@@ -117,7 +122,8 @@ def _commit(sequence: object) -> str | None:
         first = json.loads(sequence)[0] if isinstance(sequence, str) else None
     except (ValueError, LookupError, TypeError):
         return None
-    return first if isinstance(first, str) and first.isascii() and first.isdigit() else None
+    told = isinstance(first, str) and first.isascii() and first.isdigit() and len(first) <= _DIGITS
+    return first if told else None
 
 
 DIALECT: Dialect = Postgresql()
