@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from schemaman.summary.listings import history_report
+from schemaman.summary.listings import about, history_report
 from schemaman.summary.stories import newest, story
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
@@ -18,9 +18,11 @@ from schemaman_cli.wiring import find, judge_of, open_registry
 @door
 def history(door: Door, table: str, last: int | None, format: str) -> None:
     """Show every version of TABLE: when it began at the source, what changed, how sure that is."""
-    found, judge = find(door, open_registry(door), table), judge_of(door.settings)
+    registry, judge = open_registry(door), judge_of(door.settings)
+    found = find(door, registry, table)
     told = story(found, judge) if last is None else newest(found, last, judge)
-    door.console.show(history_report(told, found), format)
+    notes = about(found, registry.notes(found.table.stream))
+    door.console.show(history_report(told, found, notes), format)
 
 
 COMMAND = history

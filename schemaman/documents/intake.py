@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Mapping, Sequence
 
-from schemaman.documents.tables import SCHEMA_VERSION, Document
+from schemaman.documents.tables import SCHEMA_VERSION, Document, note
 from schemaman.evidence import Note, Reject
 
 
@@ -45,20 +45,7 @@ def rejects(found: Iterable[Reject], notes: Iterable[Note]) -> Document:
     return {
         "schema_version": SCHEMA_VERSION,
         "rejects": [_reject(r) for r in found],
-        "notes": [_note(n) for n in notes],
-    }
-
-
-def _note(found: Note) -> Document:
-    return {
-        "stream": found.stream,
-        "topic": found.topic,
-        "partition": found.partition,
-        "offset": found.offset,
-        "count": found.count,
-        "kind": found.kind,
-        "message": found.message,
-        "table": None if found.table is None else str(found.table),
+        "notes": [note(n) for n in notes],
     }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from schemaman.ddl import format_type
 from schemaman.epochs import Epoch, WireFace
-from schemaman.evidence import Mark, Position
+from schemaman.evidence import Mark, Note, Position
 from schemaman.schema import Column, Scalar, TableId, TableSchema
 from schemaman.versions import (
     Alias,
@@ -41,7 +41,7 @@ def tables(histories: Iterable[TableHistory], rejected: Mapping[TableId, int] | 
 
 
 def history(found: TableHistory) -> Document:
-    """The document of `history TABLE`."""
+    """The document of `history TABLE`, but for the notes."""
     return {
         "schema_version": SCHEMA_VERSION,
         "table": _table(found),
@@ -89,6 +89,20 @@ def mark(found: Mark) -> Document:
         "topic": found.topic,
         "partition": found.partition,
         "offset": found.offset,
+    }
+
+
+def note(found: Note) -> Document:
+    """Something to know of a record that is no structure."""
+    return {
+        "stream": found.stream,
+        "topic": found.topic,
+        "partition": found.partition,
+        "offset": found.offset,
+        "count": found.count,
+        "kind": found.kind,
+        "message": found.message,
+        "table": None if found.table is None else str(found.table),
     }
 
 

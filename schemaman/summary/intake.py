@@ -12,7 +12,7 @@ from schemaman.summary import words
 
 _ASIDES = {
     "tombstone": "tombstone", "heartbeat": "heartbeat", "transaction": "transaction marker",
-    "signal": "signal", "truncate": "truncate event",
+    "signal": "signal", "truncate": "truncate event", "outbox": "outbox message",
 }  # fmt: skip
 
 

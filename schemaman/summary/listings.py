@@ -10,7 +10,7 @@ from schemaman.diff import diff
 from schemaman.documents import changes as change_documents
 from schemaman.documents import intake as intake_documents
 from schemaman.documents import tables as table_documents
-from schemaman.evidence import Mark, Note, Reject
+from schemaman.evidence import UNORDERED, Mark, Note, Reject
 from schemaman.renames import candidates as suspected
 from schemaman.report import (
     Block,
@@ -101,8 +101,13 @@ def _seen_ms(found: Mark) -> int | None:
     return next((t for t in (found.ts_ms, found.read_ms, found.timestamp_ms) if t is not None), None)
 
 
-def history_report(story: Story, whole: TableHistory | None = None) -> Report:
-    """What `history TABLE` says; `whole` is all that is known, where the story tells of the last versions."""
+def history_report(
+    story: Story, whole: TableHistory | None = None, notes: Sequence[Note] = ()
+) -> Report:
+    """What `history TABLE` says; `whole` is all that is known, where the story tells of the last versions.
+
+    `notes` are what its records told that is no structure.
+    """
     history, every = story.history, whole or story.history
     earlier = len(every.versions) - len(history.versions)
     left_out = (Paragraph((Text(f"{words.count(earlier, 'earlier version')} not shown", "muted"),)),)
@@ -114,8 +119,21 @@ def history_report(story: Story, whole: TableHistory | None = None) -> Report:
         columns_grid(every),
         *epochs_grid(history),
         *questions(history),
+        *([_notes_grid(notes)] if notes else []),
     ]
-    return Report(str(history.table), tuple(blocks), dict(table_documents.history(history)))
+    data = table_documents.history(history) | {"notes": [table_documents.note(n) for n in notes]}
+    return Report(str(history.table), tuple(blocks), dict(data))
+
+
+def about(history: TableHistory, notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Those of the notes that are about a table, or about a topic that declared it."""
+    declared = [e for v in history.versions for e in v.evidence if e.witness == "declared"]
+    topics = {mark.topic for e in declared for mark in (e.first, e.last)}
+    return tuple(
+        note
+        for note in notes
+        if note.table == history.table or (note.kind == UNORDERED and note.topic in topics)
+    )
 
 
 def show_report(found: Resolved, wire: Mark | None = None) -> Report:
