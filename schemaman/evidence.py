@@ -262,11 +262,18 @@ UNORDERED = "schema-changes-unordered"
 """A note that is about the topic and not about a record of it."""
 
 
+SIGNAL_TABLE, KEY_TYPE = "signal-table", "key-type-differs"
+"""Notes that are about a table and not about a record of it."""
+
+_LASTING = frozenset({UNORDERED, SIGNAL_TABLE, KEY_TYPE})
+
+
 def told_once(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """The notes, with those about a topic once for each, at its first record and with the count of all."""
+    """The notes, with those about a topic or a table once for each, at the first record, all counted."""
     found: dict[object, Note] = {}
     for number, note in enumerate(notes):
-        place = (note.stream, note.topic) if note.kind == UNORDERED else number
+        what = (note.stream, note.topic, note.table, note.kind, note.message)
+        place = what if note.kind in _LASTING else number
         known = found.get(place)
         if known is None:
             found[place] = note

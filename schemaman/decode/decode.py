@@ -12,6 +12,7 @@ from schemaman.decode.flat import is_row, observe_row
 from schemaman.decode.framing import AUTO, Forms, framed
 from schemaman.decode.inferred import observe_inferred, tells_no_structure
 from schemaman.decode.internal_history import observe_history
+from schemaman.decode.key import key_notes
 from schemaman.decode.outcomes import aside, reject
 from schemaman.decode.schema_change import observe_changes
 from schemaman.decode.shadow import is_working_copy
@@ -68,7 +69,7 @@ def _decode(run: Run, stream: str, schemas: SchemaLookup, forms: Forms) -> tuple
             observed = (observe_inferred if tells_no_structure(value) else observe)(run, stream, value, key)
             if is_working_copy(observed):
                 return (aside(run, "shadow-table"),)
-            return (observed, *signal_notes(observed))
+            return (observed, *signal_notes(observed), *key_notes(observed, key))
         case "flattened":
             key = _key(record, schemas, forms)
             return (observe_row(run, stream, value, key, forms.added),)

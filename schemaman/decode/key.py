@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from schemaman.ddl import format_type
 from schemaman.decode.body import Body
 from schemaman.errors import UnreadableInput
-from schemaman.evidence import Record
+from schemaman.evidence import KEY_TYPE, Note, Observation, Record
 from schemaman.languages.connect import columns_of, fields_of
 from schemaman.schema import Column, TableSchema
-from schemaman.types import Unknown
+from schemaman.types import Unknown, without_labels
 
 ROUTING_FIELDS = frozenset({"__dbz__physicalTableIdentifier", "__dbz__sourceIdentifier"})
 """Fields that topic routing adds to keep keys of merged tables apart; they are no columns.
@@ -67,6 +68,33 @@ def _away(key: Body | None, names: Sequence[str], own: Mapping[str | None, str])
         return []
     told = {} if key.schema is None else {c.emitted_name: c for c in columns_of(key.schema)}
     return [told.get(name, Column(name, Unknown("key"))) for name in away]
+
+
+def key_notes(observed: Observation, key: Body | None) -> tuple[Note, ...]:
+    """That the key tells another type of a column than the row does, since the row alone was converted.
+
+    Source: Debezium TableSchemaBuilder: masks, hashes and truncation are made for the row and never for the
+    key; the key field has the type of the column.
+    """
+    schema = observed.schema
+    if schema is None or key is None or key.schema is None or observed.witness != "emitted":
+        return ()
+    own = {c.emitted_name: c for c in schema.columns}
+    both = [(own[c.emitted_name], c.type) for c in columns_of(key.schema) if c.emitted_name in own]
+    differing = [(c.name, t, c.type) for c, t in both if without_labels(t) != without_labels(c.type)]
+    if not differing:
+        return ()
+    words = ", ".join(
+        f"{name} as {format_type(told)}, the row as {format_type(row)}" for name, told, row in differing
+    )
+    message = f"the key carries {words}: what is masked or converted in rows keeps its own type in keys"
+    first = observed.first
+    return (
+        Note(
+            observed.table.stream, first.topic, first.partition, first.offset, KEY_TYPE, message,
+            observed.table, observed.count,
+        ),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ events, also those that the connector itself writes to open and to close a windo
 from __future__ import annotations
 
 from schemaman.decode.wire import parse
-from schemaman.evidence import Note, Observation, Record
+from schemaman.evidence import SIGNAL_TABLE, Note, Observation, Record
 from schemaman.types import String
 
 SIGNALS = frozenset(
@@ -59,7 +59,7 @@ def signal_notes(observed: Observation) -> tuple[Note, ...]:
         "its rows are orders to the connector and marks of its own, no data of anybody"
     )
     note = Note(
-        observed.table.stream, first.topic, first.partition, first.offset, "signal-table", told,
+        observed.table.stream, first.topic, first.partition, first.offset, SIGNAL_TABLE, told,
         observed.table, observed.count,
     )  # fmt: skip
     return (note,)
