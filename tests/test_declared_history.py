@@ -410,6 +410,11 @@ def test_that_is_told_once_of_a_topic():
     assert told_once([one, told(0, 1, "other"), two, told(3, 0, topic="b")]) == (
         replace(two, count=2), told(0, 1, "other"), told(3, 0, topic="b"),
     )  # fmt: skip
+    signals = [told(0, at, "signal-table") for at in (3, 9)]
+    assert told_once(signals) == (replace(signals[0], count=2),)
+    assert told_once([signals[0], replace(signals[1], message="another")]) == (
+        signals[0], replace(signals[1], message="another"),
+    )  # fmt: skip
 
 
 def test_the_time_of_old_releases_is_that_of_their_source_block():
@@ -482,6 +487,7 @@ def test_oracle_is_ordered_by_numbers_and_renames_columns_by_statement():
     assert [(e.kind, e.at.position.value) for e in found.events] == [("dropped", "1000")]
 
 
+@pytest.mark.case(35)
 def test_sql_server_begins_a_version_where_a_second_capture_instance_starts():
     def told(kind: str, commit: str, *names: str, ddl: str | None = "N/A", **source: object) -> Payload:
         block = {"connector": "sqlserver", "db": "d", "schema": "dbo", "commit_lsn": commit, **source}

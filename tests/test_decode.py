@@ -239,6 +239,20 @@ def test_a_time_that_no_clock_shows_is_not_told(time):
     assert facts(late, "").ts_ms == 253_402_300_799_999
 
 
+def test_a_key_that_tells_another_type_than_the_row_is_known():
+    """Masks change rows and never keys."""
+    wide = {**KEY, "schema": struct("srv.public.t.Key", id=node("int64"), note=node("string"))}
+    observed, note = read(record(event(ROW), wide))
+    assert isinstance(observed, Observation)
+    assert observed.schema is not None
+    assert observed.schema.columns[0].type == Integer(32)
+    assert isinstance(note, Note)
+    assert (note.kind, note.table, note.count) == ("key-type-differs", TABLE, 1)
+    assert "id as BIGINT, the row as INT:" in note.message
+    assert "note" not in note.message
+    assert len(read(record(event(ROW), KEY))) == 1
+
+
 def test_a_heartbeat_under_a_prefix_of_its_own_is_known_by_its_key():
     beat = one(record({"ts_ms": 1}, {"serverName": "srv"}, topic="alive.srv"))
     assert isinstance(beat, Aside)

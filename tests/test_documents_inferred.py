@@ -170,6 +170,19 @@ def test_an_upgrade_from_oplog_to_change_streams_makes_no_version():
         assert len(after[table].versions) <= 3
 
 
+@pytest.mark.case(58, 59)
+def test_a_patch_and_the_description_of_an_update_tell_the_same():
+    """Between two releases the same update is told in other members; neither is a change of the documents."""
+    written = as_printed(op="c", after='{"_id": 1004, "given": "Ann", "age": 7}')
+    fields = '{"age": 8, "city": "Bern"}'
+    old = as_printed(op="u", patch=f'{{"$set": {fields}}}', filter='{"_id": 1004}')
+    new = as_printed(op="u", updateDescription={"removedFields": None, "updatedFields": fields})
+    for updates in ([old] * 40, [new] * 40, [old] * 20 + [new] * 20):
+        history = folded([replace(r, offset=at) for at, r in enumerate([written, *updates])])
+        assert [c.name for c in history.latest.schema.columns] == ["_id", "age", "given", "city"]
+        assert (len(history.versions), history.latest.records) == (1, 41)
+
+
 DAY = 86_400_000
 
 

@@ -97,6 +97,19 @@ def test_events_go_on_with_the_old_name_of_a_column_until_the_refresh():
     assert "NOTE" not in history.latest.schema.names
 
 
+@pytest.mark.case(34)
+def test_rows_under_the_old_name_behind_the_change_are_of_the_renamed_column():
+    connector = Connector("db2")
+    id = '"public"."t"'
+    connector.change(entry("CREATE", id, table(ID, NAME)), snapshot="true")
+    connector.rows({"id": INT, "name": NOTE})
+    connector.change(entry("ALTER", id, table(ID, MEMO)), ddl="N/A", database="")
+    connector.rows({"id": INT, "name": NOTE})
+    connector.rows({"id": INT, "memo": NOTE})
+    history = connector.told()["t"]
+    assert shapes(history) == ["id INT!, name VARCHAR(20) KEY (id)", "id INT!, memo VARCHAR(20) KEY (id)"]
+
+
 @pytest.mark.case(35)
 def test_a_second_capture_instance_begins_a_version_where_it_starts():
     connector = Connector("sqlserver")
@@ -110,6 +123,10 @@ def test_a_second_capture_instance_begins_a_version_where_it_starts():
     new = history.latest
     assert new.status == "confirmed"
     assert max(e.last.offset for e in new.evidence if e.witness == "emitted") == first.offset
+    assert new.after is not None
+    assert (new.after.topic, new.after.offset) == (first.topic, first.offset - 1)
+    assert new.after.position.rank < new.at.position.rank
+    assert history.versions[0].records == new.after.offset + 2
 
 
 @pytest.mark.case(36)
@@ -240,7 +257,27 @@ def test_a_table_that_was_dropped_and_created_has_a_second_life():
     connector.change(entry("CREATE", MYSQL, table(ID)), ddl="CREATE TABLE t (id INT)")
     connector.change(entry("DROP", MYSQL, None), ddl="DROP TABLE t")
     connector.change(entry("CREATE", MYSQL, table(ID)), ddl="CREATE TABLE t (id INT)")
-    assert [v.incarnation for v in connector.told()["t"].versions] == [1, 2]
+    history = connector.told()["t"]
+    assert [v.incarnation for v in history.versions] == [1, 2]
+    assert [e.kind for e in history.events] == ["dropped"]
+    assert not history.dropped
+
+
+@pytest.mark.case(65)
+@pytest.mark.parametrize("again", ["CREATE TABLE IF NOT EXISTS t (id INT)", "SELECT 1"])
+def test_a_drop_alone_parts_two_lives_whatever_the_statement_behind_it_says(again: str):
+    connector = Connector("mysql")
+    for _ in range(10):
+        connector.change(entry("CREATE", MYSQL, table(ID)), ddl=again)
+        connector.rows({"id": INT})
+        connector.change(ddl="TRUNCATE TABLE t")
+        connector.change(entry("DROP", MYSQL, None), ddl="DROP TABLE t")
+    history = connector.told()["t"]
+    assert [v.incarnation for v in history.versions] == list(range(1, 11))
+    assert [e.kind for e in history.events] == ["truncated", "dropped"] * 10
+    ids = [v.schema.columns[0].id for v in history.versions]
+    assert len(set(ids)) == 10
+    assert history.dropped
 
 
 @pytest.mark.case(66)
