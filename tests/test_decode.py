@@ -162,7 +162,8 @@ def test_truncate_has_no_structure_and_needs_no_schema():
 
 def test_a_table_of_signals_is_a_table_and_known_as_one():
     row = struct("V", id=node("string"), type=node("string"), data=node("string", optional=True))
-    observed, note = read(record(event(row, table="signals"), KEY))
+    key = {**KEY, "schema": struct("srv.public.t.Key", id=node("string"))}
+    observed, note = read(record(event(row, table="signals"), key))
     assert isinstance(observed, Observation)
     assert isinstance(note, Note)
     assert (note.kind, note.table, note.count) == ("signal-table", observed.table, 1)

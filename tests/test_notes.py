@@ -65,6 +65,15 @@ def test_a_change_without_a_structure_is_told_with_the_history_of_its_table(run:
     assert len(run.json("rejects")["notes"]) == 2
 
 
+def test_a_diff_of_two_lives_says_that_they_are_two_tables(run: Shell) -> None:
+    declared((0, *CREATE), (0, "DROP TABLE t", []), (0, *CREATE), (0, "ALTER TABLE t ADD a INT", ["id", "a"]))
+    run("ingest", "changes.jsonl")
+    told = run("diff", "t@1", "t@2")
+    assert "no difference" in told
+    assert "t@2 was created again under its name" in told
+    assert "created again" not in run("diff", "t@2", "t@3")
+
+
 def test_where_nothing_is_to_know_nothing_is_said(run: Shell) -> None:
     declared((0, *CREATE))
     run("ingest", "changes.jsonl")

@@ -277,6 +277,16 @@ def test_a_schema_that_is_not_avro() -> None:
         opened(served.url, {})(6)
 
 
+def test_without_a_registry_the_reason_says_how_to_name_one() -> None:
+    told, desk = read(recorded(), schema_registry.NO_REGISTRY)
+    assert told.rejects == len(recorded()) - sum(n for kind, n in told.asides if kind == "tombstone")
+    (reason, *_) = {r.reason for r in desk.rejects()}
+    assert "no registry is named, say --registry URL or FILE" in reason
+    assert all(awaits_schema(r.reason) for r in desk.rejects())
+    assert pickle.loads(pickle.dumps(schema_registry.NO_REGISTRY)) == schema_registry.NO_REGISTRY
+    assert ingest(recorded(), desk, "main", export()).rejects == 0
+
+
 def test_subjects(served: Served) -> None:
     entry = entries()[0]
     schemas = opened(served.url, {})

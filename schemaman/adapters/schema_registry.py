@@ -13,6 +13,7 @@ from schemaman.adapters.apicurio import Apicurio
 from schemaman.adapters.confluent import Confluent
 from schemaman.decode.framing import SchemaId
 from schemaman.errors import BadReference, UnknownName, UnreadableInput
+from schemaman.evidence import UNKNOWN_SCHEMA
 from schemaman.languages.avro_references import inlined
 
 _APICURIO = re.compile(r"/apis/registry/v[23]$")
@@ -37,7 +38,16 @@ class Export:
         return self.schemas.get(id)
 
 
-NO_REGISTRY = Export()
+@dataclass(frozen=True, slots=True)
+class Unnamed(Export):
+    """No registry: nobody said where schemas are registered."""
+
+    def __call__(self, id: SchemaId) -> str | None:
+        """Raises UnreadableInput, always: what waits for a schema can be read once a registry is named."""
+        raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}: no registry is named, say --registry URL or FILE")
+
+
+NO_REGISTRY = Unnamed()
 Registered = Export | Confluent | Apicurio
 
 

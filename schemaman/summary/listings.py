@@ -187,6 +187,9 @@ def diff_report(old: Resolved, new: Resolved, candidates: Iterable[RenameCandida
     lines: list[Inline] = [words.change(c) for c in told_changes(changes)]
     event = Event(f"{old.ref} → {new.ref}", "", "plain", tuple(lines) or ((Text("no difference", "muted"),),))
     blocks: list[Block] = [Timeline("", (event,))]
+    if _made_anew(old, new):
+        message = f"{new.ref} was created again under its name: none of its columns is one of {old.ref}"
+        blocks.append(Notice("another table", "danger", "", message))
     for candidate in known:
         if candidate.grade != "stated":
             evidence = "; ".join(candidate.evidence)
@@ -200,6 +203,12 @@ def only_version_report(found: Resolved) -> Report:
     """What `diff TABLE` says of a table that has never changed."""
     told = f"{found.ref} is the only version of this table: there is nothing to compare it with"
     return Report("diff", (Paragraph((Text(told),)),), dict(change_documents.diff(found.ref, found.ref, ())))
+
+
+def _made_anew(old: Resolved, new: Resolved) -> bool:
+    if old.version is None or new.version is None or old.table != new.table:
+        return False
+    return old.version.incarnation != new.version.incarnation
 
 
 def _one_life(old: Resolved, new: Resolved) -> bool:

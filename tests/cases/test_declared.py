@@ -108,6 +108,8 @@ def test_rows_under_the_old_name_behind_the_change_are_of_the_renamed_column():
     connector.rows({"id": INT, "memo": NOTE})
     history = connector.told()["t"]
     assert shapes(history) == ["id INT!, name VARCHAR(20) KEY (id)", "id INT!, memo VARCHAR(20) KEY (id)"]
+    assert [v.records for v in history.versions] == [7, 4]
+    assert [d.kind for d in history.disagreements] == ["emitted-lags-declared"]
 
 
 @pytest.mark.case(35)
