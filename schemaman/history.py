@@ -38,6 +38,7 @@ from schemaman.fold.open_version import Open, on_the_wire
 from schemaman.fold.passing import keys_in_passing
 from schemaman.fold.points import Point
 from schemaman.fold.precedence import by_precedence
+from schemaman.fold.rivals import rivals
 from schemaman.fold.timeline import timeline
 from schemaman.fold.windows import KIND, changed_while_read
 from schemaman.schema import TableId, TableSchema, fingerprint
@@ -85,12 +86,13 @@ def fold(
     count(building.versions, others)
     connector = max(said, key=lambda o: (_last_time(o), o.connector)).connector
     versions = closed(building.versions, dialect_of)
+    runs = (*dict.fromkeys(p.observation for p in points), *line.repeated)
     return TableHistory(
         table=table,
         connector=connector,
         versions=versions,
         aliases=aliases_of(mine, table),
-        disagreements=building.all_disagreements(keys_in_passing(versions)),
+        disagreements=building.all_disagreements((*keys_in_passing(versions), *rivals(runs, versions))),
         events=tuple(building.events),
         epochs=tuple(building.carriage.epochs),
         footprint=shown,

@@ -152,12 +152,12 @@ def _candidate(value: Parsed) -> RenameCandidate:
 
 
 def _alias_to_json(alias: Alias) -> Json:
-    until = maybe(mark_to_json, alias.until)
-    return {"kind": alias.kind, "name": alias.name, "first": mark_to_json(alias.first), **given(until=until)}
+    first, until = maybe(mark_to_json, alias.first), maybe(mark_to_json, alias.until)
+    return {"kind": alias.kind, "name": alias.name, **given(first=first, until=until)}
 
 
 def _alias(value: Parsed) -> Alias:
-    first, until = mark_from_json(value["first"]), maybe(mark_from_json, value.get("until"))
+    first, until = maybe(mark_from_json, value.get("first")), maybe(mark_from_json, value.get("until"))
     return Alias(value["kind"], value["name"], first, until)
 
 

@@ -103,11 +103,11 @@ class SchemaVersion:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """Another name of a table, valid from the mark `first` on, until `until` if it ended."""
+    """Another name of a table, from the mark `first` on (None: nobody told), until `until` if it ended."""
 
     kind: Literal["topic", "schema_name", "table"]
     name: str
-    first: Mark
+    first: Mark | None
     until: Mark | None = None
 
 

@@ -224,7 +224,7 @@ HISTORIES: st.SearchStrategy[TableHistory] = every(
             Alias,
             kind=st.sampled_from(["topic", "schema_name", "table"]),
             name=NAMES,
-            first=MARKS,
+            first=st.none() | MARKS,
             until=st.none() | MARKS,
         ),
         max_size=2,

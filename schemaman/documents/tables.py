@@ -220,7 +220,7 @@ def _alias(found: Alias) -> Document:
     return {
         "kind": found.kind,
         "name": found.name,
-        "from": mark(found.first),
+        "from": _optional(found.first),
         "until": _optional(found.until),
     }
 

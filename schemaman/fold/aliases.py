@@ -1,22 +1,66 @@
-"""Other names of a table: topics and schemas that its events came under, and what it was called before."""
+"""Other names of a table: topics and schemas that its events came under, and what it was called before.
+
+Law: a name holds until another one of its kind has taken over for good; names side by side all hold.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from schemaman.evidence import Mark, Observation
+from schemaman.fold.points import time_of
 from schemaman.schema import TableId
 from schemaman.versions import Alias
 
+Kind = Literal["topic", "schema_name", "table"]
+Names = dict[str, dict[tuple[str, int], tuple[Mark, Mark]]]
+"""Name → topic and partition → first and last record there."""
+
 
 def aliases_of(observations: Iterable[Observation], table: TableId) -> tuple[Alias, ...]:
-    """Topics and schema names under which the table's own events came, and former table names."""
-    names: dict[tuple[str, str], Mark] = {}
-    for o in sorted(observations, key=lambda o: (o.first.topic, o.first.partition, o.first.offset)):
+    """Topics and schema names under which the table's own events came, and former table names.
+
+    Since when a table had its former name, its own records told under that name.
+    """
+    topics: Names = {}
+    schemas: Names = {}
+    former: dict[str, Mark] = {}
+    for o in observations:
         if o.table == table and o.witness in ("emitted", "inferred"):
-            names.setdefault(("topic", o.first.topic), o.first)
+            _extend(topics, o.first.topic, o)
             if o.schema_name:
-                names.setdefault(("schema_name", o.schema_name), o.first)
+                _extend(schemas, o.schema_name, o)
         if o.table == table and o.previous is not None and o.action == "rename":
-            names.setdefault(("table", str(o.previous)), o.first)
-    return tuple(Alias(kind, name, mark) for (kind, name), mark in sorted(names.items()))  # type: ignore[arg-type]
+            name = str(o.previous)
+            former[name] = min(former.get(name, o.first), o.first, key=_moment)
+    found = [
+        *(Alias("table", name, None, mark) for name, mark in former.items()),
+        *_held("topic", topics),
+        *_held("schema_name", schemas),
+    ]
+    return tuple(sorted(found, key=lambda a: (a.kind, a.name)))
+
+
+def _extend(names: Names, name: str, said: Observation) -> None:
+    # by offsets, so that it does not matter where runs were cut: times may go back
+    places, place = names.setdefault(name, {}), (said.first.topic, said.first.partition)
+    first, last = places.get(place, (said.first, said.last))
+    places[place] = (min(first, said.first, key=_offset), max(last, said.last, key=_offset))
+
+
+def _held(kind: Kind, names: Names) -> Iterator[Alias]:
+    """Each name from its first record on, until the first record of what only came behind its last one."""
+    began = {name: min((first for first, _ in p.values()), key=_moment) for name, p in names.items()}
+    for name, places in names.items():
+        end = max(_moment(last) for _, last in places.values())
+        behind = [first for first in began.values() if _moment(first) > end]
+        yield Alias(kind, name, began[name], min(behind, key=_moment, default=None))
+
+
+def _offset(mark: Mark) -> int:
+    return mark.offset
+
+
+def _moment(mark: Mark) -> tuple[int, str, int, int]:
+    return (time_of(mark), mark.topic, mark.partition, mark.offset)

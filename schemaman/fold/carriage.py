@@ -8,7 +8,7 @@ from schemaman.ddl import format_type
 from schemaman.epochs import Epoch, WireFace, WireField
 from schemaman.evidence import Mark, Observation
 from schemaman.schema import TableSchema
-from schemaman.types import Type
+from schemaman.types import Type, without_labels
 
 Carried = dict[str, tuple[str, Type]]
 """Column → the name and the type of its field."""
@@ -25,7 +25,8 @@ class Carriage:
 
     def take(self, mark: Mark, said: Observation, structure: TableSchema, carried: Carried) -> int:
         """Go on by an event of a structure, carried so; the number of its epoch."""
-        own = {c.name: c.type for c in structure.columns}
+        own = {c.name: without_labels(c.type) for c in structure.columns}
+        carried = {column: (name, without_labels(type)) for column, (name, type) in carried.items()}
         changes = tuple(self._changes(own, carried))
         last = self.epochs[-1] if self.epochs else None
         release = (said.connector, said.connector_version)
@@ -67,6 +68,7 @@ def face_of(epoch: int, at: Mark, version: TableSchema, carried: Carried) -> Wir
     fields = []
     for column in version.columns:
         name, type = carried.get(column.name, (None, None))
-        if (name, type) != (column.emitted_name or column.name, column.type):
+        alike = type is not None and without_labels(type) == without_labels(column.type)
+        if not alike or name != (column.emitted_name or column.name):
             fields.append(WireField(column.name, name, type))
     return WireFace(epoch, at, tuple(fields))

@@ -14,8 +14,11 @@ def doubts(
 ) -> Iterator[tuple[str, str]]:
     """(kind, message) of what else than the table may have made a new structure out of the former ones."""
     last = former[-1]
-    if last.connector == observation.connector and last.connector_version != observation.connector_version:
-        told = f"{last.connector_version} to {observation.connector_version}"
+    former_one = (last.connector, last.connector_version)
+    if former_one != (observation.connector, observation.connector_version):
+        moved = last.connector != observation.connector
+        words = (f"{last.connector} ", f"{observation.connector} ") if moved else ("", "")
+        told = f"{words[0]}{last.connector_version} to {words[1]}{observation.connector_version}"
         yield (
             "connector-changed",
             f"the connector went from {told} here: what changed may be what it can read",

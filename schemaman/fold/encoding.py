@@ -78,7 +78,8 @@ class Encoding:
     ) -> Understood:
         """The structure in the words of the known one, as far as the wire alone made the difference."""
         last, self._last = self._last or observation, observation
-        upgraded = last.connector_version not in ("", observation.connector_version)
+        moved = last.connector != observation.connector
+        upgraded = moved or last.connector_version not in ("", observation.connector_version)
         settled = self._rules(mark)
         told: list[tuple[str, str]] = []
         vouched = upgraded or any(was in NAMINGS for was, _ in settled)
