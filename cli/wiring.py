@@ -27,6 +27,7 @@ from schemaman.settings import Settings, secret
 from schemaman.shelf import Shelf
 from schemaman.snapshots import from_text, is_snapshot
 from schemaman.stores.sql import SqlStore
+from schemaman.summary import words
 from schemaman.summary.stories import Judge, Judged
 from schemaman.versions import TableHistory
 from schemaman_cli.clients import options_of
@@ -143,7 +144,11 @@ def resolve(door: Door, text: str) -> Resolved:
     if isinstance(reference, TableRef):
         registry = open_registry(door)
         history = registry.history(registry.find(in_stream(door, reference.name)))
-        return resolution.select(decided(history, decisions_of(door)), reference.selector)
+        found = resolution.select(decided(history, decisions_of(door)), reference.selector)
+        if found.last_seen is not None:
+            seen = words.when(found.last_seen)
+            door.console.warn(f"{text}: its last record is of {seen}; what came after is not known")
+        return found
     readers = Readers(
         file=lambda path: _structure_text(read_file(path), path),
         git=lambda revision, path: _structure_text(gitrefs.read(revision, path), path),

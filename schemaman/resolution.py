@@ -6,7 +6,7 @@ Law: a moment or a position inside the interval in which a version began is refu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
 from schemaman.errors import AmbiguousName, NoHistory, UnknownName, UsageError
@@ -74,7 +74,8 @@ HISTORY_ALONE = Readers()
 class Resolved:
     """What a reference means: a structure, and for a table in the history its version and revision.
 
-    `ref` is the reference with its table named in full and its version by number.
+    `ref` is the reference with its table named in full and its version by number. `last_seen` is the last
+    record of the table where a moment or a position behind it was asked for: what came after is not known.
     """
 
     ref: str
@@ -82,6 +83,7 @@ class Resolved:
     table: TableId | None = None
     version: SchemaVersion | None = None
     revision: int | None = None
+    last_seen: Mark | None = None
 
 
 def resolve(reference: Reference, histories: Histories, readers: Readers = HISTORY_ALONE) -> Resolved:
@@ -166,7 +168,7 @@ def _at_position(history: TableHistory, selector: Place, kind: PositionKind, val
     if kind not in kinds:
         told = f"its positions are of kind {', '.join(sorted(kinds))}" if kinds else "it has no positions"
         raise UsageError(f"{history.table}@{selector}: {told}", hint="kinds of positions never compare")
-    named = [v for v in history.versions if any(_named(m.position, kind, value) for m in _marks_of(v))]
+    named = [v for v in history.versions if any(_named(m.position, kind, value) for m in _witnessed(v))]
     if len(named) > 1:
         raise _uncertain(history, selector, named[0], named[-1], "records of both stand there")
     if named:
@@ -182,11 +184,11 @@ def _at_position(history: TableHistory, selector: Place, kind: PositionKind, val
 
 def _standing(history: TableHistory, selector: Selector, rank: RankOf, wanted: Rank) -> Resolved:
     """The version that stood at `wanted`, if the records around it leave no doubt."""
-    began = [i for i, v in enumerate(history.versions) if _reached(rank(v.at), wanted)]
+    began = [i for i, v in enumerate(history.versions) if _begun(v, rank, wanted)]
     if not began:
         raise NoHistory(
             f"{history.table}@{selector}: nothing is known so early",
-            hint=f"its first version is {history.table}@{history.versions[0].number}",
+            hint=_first(history),
         )
     version = history.versions[began[-1]]
     for event in history.events:
@@ -196,13 +198,66 @@ def _standing(history: TableHistory, selector: Selector, rank: RankOf, wanted: R
                 f"{history.table}@{selector}: the table was {event.kind} by then",
                 hint=f"its last version before that is {history.table}@{version.number}",
             )
+    shown = _shown(version, rank) if _noticed_late(version) else None
+    if shown is not None and wanted < shown:
+        former = history.versions[began[-1] - 1] if began[-1] else None
+        if former is None or former.incarnation != version.incarnation:
+            raise NoHistory(f"{history.table}@{selector}: nothing is known so early", hint=_first(history))
+        raise _uncertain(history, selector, former, version, "one ended and the other began around it")
     if began[-1] + 1 < len(history.versions):
         following = history.versions[began[-1] + 1]
         seen = [rank(m) for m in (*_marks_of(version), following.after) if m is not None]
         if max((r for r in seen if r is not None), default=()) < wanted:
             raise _uncertain(history, selector, version, following, "one ended and the other began around it")
     revisions = [r for r in version.revisions if r.number == 0 or _reached(rank(r.at), wanted)]
-    return _resolved(history, version, revisions[-1] if revisions else None)
+    found = _resolved(history, version, revisions[-1] if revisions else None)
+    return replace(found, last_seen=_before(history, rank, wanted))
+
+
+def _begun(version: SchemaVersion, rank: RankOf, wanted: Rank) -> bool:
+    at = rank(version.at)
+    if at != wanted or not _noticed_late(version):
+        return _reached(at, wanted)
+    shown = _shown(version, rank)
+    return shown is not None and shown <= wanted
+
+
+def _shown(version: SchemaVersion, rank: RankOf) -> Rank | None:
+    """Where an event first showed the version."""
+    ranks = (rank(e.first) for e in version.evidence if e.witness == "emitted")
+    return min((r for r in ranks if r is not None), default=None)
+
+
+def _noticed_late(version: SchemaVersion) -> bool:
+    """Whether the record with which a version began says only that the change was made behind its position.
+
+    A connector that asks for changes tells a new capture instance at the position of the change that it had
+    read last. Source: Debezium Db2StreamingChangeEventSource and SqlServerStreamingChangeEventSource,
+    `migrateTable` before the first change that is not older than the instance.
+    """
+    place = version.at.position
+    streamed = place.kind == "commit_lsn" and place.value != ""
+    return streamed and any(e.witness == "declared" and e.first == version.at for e in version.evidence)
+
+
+def _witnessed(version: SchemaVersion) -> Iterator[Mark]:
+    """The marks of a version at which it stood."""
+    noticed = version.at.position if _noticed_late(version) else None
+    for evidence in version.evidence:
+        for mark in (evidence.first, evidence.last):
+            if evidence.witness != "declared" or mark.position != noticed:
+                yield mark
+
+
+def _first(history: TableHistory) -> str:
+    return f"its first version is {history.table}@{history.versions[0].number}"
+
+
+def _before(history: TableHistory, rank: RankOf, wanted: Rank) -> Mark | None:
+    """The last record of the table, if all of its records stand before `wanted`."""
+    ranked = [(found, mark) for mark in _marks(history) if (found := rank(mark)) is not None]
+    last, mark = max(ranked, key=lambda pair: (pair[0], pair[1].offset))
+    return mark if last < wanted else None
 
 
 def _reached(rank: Rank | None, wanted: Rank) -> bool:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -101,6 +102,29 @@ def test_a_time_means_the_version_that_stood_then(ask: Ask) -> None:
             assert "cannot be told whether version" in said.err
 
 
+def test_behind_the_last_record_the_newest_version_is_told_with_a_warning(ask: Ask) -> None:
+    said = ask(ORDERS, "show", "orders@2030-01-01T00:00Z", "--format", "json")
+    assert (said.code, said.json["version"]) == (0, 14)
+    assert said.err.startswith(
+        "warning: orders@2030-01-01T00:00Z: its last record is of 2026-11-21 07:39:43.580"
+    )
+    assert said.err.endswith("; what came after is not known\n")
+    last = ask(ORDERS, "tables", "shop.orders", "--format", "json").json["tables"][0]["last_seen"]
+    assert ask(ORDERS, "show", f"orders@lsn:{last['position']['value']}").err == ""
+
+
+def test_a_change_that_was_noticed_late_is_not_told_too_early(ask: Ask) -> None:
+    """Db2 tells a change at the position of the one that it had read last."""
+    second = ask(DB2, "history", "PRODUCTS", "--format", "json").json["versions"][1]
+    told = second["from"]["at"]["position"]["commit"]
+    said = ask(DB2, "show", f"PRODUCTS@commit_lsn:{told}")
+    assert said.code == 2
+    assert "whether version 1 or version 2 stood then" in said.err
+    shown = next(e["first"] for e in second["evidence"] if e["kind"] == "emitted")
+    at = f"PRODUCTS@commit_lsn:{shown['position']['commit']}"
+    assert ask(DB2, "show", at, "--format", "json").json["version"] == 2
+
+
 def test_a_moment_of_uncertainty_names_both_versions(ask: Ask) -> None:
     versions = ask(ORDERS, "history", "orders", "--format", "json").json["versions"]
     doubtful = next(
@@ -145,8 +169,10 @@ def test_each_version_stands_where_its_own_records_stand(ask: Ask, recording: st
         at = version["from"]["at"]["position"]
         if at["kind"] == "none":
             continue
-        place = f"{at['kind']}:{at.get('commit') if at['kind'] == 'commit_lsn' else at['value']}"
-        said = ask(recording, "show", f"{table}@{place}", "--format", "json")
+        shown = [e["first"]["position"] for e in version["evidence"] if e["kind"] == "emitted"]
+        if at["kind"] == "commit_lsn":
+            at = {"kind": "commit_lsn", "value": (shown or [at])[0]["commit"]}
+        said = ask(recording, "show", f"{table}@{at['kind']}:{at['value']}", "--format", "json")
         if said.code == 0:
             assert said.json["version"] == version["version"]
         else:
@@ -425,3 +451,46 @@ def test_the_document_of_history_holds_what_was_promised(ask: Ask) -> None:
                 for evidence in version["evidence"]:
                     assert {"topic", "partition", "offset", "position", "ts_ms"} <= set(evidence["first"])
                     assert set(evidence["first"]) == set(evidence["last"])
+
+
+# --- show: what is no table of the history
+
+
+def test_a_revision_of_the_repository_holds_structures(ask: Ask, tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init", "-q", "-b", "main")
+    for version in (1, 2):
+        avro = ask(ORDERS, "show", f"orders@{version}", "--as", "avro").out
+        (tmp_path / "orders.avsc").write_text(avro)
+        git("add", "orders.avsc")
+        git("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "-m", f"version {version}")
+    for ref, version in (("git:HEAD:orders.avsc", 2), ("git:HEAD~1:orders.avsc", 1)):
+        found = ask(ORDERS, "show", ref, "--format", "json").json
+        wanted = ask(ORDERS, "show", f"orders@{version}", "--format", "json").json
+        assert [c["type"] for c in found["columns"]] == [c["type"] for c in wanted["columns"]]
+        assert found["ref"] == ref
+    assert ask(ORDERS, "show", "git:HEAD:nothing.avsc").code in (2, 3)
+    changes = ask(ORDERS, "diff", "git:HEAD~1:orders.avsc", "orders@2", "--format", "json").json["changes"]
+    assert {c["path"][0] for c in changes if c["change"] == "add-column"} == {"channel", "updated_at"}
+
+
+def structure(said: Said) -> list[tuple[str, str, bool]]:
+    return [(c["emitted_name"], c["type"], c["nullable"]) for c in said.json["columns"]]
+
+
+def test_a_registry_holds_structures(ask: Ask, tmp_path: Path) -> None:
+    recording = "postgres/shop-avro"
+    (tmp_path / "schemaman.toml").write_text(f'registry = "{CAPTURES / recording / "registry.json"}"\n')
+    subject = "registry:shopdb.shop.orders-value"
+    asked = (ask(recording, "show", f"{subject}@{n}", "--format", "json") for n in range(1, 40))
+    registered = [structure(said) for said in asked if said.code == 0]
+    assert len(registered) > 5
+    assert structure(ask(recording, "show", subject, "--format", "json")) in registered
+    for ref in ("orders@1", "orders@-1", "orders"):
+        assert structure(ask(recording, "show", ref, "--face", "wire", "--format", "json")) in registered
+    assert ask(recording, "show", f"{subject}@999").code in (2, 3)
+    missing = ask(recording, "show", "registry:nothing-value")
+    assert missing.code in (2, 3)
+    assert "nothing-value" in missing.err

@@ -1,0 +1,138 @@
+"""What a table looked like at a place of the source's log, or at a moment: right, or refused.
+
+Every place is one at which the database wrote down its tables while a recording was made; its word is the
+truth. What came behind the last record of a table no record can tell: the answer says so; it is not compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import pytest
+
+from schemaman.ddl import format_type
+from schemaman.errors import NoHistory, UsageError
+from schemaman.names import adjust_field
+from schemaman.references import AsOf, Place, Selector
+from schemaman.resolution import select
+from schemaman.schema import TableSchema
+from schemaman.types import without_labels
+from schemaman.versions import TableHistory
+from tests import chain
+from tests.house import CAPTURES, PROOF
+from tests.truth.compare import name_of, true_table
+from tests.truth.inferred import DECIMALS
+from tests.truth.judged import reviewed
+from tests.truth.scoreboard import ADJUSTED, listed_in, type_of
+from tests.truth.tables import TrueTable
+from tests.truth.truth import PostgresTruth, Step, Truth, read_truth, spelled, truth_lines
+
+RUNS = tuple(
+    sorted(
+        str(folder.relative_to(CAPTURES))
+        for source in ("db2/[is]*", "mariadb/*", "postgres/*")
+        for folder in CAPTURES.glob(source)
+        if "defaults-fail" not in folder.name
+    )
+)
+FEW = ("db2/shop-3.4.1-json", "mariadb/bookshop-mariadb-3.5.0-json", "postgres/shop-json")
+UNTOLD = {
+    # It is another table from step 186 on, and no record between tells that the first one has gone.
+    "inventory.suppliers": {184, 185},
+    # Rows go on under the old name of their schema until the connector reads the relation anew.
+    "Inventory-2.Stock 1": {44, 45},
+}
+UNTOLD_IN: dict[str, dict[str, set[int]]] = {
+    # Plain rows of many modes: what is renamed there and back between two records leaves no trace.
+    # The source has the column already, the table of its changes does not.
+    "db2/shop-3.4.1-synchpoint": {"DB2INST1.CUSTOMERS": {17}},
+    "postgres/shop-modes": {"inventory.stock": {64, 65}, "shop.orders": {61}},
+}
+
+
+@cache
+def true_steps(run: str) -> Truth:
+    """What the database said, names as they travel."""
+    mode = ADJUSTED.get(run, "none")
+    return spelled(read_truth(CAPTURES / run), lambda name: adjust_field(name, mode))
+
+
+def places(run: str) -> Iterator[tuple[Step, Selector]]:
+    """Each step of the truth with the places at which its tables stood; none inside a transaction."""
+    truth = true_steps(run)
+    lines = [json.loads(line) for line in truth_lines(CAPTURES / run)]
+    if isinstance(truth, PostgresTruth):
+        for step, line, end, time in zip(truth.steps, lines, truth.ends, truth.times, strict=True):
+            if step.place >= truth.start and not line.get("in_tx"):
+                yield step, Place("lsn", str(end))
+                yield step, AsOf(time)
+        return
+    for step, line, following in zip(truth.steps, lines, [*lines[1:], {}], strict=True):
+        place = _place(line)
+        if line.get("connector_running") and place is not None and place != _place(following):
+            yield step, place
+
+
+def _place(line: dict[str, object]) -> Place | None:
+    match line:
+        case {"binlog": {"file": file, "pos": pos}}:
+            return Place("binlog", f"{file}:{pos}:0")
+        case {"synchpoint": str(commit)} if commit:
+            return Place("commit_lsn", commit)
+        case _:
+            return None
+
+
+def answer(run: str, history: TableHistory, step: Step, place: Selector) -> str:
+    """How the answer compares with what the database said."""
+    try:
+        found = select(history, place)
+    except NoHistory:
+        return "unknown"
+    except UsageError as error:
+        return "refused" if "stood then" in error.message else error.message
+    if found.last_seen is not None:
+        return "behind the last record"
+    table = true_table(step, history.table)
+    if table is None or found.version is None:
+        return "wrong"
+    known = {(fact[:2], number) for fact, number in reviewed(listed_in(run))}
+    wrong = [
+        fact
+        for fact in differing(run, found.schema, table)
+        if ((name_of(history.table), fact), found.version.number) not in known
+    ]
+    return "wrong" if wrong else "right"
+
+
+def differing(run: str, schema: TableSchema, table: TrueTable) -> Iterator[str]:
+    """Columns that only one of the two has, and types that neither the wire nor a declaration can tell."""
+    true = {c.name: c for c in table.columns}
+    yield from (f"column:{name}" for name in schema.names if name not in true)
+    for name, column in true.items():
+        said = schema.column(name)
+        if said is None:
+            yield from () if column.generated else (f"column:{name}",)
+        elif run not in DECIMALS and format_type(without_labels(said.type)) != type_of(run)(column):
+            yield f"type:{name}"
+
+
+@pytest.mark.parametrize("run", RUNS if PROOF else FEW)
+def test_the_answer_is_right_or_refused(run: str, figure: Callable[[str, object], None]) -> None:
+    counts: Counter[str] = Counter()
+    wrong: set[tuple[str, int]] = set()
+    for history in chain.histories(run):
+        for step, place in places(run):
+            said = answer(run, history, step, place)
+            counts[said] += 1
+            if said == "wrong":
+                wrong.add((name_of(history.table), step.number))
+    assert set(counts) <= {"right", "wrong", "refused", "unknown", "behind the last record"}
+    untold = UNTOLD | UNTOLD_IN.get(run, {})
+    assert [w for w in sorted(wrong) if w[1] not in untold.get(w[0], ())] == []
+    assert counts["right"] > 10
+    assert counts["refused"] < counts["right"] * 2
+    figure(f"answers as of a place, {run}", dict(sorted(counts.items())))
