@@ -11,7 +11,7 @@ from typing import assert_never
 
 from schemaman.errors import StoreUnavailable
 from schemaman.evidence import Note, Observation, Reject, Seen, Tally
-from schemaman.log import Covered, Entry, Migrated, Noted, Observed, Rejected
+from schemaman.log import Covered, Entry, Migrated, Moved, Noted, Observed, Rejected, Renumbered
 from schemaman.structure_codec import (
     UPGRADE,
     VERSION,
@@ -57,6 +57,9 @@ def to_json(entry: Entry) -> Json:
             return {"v": VERSION, "kind": "noted", **note_to_json(note)}
         case Covered():
             return {"v": VERSION, "kind": "covered", **_covered_to_json(entry)}
+        case Renumbered(table, moved):
+            told = [[one.id, one.was, one.now] for one in moved]
+            return {"v": VERSION, "kind": "renumbered", "table": table_to_json(table), "moved": told}
         case Migrated():
             return {"v": VERSION, "kind": "migrated", **_migrated_to_json(entry)}
         case _:
@@ -295,5 +298,8 @@ _READERS: dict[str, Callable[[Parsed], Entry]] = {
     "rejected": lambda value: Rejected(reject_from_json(value)),
     "noted": lambda value: Noted(note_from_json(value)),
     "covered": _covered,
+    "renumbered": lambda value: Renumbered(
+        table_from_json(value["table"]), tuple(Moved(id, was, now) for id, was, now in value["moved"])
+    ),
     "migrated": _migrated,
 }

@@ -5,6 +5,8 @@ Law: `from_json(to_json(h)) == h` for every history.
 
 from __future__ import annotations
 
+import re
+
 from schemaman import epochs_codec
 from schemaman.structure_codec import (
     VERSION,
@@ -59,6 +61,17 @@ def from_json(value: object, where: str = "history") -> TableHistory:
         StoreUnavailable: another layout version, or a member that is missing or wrong.
     """
     return reading(_history, versioned(value, where), where)
+
+
+_VERSION_ID = re.compile(r'"id":"([^"\\]*)"')
+
+
+def ids_of(body: str) -> tuple[str, ...]:
+    """The ids of the versions in what `to_bytes` wrote, in order, without reading the rest of it.
+
+    A quote inside of a text is escaped there: only a version has a text as its `id`.
+    """
+    return tuple(_VERSION_ID.findall(body))
 
 
 def from_bytes(body: bytes | str, where: str = "history") -> TableHistory:

@@ -15,7 +15,7 @@ from schemaman.decode.body import SchemaLookup
 from schemaman.decode.decode import decode
 from schemaman.decode.framing import AUTO, Forms
 from schemaman.evidence import Aside, Observation, Outcome, Record, Reject, Run
-from schemaman.log import Covered, Entry, Rejected
+from schemaman.log import Covered, Entry, Rejected, Renumbered
 from schemaman.reading import CHUNK, GAPS, Known, Stretch, Take, Unread, chunks, out_of_order, wires
 from schemaman.registry import Registry
 from schemaman.schema import TableId
@@ -33,7 +33,8 @@ class Summary:
     once. `asides` are new records that are no testimony, by kind; `rejects` counts new records that were not
     understood, and whenever they are met lines that are none and records whose schema is not known yet; the
     first few are `shown`. `waiting` are those of the known ones that still wait for their schema. `notes`
-    counts what is new to know of them besides. `tables` are those that were spoken of, in order.
+    counts what is new to know of them besides. `tables` are those that were spoken of, in order. `shifts`
+    tell which versions that were known have another number now, in the order of the log.
     """
 
     read: int = 0
@@ -45,6 +46,7 @@ class Summary:
     tables: tuple[TableId, ...] = ()
     waiting: int = 0
     notes: int = 0
+    shifts: tuple[Renumbered, ...] = ()
 
     @property
     def new(self) -> int:
@@ -65,6 +67,7 @@ class Summary:
             tuple(sorted({*self.tables, *other.tables})),
             self.waiting + other.waiting,
             self.notes + other.notes,
+            (*self.shifts, *other.shifts),
         )
 
 
@@ -150,6 +153,7 @@ class Intake:
             tuple(sorted({o.table for o in outcomes if isinstance(o, Observation)})),
             len(taken.waiting) - waited,
             recorded.notes,
+            recorded.shifts,
         )
 
     def _follow(self, taken: Take) -> None:

@@ -74,7 +74,24 @@ class Migrated:
     error: str = ""
 
 
-Entry = Observed | Rejected | Noted | Covered | Migrated
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A version by its id, the number that it had, and the one it has now; None if it is none any more."""
+
+    id: str
+    was: int
+    now: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Renumbered:
+    """Late evidence put a version of a table between others, or took one away."""
+
+    table: TableId
+    moved: tuple[Moved, ...]
+
+
+Entry = Observed | Rejected | Noted | Covered | Renumbered | Migrated
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +115,10 @@ class Store(Protocol):
     """Where the log lies. One transaction holds entries and the projections that follow from them."""
 
     def append(self, entries: Sequence[Entry], expect: int) -> int:
-        """Append if the log still ends at `expect`; the new end. Raises `Conflict` otherwise."""
+        """Append if the log still ends at `expect`; the new end. Raises `Conflict` otherwise.
+
+        Behind them stands what they did to the numbers of versions (`Renumbered`), if anything.
+        """
 
     def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[Stamped]:
         """The entries behind `after` in order, of the given kinds or of all."""

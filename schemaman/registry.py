@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import Protocol
 
 from schemaman import coverage, references
@@ -25,6 +25,7 @@ from schemaman.log import (
     Observed,
     Projections,
     Rejected,
+    Renumbered,
     Stamped,
     Store,
     tables_of,
@@ -100,7 +101,8 @@ class TableRecorded:
 class Recorded:
     """What one recording added: the log's `end`, counts, and each table that was spoken of, in order.
 
-    `skipped` counts outcomes that were known before; `entries` are what entered the log.
+    `skipped` counts outcomes that were known before; `entries` are what entered the log; `shifts` what it
+    did to the numbers of versions, as the log keeps it, too.
     """
 
     end: int
@@ -110,6 +112,7 @@ class Recorded:
     skipped: int = 0
     entries: tuple[Entry, ...] = ()
     notes: int = 0
+    shifts: tuple[Renumbered, ...] = ()
 
 
 class Registry:
@@ -138,18 +141,19 @@ class Registry:
             tables = sorted({t for entry in admitted.entries for t in tables_of(entry)})
             before = self._store.held(tables)
             try:
-                end = self._store.append(admitted.entries, end)
+                last = self._store.append(admitted.entries, end)
             except Conflict:
                 continue
             after = self._store.held(tables)
             return Recorded(
-                end,
+                last,
                 tuple(TableRecorded(table, before, after) for table in tables),
                 _count(admitted.entries, Observed),
                 _count(admitted.entries, Rejected),
                 admitted.skipped,
                 admitted.entries,
                 _count(admitted.entries, Noted),
+                self._shifts(end + len(admitted.entries), last),
             )
         raise Conflict("others keep writing into the store", hint="run again")
 
@@ -227,6 +231,13 @@ class Registry:
         notes = told_once(entry.note for entry in entries if isinstance(entry, Noted))
         return tuple(n for n in notes if stream in (None, n.stream) and table in (None, n.table))
 
+    def renumberings(self, table: TableId) -> tuple[tuple[int, Renumbered], ...]:
+        """When late evidence gave other numbers to versions of a table (epoch ms), and which, in order."""
+        found = ((s.at_ms, s.entry) for s in self._store.read(kinds=[Renumbered]))
+        return tuple(
+            (at_ms, entry) for at_ms, entry in found if isinstance(entry, Renumbered) and entry.table == table
+        )
+
     def journal(
         self, *, run: str | None = None, plan: str | None = None, target: str | None = None
     ) -> tuple[Migrated, ...]:
@@ -273,6 +284,13 @@ class Registry:
         ):
             topics.setdefault(stream, set()).add(topic)
         return [c for stream in sorted(topics) for c in self._store.covered(stream, topics[stream])]
+
+    def _shifts(self, after: int, last: int) -> tuple[Renumbered, ...]:
+        """What the log says about numbers of versions behind one entry, up to another."""
+        if after == last:
+            return ()
+        behind = islice(self._store.read(after), last - after)
+        return tuple(s.entry for s in behind if isinstance(s.entry, Renumbered))
 
     def _rejected(self) -> tuple[Reject, ...]:
         """Every reject of the log."""

@@ -14,7 +14,7 @@ from schemaman import codec, history_codec, structure_codec
 from schemaman.epochs import Epoch, Footprint, FormChange, Shown, WireFace, WireField
 from schemaman.errors import StoreUnavailable
 from schemaman.evidence import Mark, Note, Observation, Position, Reject, Seen, Tally
-from schemaman.log import Covered, Entry, Migrated, Noted, Observed, Rejected
+from schemaman.log import Covered, Entry, Migrated, Moved, Noted, Observed, Rejected, Renumbered
 from schemaman.schema import Column, TableId, TableSchema
 from schemaman.types import Integer
 from schemaman.versions import (
@@ -136,6 +136,11 @@ ENTRIES: st.SearchStrategy[Entry] = st.one_of(
         last_hash=TEXTS,
         asides=st.lists(st.tuples(NAMES, COUNTS), max_size=2).map(tuple),
         gaps=st.lists(st.tuples(COUNTS, COUNTS), max_size=3).map(tuple),
+    ),
+    every(
+        Renumbered,
+        table=TABLES,
+        moved=st.lists(st.builds(Moved, NAMES, COUNTS, st.none() | COUNTS), max_size=3).map(tuple),
     ),
     every(
         Migrated,
@@ -285,7 +290,9 @@ def test_the_bytes_are_canonical(entry: Entry):
 @given(HISTORIES)
 def test_a_history_comes_back_as_it_was(history: TableHistory):
     assert history_codec.from_json(history_codec.to_json(history)) == history
-    assert history_codec.from_bytes(structure_codec.canonical(history_codec.to_json(history))) == history
+    body = structure_codec.canonical(history_codec.to_json(history))
+    assert history_codec.from_bytes(body) == history
+    assert history_codec.ids_of(body.decode()) == tuple(v.id for v in history.versions)
 
 
 @given(DEFAULTS)

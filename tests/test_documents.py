@@ -15,7 +15,7 @@ from schemaman.diff import diff
 from schemaman.documents import changes, intake, lake, schemas, tables
 from schemaman.errors import UnknownName
 from schemaman.evidence import Note, Reject
-from schemaman.log import Migrated
+from schemaman.log import Migrated, Moved, Renumbered
 from schemaman.migrate import Migration, Outcome
 from schemaman.schema import Column, TableSchema
 from schemaman.summary.naming import names_report
@@ -85,6 +85,7 @@ def documents() -> Iterator[tuple[str, Any]]:
             asides={"tombstone": 1},
             rejects=0,
             notes=1,
+            shifts=[Renumbered(ORDERS, (Moved("0123456789ab", 2, 3), Moved("ba9876543210", 3, None)))],
             tables={"a.b": 2},
         ),
     )

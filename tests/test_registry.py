@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from schemaman.coverage import missing
 from schemaman.errors import AmbiguousName, BadReference, Conflict, Locked, NoHistory, UsageError
 from schemaman.evidence import Aside, Note, Observation, Outcome, Reject
-from schemaman.log import Covered, Migrated, Observed
+from schemaman.log import Covered, Migrated, Moved, Observed, Renumbered
+from schemaman.numbering import moved
 from schemaman.registry import Recorded, Registry
 from schemaman.schema import TableId, TableSchema
 from schemaman.stores.memory import MemoryStore
@@ -166,11 +167,39 @@ def test_a_rename_is_told_of_both_tables(registry: Registry):
 
 def test_late_evidence_is_told_as_what_it_is(registry: Registry):
     registry.record([said(A, 0), said(ABC, 9)], [covered(0, 0), covered(9, 9)])
-    (table,) = registry.record([said(AB, 5)], [covered(5, 5)]).tables
+    ids = [v.id for v in registry.history(ORDERS).versions]
+    recorded = registry.record([said(AB, 5)], [covered(5, 5)])
+    (table,) = recorded.tables
     assert [v.number for v in table.new] == [2]
     assert table.new[0].schema.names == AB.names
     assert table.gone == ()
     assert [v.number for v in registry.history(ORDERS).versions] == [1, 2, 3]
+    shift = Renumbered(ORDERS, (Moved(ids[1], 2, 3),))
+    assert recorded.shifts == (shift,)
+    assert [told for _, told in registry.renumberings(ORDERS)] == [shift]
+    assert registry.renumberings(ITEMS) == ()
+    assert [v.id for v in registry.history(ORDERS).versions] == [ids[0], table.new[0].id, ids[1]]
+    assert registry.record([said(A, 12)], [covered(12, 12)]).shifts == ()
+
+
+IDS = st.lists(st.sampled_from("abcdef"), max_size=9)
+
+
+@given(IDS, IDS)
+def test_who_noted_a_number_finds_which_one_it_is_now(before: list[str], after: list[str]):
+    told = {one.was: one for one in moved(before, after)}
+    for number, id in enumerate(before, 1):
+        now = told[number].now if number in told else number
+        assert now is None or after[now - 1] == id
+    stays = [told[n].now if n in told else n for n in range(1, len(before) + 1)]
+    kept = [n for n in stays if n is not None]
+    assert kept == sorted(set(kept))
+    assert all(one.id == before[one.was - 1] and one.now != one.was for one in told.values())
+
+
+@given(IDS, IDS)
+def test_a_history_that_grows_moves_nothing(before: list[str], more: list[str]):
+    assert moved(before, [*before, *more]) == ()
 
 
 def test_a_new_revision_is_a_change(registry: Registry):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from schemaman.documents.tables import SCHEMA_VERSION, Document, note
 from schemaman.evidence import Note, Reject
+from schemaman.log import Renumbered
 
 
 def ingest(
@@ -20,13 +21,14 @@ def ingest(
     asides: Mapping[str, int],
     rejects: int,
     notes: int,
+    shifts: Iterable[Renumbered],
     tables: Mapping[str, int],
 ) -> Document:
     """The summary at the end of `ingest`.
 
     Of `read` records `new` were read for the first time and `known` had been read before. `asides` counts
-    what is no testimony, by kind; `notes` what is to know besides; `tables` maps each table that was spoken
-    of to its number of versions now.
+    what is no testimony, by kind; `notes` what is to know besides; `shifts` which versions have
+    another number than before; `tables` maps each table that was spoken of to its number of versions now.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -36,6 +38,11 @@ def ingest(
         "records": {"read": read, "new": new, "known": known, "rejected": rejects},
         "asides": dict(sorted(asides.items())),
         "notes": notes,
+        "renumbered": [
+            {"table": str(shift.table), "id": one.id, "was": one.was, "now": one.now}
+            for shift in shifts
+            for one in shift.moved
+        ],
         "tables": [{"table": name, "versions": count} for name, count in sorted(tables.items())],
     }
 

@@ -16,7 +16,8 @@ from schemaman.coverage import merge
 from schemaman.epochs import UNDECIDED, Footprint
 from schemaman.errors import Conflict, StoreUnavailable
 from schemaman.evidence import Observation
-from schemaman.log import Covered, Entry, Observed, Stamped, tables_of
+from schemaman.log import Covered, Entry, Observed, Renumbered, Stamped, tables_of
+from schemaman.numbering import renumbered
 from schemaman.schema import TableId
 from schemaman.stores import _forms, _names
 from schemaman.stores._layout import (
@@ -38,6 +39,10 @@ from schemaman.versions import TableHistory
 
 TABLES = 100
 """How many are folded at once: what was said about them is in memory together."""
+
+
+Numbers = dict[TableId, tuple[tuple[str, ...], tuple[str, ...]]]
+"""The ids of the versions of a table, in order, before and after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +78,28 @@ class Histories:
         """All observations that speak of a table, in log order."""
         return self._read(connection, {table: Said()})[table].observations
 
-    def refold(self, connection: Connection, new: Sequence[Stamped]) -> Sayings:
+    def refold(
+        self, connection: Connection, new: Sequence[Stamped]
+    ) -> tuple[Sayings, tuple[Renumbered, ...]]:
         """Fold the tables that the last entries of the log speak of, and write what comes out.
 
-        What was said about them is for `known`, once it is committed.
+        What was said about them is for `known`, once it is committed; what it did to the numbers of their
+        versions is for the log.
         """
         fresh: dict[TableId, list[tuple[int, Observation]]] = {}
         for stamped in new:
             if isinstance(stamped.entry, Observed):
                 for table in tables_of(stamped.entry):
                     fresh.setdefault(table, []).append((stamped.sequence, stamped.entry.observation))
-        told = Sayings()
+        told, numbers = Sayings(), Numbers()
         for tables in batches(sorted(fresh), TABLES):
             known = {table: self.known.get(table) for table in tables}
             before = self._read(connection, known, new[0].sequence - 1)
             said = {table: before[table].then(fresh[table]) for table in tables}
-            self._fold(connection, said)
+            self._fold(connection, said, numbers)
             told.keep(said)
-        return told
+        shifts = (renumbered(table, *ids) for table, ids in sorted(numbers.items()))
+        return told, tuple(shift for shift in shifts if shift is not None)
 
     def rebuild(self, connection: Connection) -> None:
         """Fold everything again from the log, which stays as it is."""
@@ -161,17 +170,24 @@ class Histories:
         decided = forms.decided(table, footprint_of(folded))
         return self.fold(said, table, decided) if decided else folded
 
-    def _fold(self, connection: Connection, said: Mapping[TableId, Said]) -> None:
-        """Fold tables out of what was said about them, then those about which they decide something else."""
-        shown = self._fold_as_decided(connection, said)
+    def _fold(
+        self, connection: Connection, said: Mapping[TableId, Said], numbers: Numbers | None = None
+    ) -> None:
+        """Fold tables out of what was said about them, then those about which they decide something else.
+
+        What that does to the `numbers` of their versions is kept.
+        """
+        shown = self._fold_as_decided(connection, said, numbers)
         for some in batches(_forms.settle(connection, shown), TABLES):
-            self._fold_as_decided(connection, self._read(connection, dict.fromkeys(some, Said())))
+            self._fold_as_decided(connection, self._read(connection, dict.fromkeys(some, Said())), numbers)
 
     def _fold_as_decided(
-        self, connection: Connection, said: Mapping[TableId, Said]
+        self, connection: Connection, said: Mapping[TableId, Said], numbers: Numbers | None
     ) -> dict[TableId, Footprint]:
         decided = _forms.decided(connection, said)
         folded = {t: self.fold(s.observations, t, decided.get(t, UNDECIDED)) for t, s in said.items()}
+        if numbers is not None:
+            self._number(connection, folded, numbers)
         self._write(connection, folded)
         return {table: footprint_of(history) for table, history in folded.items()}
 
@@ -195,6 +211,17 @@ class Histories:
                 for table in after:
                     found[table].append((row.sequence, entry.observation))
         return {table: said.then(found[table]) for table, said in known.items()}
+
+    def _number(
+        self, connection: Connection, folded: Mapping[TableId, TableHistory | None], numbers: Numbers
+    ) -> None:
+        """Keep the ids of all versions, as they were before this transaction and as they will be."""
+        tables = {table_key(table): table for table in folded}
+        query = select(HISTORY.c.table_key, HISTORY.c.body).where(HISTORY.c.table_key.in_(tables))
+        before = {tables[key]: history_codec.ids_of(body) for key, body in connection.execute(query)}
+        for table, history in folded.items():
+            first, _ = numbers.get(table, (before.get(table, ()), ()))
+            numbers[table] = (first, tuple(v.id for v in history.versions) if history else ())
 
     def _write(self, connection: Connection, folded: Mapping[TableId, TableHistory | None]) -> None:
         _names.write(connection, folded)

@@ -15,7 +15,8 @@ from schemaman.coverage import merge
 from schemaman.epochs import UNDECIDED, Verdicts
 from schemaman.errors import Conflict
 from schemaman.evidence import Observation
-from schemaman.log import Covered, Entry, Observed, Stamped, tables_of
+from schemaman.log import Covered, Entry, Observed, Renumbered, Stamped, tables_of
+from schemaman.numbering import renumbered
 from schemaman.schema import TableId
 from schemaman.stores._projections import (
     Clock,
@@ -63,7 +64,11 @@ class MemoryStore:
                     hint="another thread wrote meanwhile: run again",
                 )
             at_ms = self._clock()
-            return self._add(tuple(Stamped(n, at_ms, entry) for n, entry in enumerate(entries, expect + 1)))
+            before = self._histories
+            end = self._add(tuple(Stamped(n, at_ms, entry) for n, entry in enumerate(entries, expect + 1)))
+            told = _renumbered(before, self._histories)
+            self._log = (*self._log, *(Stamped(n, at_ms, shift) for n, shift in enumerate(told, end + 1)))
+            return len(self._log)
 
     def restore(self, log: Iterable[Sealed], identity: str = "") -> int:
         """Put a whole log into this empty store, and take on its identity; the new end.
@@ -204,6 +209,18 @@ class MemoryStore:
             folded = self._fold(said[table], table, decided.get(table, UNDECIDED))
             if folded is not None:
                 histories[table] = folded
+
+
+def _renumbered(
+    before: Mapping[TableId, TableHistory], after: Mapping[TableId, TableHistory]
+) -> tuple[Renumbered, ...]:
+    other = sorted(t for t, history in before.items() if after.get(t) is not history)
+    shifts = (renumbered(t, _ids(before[t]), _ids(after.get(t))) for t in other)
+    return tuple(shift for shift in shifts if shift is not None)
+
+
+def _ids(history: TableHistory | None) -> tuple[str, ...]:
+    return tuple(version.id for version in history.versions) if history else ()
 
 
 def _heard(said: Said, entries: Iterable[Entry]) -> Said:

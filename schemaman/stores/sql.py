@@ -21,7 +21,7 @@ from schemaman import codec
 from schemaman.chain import GENESIS, Sealed, link, seal, unbroken
 from schemaman.errors import Conflict, StoreUnavailable
 from schemaman.evidence import Observation
-from schemaman.log import Covered, Entry, Stamped
+from schemaman.log import Covered, Entry, Renumbered, Stamped
 from schemaman.schema import TableId
 from schemaman.stores import _names, _postgresql
 from schemaman.stores._database import Database
@@ -136,9 +136,11 @@ class SqlStore:
                 )
             at_ms = self._clock()
             new = [Stamped(n, at_ms, entry) for n, entry in enumerate(entries, end + 1)]
-            said = self._add(connection, new, end)
+            said, shifts = self._add(connection, new, end)
+            told = [Stamped(n, at_ms, shift) for n, shift in enumerate(shifts, end + len(new) + 1)]
+            end = self._write(connection, told, end + len(new))
         self._histories.known.join(said)
-        return end + len(new)
+        return end
 
     def restore(self, log: Iterable[Sealed], identity: str = "") -> int:
         """Put a whole log into this empty store as it is, and take on its identity; the new end.
@@ -300,7 +302,9 @@ class SqlStore:
             rows = [{"name": name, "value": value} for name, value in made.items()]
             connection.execute(insert(META), rows)
 
-    def _add(self, connection: Connection, new: Sequence[Stamped], end: int) -> Sayings:
+    def _add(
+        self, connection: Connection, new: Sequence[Stamped], end: int
+    ) -> tuple[Sayings, tuple[Renumbered, ...]]:
         self._write(connection, new, end)
         entries = [stamped.entry for stamped in new]
         cover(connection, (e for e in entries if isinstance(e, Covered)))

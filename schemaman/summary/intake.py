@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from schemaman.documents import intake as documents
 from schemaman.evidence import Reject
 from schemaman.ingest import NO_PARTITION, Summary
+from schemaman.log import Moved
 from schemaman.report import Block, Facts, Grid, Inline, Notice, Paragraph, Report, Text
 from schemaman.summary import words
 
@@ -14,6 +15,9 @@ _ASIDES = {
     "tombstone": "tombstone", "heartbeat": "heartbeat", "transaction": "transaction marker",
     "signal": "signal", "truncate": "truncate event", "outbox": "outbox message",
 }  # fmt: skip
+
+_SHIFTS = 5
+"""Versions of a table with other numbers that are named."""
 
 
 def ingest_report(
@@ -33,6 +37,11 @@ def ingest_report(
         rows.append(("notes", (Text(noted, "note"),)))
     blocks: list[Block] = [Facts(tuple(rows))]
     blocks += [Notice("reject", "danger", _place(r), r.reason) for r in done.shown]
+    for shift in done.shifts:
+        told = ", ".join(_moved(one) for one in shift.moved[:_SHIFTS])
+        more = len(shift.moved) - _SHIFTS
+        told += f" and {words.count(more, 'more version')}" if more > 0 else ""
+        blocks.append(Notice("other numbers", "note", str(shift.table), f"{told}; ids stay as they are"))
     if tables:
         lines = tuple(((Text(name, code=True),), (Text(str(count)),)) for name, count in tables.items())
         caption = f"{words.count(len(lines), 'table')} spoken of in stream {stream}, engine {engine}"
@@ -49,9 +58,16 @@ def ingest_report(
         asides=dict(done.asides),
         rejects=done.rejects,
         notes=done.notes,
+        shifts=done.shifts,
         tables=tables,
     )
     return Report("Ingest", tuple(blocks), dict(data))
+
+
+def _moved(one: Moved) -> str:
+    if one.now is None:
+        return f"version {one.was} ({one.id}) is none any more"
+    return f"version {one.was} is now version {one.now}"
 
 
 def _place(reject: Reject) -> str:
