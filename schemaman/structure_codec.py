@@ -38,7 +38,7 @@ def loads(body: bytes | str, where: str) -> object:
     """The JSON value of stored bytes. Raises `StoreUnavailable` if they are none."""
     try:
         return json.loads(body)
-    except ValueError as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise StoreUnavailable(f"{where}: not JSON: {error}", hint=_DAMAGED) from error
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemaman.chain import Sealed, seal
@@ -323,13 +323,27 @@ def not_overlapping(entries: Iterable[Entry]) -> list[Entry]:
     return [*plain, *kept.values()]
 
 
-@given(st.lists(st.lists(ENTRIES, max_size=4), max_size=4), st.data())
-def test_all_stores_give_the_same_answers(database: str, batches: list[list[Entry]], data: st.DataObject):
+BATCHES = st.lists(st.lists(ENTRIES, max_size=4), max_size=4)
+
+
+@given(BATCHES, st.data())
+def test_all_stores_give_the_same_answers(batches: list[list[Entry]], data: st.DataObject):
+    answer_alike(["memory", "sqlite"], batches, data)
+
+
+@settings(max_examples=200 if PROOF else 10)
+@given(BATCHES, st.data())
+def test_postgresql_gives_the_same_answers(database: str, batches: list[list[Entry]], data: st.DataObject):
+    answer_alike(["memory", database], batches, data)
+
+
+def answer_alike(kinds: list[str], batches: list[list[Entry]], data: st.DataObject) -> None:
+    """New stores of these kinds, the first of which is in memory, are told the same, and tell the same."""
     everything = not_overlapping(e for b in batches for e in b)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(everything)), max_size=3)))
     parts = [everything[a:b] for a, b in itertools.pairwise([0, *cuts, len(everything)])]
     with tempfile.TemporaryDirectory() as folder:
-        stores = [opened(kind, Path(folder), last_shape) for kind in ("memory", "sqlite", database)]
+        stores = [opened(kind, Path(folder), last_shape) for kind in kinds]
         for store in stores:
             for part in parts:
                 store.append(part, store.end())
@@ -688,8 +702,12 @@ def test_names_that_utf_8_cannot_carry_are_kept(tmp_path: Path):
 def test_a_store_survives_kills_at_any_moment(tmp_path: Path):
     rounds, seeds = (20 if PROOF else 3), random.Random(7)
     path = tmp_path / "store.db"
-    for _ in range(rounds):
-        known = _written_until_killed(path, seeds.uniform(0.0, 0.6))
+    end = 0
+    for number in range(10 * rounds):
+        if number >= rounds and end:
+            break
+        # On a busy machine the first kills may all come too early.
+        known = _written_until_killed(path, seeds.uniform(0.0, 0.6) * (1 + number // rounds))
         if not path.exists():
             continue
         with reopened(path, create=True) as store:
@@ -699,9 +717,7 @@ def test_a_store_survives_kills_at_any_moment(tmp_path: Path):
             assert end >= known, "what was said to be written is gone"
             read = [s.entry for s in store.read()]
             assert read == [e for n in range(end // 4) for e in batch(n)]
-    assert path.exists()
-    with reopened(path) as store:
-        assert store.end() > 0
+    assert end > 0
 
 
 def _written_until_killed(path: Path, seconds: float) -> int:

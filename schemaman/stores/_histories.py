@@ -28,8 +28,8 @@ from schemaman.stores._layout import (
     NAMED,
     batches,
     covered_row,
+    damaged,
     filed,
-    ranges,
     table_key,
     table_of,
 )
@@ -130,7 +130,9 @@ class Histories:
         try:
             bodies = log_rows(connection, LOG.c.kind == codec.kind_of(Covered))
             entries = (read_entry(self.where, row.sequence, row.body) for row in bodies)
-            if merge(e for e in entries if isinstance(e, Covered)) != ranges(connection):
+            read = merge(e for e in entries if isinstance(e, Covered))
+            kept = (row._asdict() for row in connection.execute(select(COVERED)))
+            if sorted(map(covered_row, read), key=str) != sorted(kept, key=str):
                 yield "the offsets that count as read are not those of the log"
             columns = (LOG.c.table_key, LOG.c.previous_key)
             keys = {
@@ -233,12 +235,19 @@ class Histories:
 
 
 def log_rows(connection: Connection, *where: ColumnElement[bool]) -> Iterator[Row[Any]]:
-    """The rows of the log in order, some at a time; they may be altered meanwhile."""
+    """The rows of the log in order, some at a time; they may be altered meanwhile.
+
+    Raises:
+        StoreUnavailable: they do not go on, as those of a damaged index may never do.
+    """
     query = select(LOG).where(*where).order_by(LOG.c.sequence).limit(BATCH)
     after = 0
     while rows := connection.execute(query.where(LOG.c.sequence > after)).all():
-        yield from rows
-        after = rows[-1].sequence
+        for row in rows:
+            if not isinstance(row.sequence, int) or row.sequence <= after:
+                raise damaged(f"log entry {row.sequence} stands behind {after}")
+            after = row.sequence
+            yield row
 
 
 def read_entry(where: str, sequence: int, body: str) -> Entry:

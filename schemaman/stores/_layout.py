@@ -42,6 +42,19 @@ BATCH = 500
 
 V = TypeVar("V")
 
+RESTORE = "run `schemaman store check`, and restore a copy or read the records again"
+"""What to do about damage."""
+
+
+def _parsed(text: str, kind: type[V]) -> V:
+    try:
+        value = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise damaged(f"a name in it cannot be read: {error}") from error
+    if not isinstance(value, kind):
+        raise damaged(f"a name in it is no name: {text}")
+    return value
+
 
 class Name(TypeDecorator[str]):
     """Text that may hold what UTF-8 cannot: everything outside ASCII is escaped as in JSON."""
@@ -55,7 +68,7 @@ class Name(TypeDecorator[str]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
         """The text as it was given."""
-        return None if value is None else str(json.loads(f'"{value}"'))
+        return None if value is None else _parsed(f'"{value}"', str)
 
 
 def _keyed(found_by: str, *key: str) -> tuple[SchemaItem, SchemaItem]:
@@ -149,12 +162,25 @@ LEASE = Table(
 )
 
 
+def damaged(what: str) -> StoreUnavailable:
+    """The refusal to go on with rows that nobody wrote so."""
+    return StoreUnavailable(f"the store is damaged: {what}", hint=RESTORE)
+
+
 def meta_value(connection: Connection, name: str) -> str:
     """One line of `meta`: `layout`, `id`, `end` or `head`. Raises `StoreUnavailable` if it is gone."""
     value = connection.scalar(select(META.c.value).where(META.c.name == name))
     if value is None:
-        raise StoreUnavailable(f"the store has lost its {name!r}", hint="restore a copy of it")
+        raise damaged(f"it has lost its {name!r}")
     return str(value)
+
+
+def log_end(connection: Connection) -> int:
+    """The sequence of the last entry; 0 for an empty log. Raises `StoreUnavailable` if that is no number."""
+    value = meta_value(connection, "end")
+    if not value.isascii() or not value.isdigit():
+        raise damaged(f"its log ends at {value!r}")
+    return int(value)
 
 
 def set_meta(connection: Connection, **values: str) -> None:

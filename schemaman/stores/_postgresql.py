@@ -5,6 +5,7 @@ Law: what belongs to others in the same database is never written; no message ho
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 from sqlalchemy import URL, Connection, Engine, create_engine, func, inspect, make_url, select
@@ -12,7 +13,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, Operationa
 from sqlalchemy.schema import CreateSchema
 
 from schemaman.errors import Conflict, EngineUnavailable, SchemamanError, StoreUnavailable, UsageError
-from schemaman.stores._layout import META, METADATA
+from schemaman.stores._layout import META, METADATA, RESTORE
 
 SCHEMES = ("postgresql", "postgres")
 """Both begin an address. Source: postgresql.org/docs/current/libpq-connect.html, "Connection URIs"."""
@@ -30,7 +31,6 @@ _ALIVE = {"tcp_keepalives_idle": "30", "tcp_keepalives_interval": "10", "tcp_kee
 
 _AGAIN = "run the same command again: it goes on where it stopped, and nothing enters twice"
 _REACH = "look whether the server runs and whether host and port are right"
-_DAMAGED = "run `schemaman store check`, and restore a copy or read the records again"
 _SPOKEN = (
     ("password", "say the password in PGPASSWORD or ~/.pgpass"),
     ("no pg_hba.conf entry", "the server's pg_hba.conf has to let this user in from here"),
@@ -55,6 +55,9 @@ _BY_STATE = (
 _LOST = ("08", "57P")
 _BUSY = "55P03"
 _RACES = ("40001", "40P01")
+
+# What the driver would tell of a broken pipeline on standard error is told by the error that broke it.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ class PostgresqlSchema:
         if state.startswith(_LOST) or (not state and isinstance(error, OperationalError | InterfaceError)):
             lost = isinstance(error, DBAPIError) and error.connection_invalidated
             return self._lost(said) if lost else self._unreachable(said)
-        hint = next((hint for code, hint in _BY_STATE if state.startswith(code)), _DAMAGED)
+        hint = next((hint for code, hint in _BY_STATE if state.startswith(code)), RESTORE)
         return StoreUnavailable(f"{self.where}: {said}", hint=hint)
 
     def close(self) -> None:

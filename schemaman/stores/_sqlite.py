@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from schemaman.errors import StoreUnavailable, UsageError
-from schemaman.stores._layout import META
+from schemaman.stores._layout import META, RESTORE
 
 APPLICATION_ID = 0x73636D61
 """The letters `scma` in the header of every store. Source: sqlite.org/fileformat2.html §1.3, offset 68."""
@@ -169,9 +169,7 @@ def explain(error: Exception, where: str) -> StoreUnavailable:
         )
     if "full" in said or "I/O" in said:
         return StoreUnavailable(f"{where}: {said}", hint="make room on the disk, then run again")
-    return StoreUnavailable(
-        f"{where}: {said}", hint="run `schemaman store check`, and restore a copy or read the records again"
-    )
+    return StoreUnavailable(f"{where}: {said}", hint=RESTORE)
 
 
 def _header(path: Path) -> bytes:

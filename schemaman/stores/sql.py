@@ -10,22 +10,24 @@ import secrets
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, Row, Select, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from schemaman import codec
-from schemaman.chain import GENESIS, Sealed, link, seal, unbroken
-from schemaman.errors import Conflict, StoreUnavailable
+from schemaman.chain import GENESIS, Sealed, seal, unbroken
+from schemaman.errors import Conflict, SchemamanError, StoreUnavailable
 from schemaman.evidence import Observation
 from schemaman.log import Covered, Entry, Renumbered, Stamped
 from schemaman.schema import TableId
 from schemaman.stores import _names, _postgresql
+from schemaman.stores._chain import chain_faults, sound_end
 from schemaman.stores._database import Database
-from schemaman.stores._histories import Histories, log_rows, read_entry
+from schemaman.stores._histories import Histories, read_entry
 from schemaman.stores._layout import (
     COVERED,
     LAYOUT,
@@ -34,7 +36,9 @@ from schemaman.stores._layout import (
     META,
     METADATA,
     cover,
+    damaged,
     filed,
+    log_end,
     meta_value,
     ranges,
     ranges_of,
@@ -128,12 +132,13 @@ class SqlStore:
             Conflict: the log does not end at `expect`, or a range is covered already.
         """
         with self._writing() as connection:
-            end = int(meta_value(connection, "end"))
+            end = log_end(connection)
             if end != expect:
                 raise Conflict(
                     f"{self.where}: the log ends at {end}, not at {expect}",
                     hint="another process wrote meanwhile: run again",
                 )
+            sound_end(connection, end)
             at_ms = self._clock()
             new = [Stamped(n, at_ms, entry) for n, entry in enumerate(entries, end + 1)]
             said, shifts = self._add(connection, new, end)
@@ -150,7 +155,7 @@ class SqlStore:
             UnreadableInput: the log is not whole.
         """
         with self._writing() as connection:
-            if int(meta_value(connection, "end")):
+            if log_end(connection):
                 raise not_empty(self.where)
             end, rest = 0, unbroken(log)
             while page := tuple(islice(rest, _PAGE)):
@@ -163,31 +168,33 @@ class SqlStore:
 
     def sealed(self) -> Iterator[Sealed]:
         """The log as it lies, each entry with its hash, up to where it ends now."""
-        columns = (LOG.c.sequence, LOG.c.at_ms, LOG.c.body, LOG.c.chain)
-        after, end = 0, self.end()
-        while after < end:
-            query = select(*columns).where(LOG.c.sequence > after, LOG.c.sequence <= end)
-            with self._reading() as connection:
-                rows = connection.execute(query.order_by(LOG.c.sequence).limit(_PAGE)).all()
-            if not rows:
-                raise StoreUnavailable(f"{self.where}: log entries {after + 1} to {end} are missing")
-            yield from (Sealed(*row) for row in rows)
-            after = rows[-1].sequence
+        end = self.end()
+        query = select(LOG.c.sequence, LOG.c.at_ms, LOG.c.body, LOG.c.chain).where(LOG.c.sequence <= end)
+        for row in self._rows(query, 0):
+            yield Sealed(row.sequence, row.at_ms, row.body, row.chain)
 
     def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[Stamped]:
         """The entries behind `after` in order, of the given kinds or of all, also what comes meanwhile."""
         words = [codec.kind_of(kind) for kind in kinds]
-        query = select(LOG.c.sequence, LOG.c.at_ms, LOG.c.body).order_by(LOG.c.sequence).limit(_PAGE)
+        query = select(LOG.c.sequence, LOG.c.at_ms, LOG.c.body)
         if words:
             query = query.where(LOG.c.kind.in_(words))
+        for row in self._rows(query, after):
+            yield Stamped(row.sequence, row.at_ms, read_entry(self.where, row.sequence, row.body))
+
+    def _rows(self, query: Select[Any], after: int) -> Iterator[Row[Any]]:
+        """Rows of the log behind `after` in order, page by page, so that nobody waits for who reads."""
         while True:
             with self._reading() as connection:
-                rows = connection.execute(query.where(LOG.c.sequence > after)).all()
-            for sequence, at_ms, body in rows:
-                yield Stamped(sequence, at_ms, read_entry(self.where, sequence, body))
+                page = query.where(LOG.c.sequence > after).order_by(LOG.c.sequence).limit(_PAGE)
+                rows = connection.execute(page).all()
+            for row in rows:
+                if row.sequence <= after:  # a damaged index may go round in circles
+                    raise damaged(f"log entry {row.sequence} stands behind {after}")
+                after = row.sequence
+                yield row
             if len(rows) < _PAGE:
                 return
-            after = rows[-1].sequence
 
     def load(self, table: TableId) -> Sequence[Observation]:
         """All observations that speak of a table (also as the old name of a rename), in log order."""
@@ -197,7 +204,7 @@ class SqlStore:
     def end(self) -> int:
         """The sequence of the last entry; 0 for an empty log."""
         with self._reading() as connection:
-            return int(meta_value(connection, "end"))
+            return log_end(connection)
 
     def tables(self) -> tuple[TableId, ...]:
         """Every table that has a history, in order."""
@@ -261,11 +268,20 @@ class SqlStore:
     def check(self) -> tuple[str, ...]:
         """What is wrong with the store: its file, its hash chain, its projections; empty if nothing is."""
         with self._reading() as connection:
-            return (
-                *self._database.faults(connection),
-                *self._chain_faults(connection),
-                *self._histories.faults(connection),
+            parts = (
+                self._database.faults,
+                partial(chain_faults, where=self.where),
+                self._histories.faults,
             )
+            return tuple(fault for part in parts for fault in self._told(part, connection))
+
+    def _told(self, part: Callable[[Connection], Iterable[str]], connection: Connection) -> Iterator[str]:
+        """What a part of the check finds; what it cannot read is a fault, too."""
+        try:
+            with self._explained():
+                yield from part(connection)
+        except SchemamanError as error:
+            yield error.message
 
     def rebuild(self) -> None:
         """Fold everything again from the log, which stays as it is."""
@@ -329,24 +345,6 @@ class SqlStore:
         set_meta(connection, end=str(last.sequence), head=last.hash)
         return last.sequence
 
-    def _chain_faults(self, connection: Connection) -> Iterator[str]:
-        head, last = GENESIS, 0
-        for row in log_rows(connection):
-            if row.sequence != last + 1:
-                yield f"log entries {last + 1} to {row.sequence - 1} are missing"
-            if row.chain != link(head, row.sequence, row.at_ms, row.body):
-                yield f"log entry {row.sequence} is not what was written: its hash does not follow"
-            head, last = row.chain, row.sequence
-            try:
-                index = filed(read_entry(self.where, row.sequence, row.body))
-            except StoreUnavailable as error:
-                yield error.message
-                continue
-            if any(getattr(row, name) != value for name, value in index.items()):
-                yield f"log entry {row.sequence} is filed under another kind or table"
-        if (str(last), head) != (meta_value(connection, "end"), meta_value(connection, "head")):
-            yield f"the log ends at {last}, and should end at {meta_value(connection, 'end')}"
-
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         with self._explained(), self._database.reader.connect() as connection, connection.begin():
@@ -364,3 +362,5 @@ class SqlStore:
             yield
         except SQLAlchemyError as error:
             raise self._database.explain(error) from error
+        except UnicodeDecodeError as error:
+            raise damaged(f"{self.where} holds a text that is none: {error.reason}") from error

@@ -1,0 +1,43 @@
+"""Whether the rows of a log are what was written: numbered without a gap, chained, filed as they must be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, select
+
+from schemaman.chain import GENESIS, link
+from schemaman.errors import StoreUnavailable
+from schemaman.stores._histories import read_entry
+from schemaman.stores._layout import LOG, damaged, filed, meta_value
+
+
+def sound_end(connection: Connection, end: int) -> None:
+    """Raises `StoreUnavailable` if the log does not end where it should: nothing is put behind a damage."""
+    last = connection.execute(select(LOG.c.sequence, LOG.c.chain).order_by(LOG.c.sequence.desc()).limit(1))
+    sequence, head = last.one_or_none() or (0, GENESIS)
+    if (sequence, head) != (end, meta_value(connection, "head")):
+        raise damaged(f"its log ends at {sequence}, and should end at {end}")
+
+
+def chain_faults(connection: Connection, where: str) -> Iterator[str]:
+    """What is wrong with the log, entry by entry. Raises `StoreUnavailable` where it goes in circles."""
+    head, last = GENESIS, 0
+    for row in connection.execute(select(LOG).order_by(LOG.c.sequence)):
+        if not isinstance(row.sequence, int) or row.sequence <= last:
+            raise damaged(f"log entry {row.sequence} stands behind {last}")
+        if row.sequence != last + 1:
+            yield f"log entries {last + 1} to {row.sequence - 1} are missing"
+        if row.chain != link(head, row.sequence, row.at_ms, row.body):
+            yield f"log entry {row.sequence} is not what was written: its hash does not follow"
+        head, last = row.chain, row.sequence
+        try:
+            index = filed(read_entry(where, row.sequence, row.body))
+        except StoreUnavailable as error:
+            yield error.message
+            continue
+        if any(getattr(row, name) != value for name, value in index.items()):
+            yield f"log entry {row.sequence} is filed under another kind or table"
+    end = meta_value(connection, "end")
+    if (str(last), head) != (end, meta_value(connection, "head")):
+        yield f"the log ends at {last}, and should end at {end}"
