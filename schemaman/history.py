@@ -33,6 +33,7 @@ from schemaman.fold.inferred_versions import (
     learn,
     row_id,
 )
+from schemaman.fold.keys import CarriedKey, keys_of
 from schemaman.fold.naming import under_own_names
 from schemaman.fold.open_version import Open, on_the_wire
 from schemaman.fold.passing import keys_in_passing
@@ -96,6 +97,7 @@ def fold(
         events=tuple(building.events),
         epochs=tuple(building.carriage.epochs),
         footprint=shown,
+        keys=keys_of(versions, building.versions, building.keys),
         identity="weak" if all(o.weak for o in mine) else "source",
     )
 
@@ -110,6 +112,7 @@ class _Building:
         self.dialect_of = dialect_of
         self.encoding = encoding
         self.carriage = Carriage()
+        self.keys: list[tuple[Open, CarriedKey]] = []
         self.doubted = tuple(doubted)
         self.versions: list[Open] = []
         self.events: list[TableEvent] = []
@@ -212,6 +215,7 @@ class _Building:
                 columns = tuple(replace(c, id=known[fit.names[c.name]]) for c in schema.columns)
                 refined = replace(schema, columns=columns)
                 current.emitted = on_the_wire(fit, current.schema)
+                current.rename(fit)
                 current.id, current.declared = fingerprint(refined), True
                 current.revisions = [Revision(0, refined, current.at)]
                 current.points.append(point)
@@ -253,10 +257,8 @@ class _Building:
         version = self.versions[-1]
         for change in self.doubted:
             if change.at == point.mark:
-                fields = {c.emitted_name or c.name: c.name for c in version.schema.columns}
-                version.doubtful += tuple(fields[name] for name in change.columns if name in fields)
-                kind, message = another_mode(change)
-                self.contradict(kind, version, message, point)
+                version.doubt(change.columns)
+                self.contradict(another_mode(change)[0], version, another_mode(change)[1], point)
 
     def open(self, point: Point, schema: TableSchema, declared: bool, after: Mark | None) -> None:
         """Begin a version at a point."""
@@ -276,11 +278,13 @@ class _Building:
             self.contradictions[kind, newest, message] = list(marks or (self.versions[newest].at,))
         count(self.versions, documents.repeated)
 
-    def carry(self, point: Point, version: Open, carried: Carried) -> None:
+    def carry(self, point: Point, version: Open, carried: Carried, key: tuple[str, ...] = ()) -> None:
         """Keep how an event carried a version; rows without a schema tell nothing of it."""
         if point.observation.witness == "emitted":
             epoch = self.carriage.take(point.mark, point.observation, version.schema, carried)
             version.carry(epoch, point.mark, carried)
+            if version.declared:
+                self.keys.append((version, CarriedKey(point.mark, key)))
 
     def compare(self, point: Point, emitted: TableSchema) -> None:
         """An event beside a declared structure: which version is it of, and does it agree?"""
@@ -295,7 +299,7 @@ class _Building:
             return
         version.points.append(point)
         version.emitted.update(on_the_wire(fit, emitted))
-        self.carry(point, version, carried_through(fit.names, emitted))
+        self.carry(point, version, carried_through(fit.names, emitted), fit.own(emitted.key))
         if version is not living[0] and fit.exact:
             told = f"events still had the structure of version {self.number(version)}"
             self.contradict("emitted-lags-declared", living[0], told, point)
@@ -316,6 +320,7 @@ class _Building:
             following, fit = found
             following.points[1:] = sorted([*following.points[1:], point], key=lambda p: p.order)
             following.emitted.update(on_the_wire(fit, emitted))
+            following.carry(len(self.carriage.epochs), point.mark, carried_through(fit.names, emitted))
             if not point.observation.snapshot and point.mark.position.rank < following.at.position.rank:
                 told = f"events had the structure of version {self.number(following)} before it was declared"
                 self.contradict("emitted-leads-declared", following, told, point)

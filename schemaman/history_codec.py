@@ -28,6 +28,7 @@ from schemaman.versions import (
     Alias,
     Disagreement,
     Evidence,
+    KeySpan,
     RenameCandidate,
     Revision,
     SchemaVersion,
@@ -50,6 +51,7 @@ def to_json(history: TableHistory) -> Json:
             events=[_event_to_json(e) for e in history.events] or None,
             epochs=[epochs_codec.epoch_to_json(e) for e in history.epochs] or None,
             footprint=epochs_codec.footprint_to_json(history.footprint) or None,
+            keys=[_key_to_json(k) for k in history.keys] or None,
         ),
     }
 
@@ -138,6 +140,7 @@ def _history(value: Parsed) -> TableHistory:
         value["identity"],
         tuple(epochs_codec.epoch_from_json(e) for e in value.get("epochs", ())),
         epochs_codec.footprint_from_json(value.get("footprint", {})),
+        tuple(_key(k) for k in value.get("keys", ())),
     )
 
 
@@ -162,6 +165,24 @@ def _candidate_to_json(candidate: RenameCandidate) -> Json:
 
 def _candidate(value: Parsed) -> RenameCandidate:
     return RenameCandidate(value["old"], value["new"], value["grade"], tuple(value["evidence"]))
+
+
+def _key_to_json(key: KeySpan) -> Json:
+    after, until = maybe(mark_to_json, key.after), maybe(mark_to_json, key.until)
+    return {
+        "columns": list(key.columns),
+        "told": key.told,
+        "origins": list(key.origins),
+        "at": mark_to_json(key.at),
+        **given(after=after, until=until, unconfirmed=None if key.confirmed else True),
+    }
+
+
+def _key(value: Parsed) -> KeySpan:
+    after, until = maybe(mark_from_json, value.get("after")), maybe(mark_from_json, value.get("until"))
+    columns, origins = tuple(value["columns"]), tuple(value["origins"])
+    at, confirmed = mark_from_json(value["at"]), "unconfirmed" not in value
+    return KeySpan(columns, value["told"], origins, after, at, until, confirmed)
 
 
 def _alias_to_json(alias: Alias) -> Json:

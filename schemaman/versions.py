@@ -111,6 +111,27 @@ class Alias:
     until: Mark | None = None
 
 
+KeyOrigin = Literal["primary-key", "unique-index", "configured", "none"]
+"""What makes columns a key: the table, an index of it, `message.key.columns`; or there is no key."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeySpan:
+    """One key of a table, in key order, from the interval (`after`, `at`] on until `until`.
+
+    `told` says by whom: declared, emitted where nothing is declared, or `events` where these have another key
+    than the declared one. `origins` are those that fit what is known. `confirmed`: not of the future.
+    """
+
+    columns: tuple[str, ...]
+    told: Literal["declared", "emitted", "events"]
+    origins: tuple[KeyOrigin, ...]
+    after: Mark | None
+    at: Mark
+    until: Mark | None = None
+    confirmed: bool = True
+
+
 REMARKS = frozenset(
     {
         "changed-while-read",
@@ -163,7 +184,8 @@ class TableEvent:
 class TableHistory:
     """All that is known of one table. `connector` is the newest one that spoke of it.
 
-    `epochs` are the ways in which connectors wrote its events; the `footprint` tells of their settings.
+    `epochs` are the ways in which connectors wrote its events; the `footprint` tells of their settings;
+    `keys` are its keys one after the other.
     """
 
     table: TableId
@@ -175,6 +197,7 @@ class TableHistory:
     identity: Literal["source", "weak"] = "source"
     epochs: tuple[Epoch, ...] = ()
     footprint: Footprint = NO_FOOTPRINT
+    keys: tuple[KeySpan, ...] = ()
 
     @property
     def latest(self) -> SchemaVersion:

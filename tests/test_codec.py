@@ -21,6 +21,7 @@ from schemaman.versions import (
     Alias,
     Disagreement,
     Evidence,
+    KeySpan,
     RenameCandidate,
     Revision,
     SchemaVersion,
@@ -268,6 +269,19 @@ HISTORIES: st.SearchStrategy[TableHistory] = every(
         max_size=2,
     ).map(tuple),
     footprint=FOOTPRINTS,
+    keys=st.lists(
+        every(
+            KeySpan,
+            columns=st.lists(NAMES, max_size=2).map(tuple),
+            told=st.sampled_from(["declared", "emitted", "events"]),
+            origins=st.lists(st.sampled_from(["primary-key", "configured"]), max_size=2).map(tuple),
+            after=st.none() | MARKS,
+            at=MARKS,
+            until=st.none() | MARKS,
+            confirmed=st.booleans(),
+        ),
+        max_size=2,
+    ).map(tuple),
 )
 
 COVERED = Covered("main", "t", 0, 0, 9, "aa", "bb")

@@ -233,3 +233,19 @@ def test_other_names_are_an_epoch_and_a_face_of_their_own() -> None:
     assert [e.number for e in found.epochs] == [1, 2, 3]
     (version,) = found.versions
     assert [version.wire(face).names for face in version.carried] == [adjusted(raw, "avro").names, RAW]
+
+
+def test_what_is_declared_later_has_the_names_and_events_keep_theirs() -> None:
+    wire = table("order_id", "price", types={"price": Floating(64)})
+    image = table("order id", "price", types={"price": Decimal(18, 2)})
+    seen_first = replace(streamed(wire, 1), connector="mariadb")
+    declared = replace(
+        streamed(replace(image, columns=tuple(replace(c, emitted_name=None) for c in image.columns)), 2),
+        connector="mariadb", witness="declared",
+    )  # fmt: skip
+    (version,) = history(seen_first, declared).versions
+    assert version.schema.names == ("order id", "price")
+    assert [(c.name, c.type) for c in version.wire().columns] == [
+        ("order_id", String()),
+        ("price", Floating(64)),
+    ]

@@ -15,6 +15,7 @@ from schemaman.versions import (
     Alias,
     Disagreement,
     Evidence,
+    KeySpan,
     RenameCandidate,
     Revision,
     SchemaVersion,
@@ -49,6 +50,7 @@ def history(found: TableHistory) -> Document:
         "versions": [_version(v) for v in found.versions],
         "events": [_event(e) for e in found.events],
         "epochs": [_epoch(e) for e in found.epochs],
+        "keys": [_key(k) for k in found.keys],
         "disagreements": [_disagreement(d) for d in found.disagreements],
     }
 
@@ -232,6 +234,17 @@ def _epoch(found: Epoch) -> Document:
         "connector_version": found.connector_version,
         "from": interval(found.after, found.at),
         "changes": list(found.changes),
+    }
+
+
+def _key(found: KeySpan) -> Document:
+    return {
+        "columns": list(found.columns),
+        "told": found.told,
+        "origins": list(found.origins),
+        "confirmed": found.confirmed,
+        "from": {"after": _optional(found.after), "at": mark(found.at)},
+        "until": _optional(found.until),
     }
 
 

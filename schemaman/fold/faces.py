@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from schemaman.ddl import format_type
@@ -51,6 +51,11 @@ class Match:
     def exact(self) -> bool:
         """Whether both have the same columns."""
         return not self.missing and not self.wrong
+
+    def own(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Emitted names as the declared ones, where there are such."""
+        declared = {emitted: name for name, emitted in self.names.items()}
+        return tuple(declared.get(name, name) for name in names)
 
 
 def match(declared: TableSchema, emitted: TableSchema) -> Match:

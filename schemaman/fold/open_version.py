@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from schemaman.epochs import WireFace
@@ -46,6 +47,19 @@ class Open:
         """Keep how an event carried it, where that is news."""
         if not self.carried or self.carried[-1][2] != carried:
             self.carried.append((epoch, mark, carried))
+
+
+    def doubt(self, fields: Iterable[str]) -> None:
+        """The columns of these fields may be as they were before."""
+        names = {c.emitted_name or c.name: c.name for c in self.schema.columns}
+        self.doubtful += tuple(names[field] for field in fields if field in names)
+
+    def rename(self, fit: Match) -> None:
+        """How events carried it, in the names that were declared later."""
+        self.carried = [
+            (epoch, mark, dict(zip(fit.own(carried), carried.values(), strict=True)))
+            for epoch, mark, carried in self.carried
+        ]
 
 
 def on_the_wire(fit: Match, emitted: TableSchema) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""How events carried a table: the epochs of its connector, for people."""
+"""How events carried a table, and by which keys: epochs of the connector and spans of keys, for people."""
 
 from __future__ import annotations
 
@@ -24,3 +24,17 @@ def epochs_grid(history: TableHistory) -> Iterator[Block]:
         rows.append(((Text(str(epoch.number)),), (Text(release),), (Text(since),), changes))
     caption = "Epochs: how the connector wrote the events; the table is the same"
     yield Grid(caption, ("epoch", "connector", "since", "travels otherwise"), tuple(rows))
+
+
+def keys_grid(history: TableHistory) -> Iterator[Block]:
+    """Each key with what may have made it one; nothing where there was but one."""
+    if len(history.keys) < 2:
+        return
+    rows = []
+    for key in history.keys:
+        doubt: Inline = () if key.confirmed else (Text(" "), Text("provisional", "note"))
+        told = "events, other than declared" if key.told == "events" else key.told
+        since = f"first seen {words.when(key.at)}" if key.after is None else words.when(key.at)
+        origins = " or ".join(origin.replace("-", " ") for origin in key.origins)
+        rows.append(((Text(words.key(key.columns)), *doubt), (Text(origins),), (Text(told),), (Text(since),)))
+    yield Grid("Keys, one after the other", ("key", "what makes it one", "told by", "since"), tuple(rows))

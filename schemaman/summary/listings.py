@@ -29,7 +29,7 @@ from schemaman.resolution import Resolved
 from schemaman.schema import Column, TableId, TableSchema
 from schemaman.snapshots import without_ids
 from schemaman.summary import words
-from schemaman.summary.carriage import epochs_grid
+from schemaman.summary.carriage import epochs_grid, keys_grid
 from schemaman.summary.overview import short_names
 from schemaman.summary.stories import Story
 from schemaman.summary.stories import told as told_changes
@@ -117,6 +117,7 @@ def history_report(
         *(left_out if earlier else ()),
         timeline(story),
         columns_grid(every),
+        *keys_grid(history),
         *epochs_grid(history),
         *questions(history),
         *([_notes_grid(notes)] if notes else []),

@@ -1,0 +1,88 @@
+"""The keys of a table one after the other: which columns in which order, since when, and by what.
+
+Source: Debezium Key.CustomKeyMapper (`message.key.columns`); JdbcConnection.readPrimaryKeyOrUniqueIndexNames:
+the primary key, else the first unique index by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from schemaman.evidence import STATEMENTS, Mark
+from schemaman.fold.open_version import Open
+from schemaman.schema import TableSchema
+from schemaman.versions import KeyOrigin, KeySpan, SchemaVersion
+
+_QUOTED = re.compile(r"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_PRIMARY = re.compile(r"(?<!DROP )\bPRIMARY\s+KEY\b", re.IGNORECASE)
+_UNIQUE = re.compile(r"\bUNIQUE\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedKey:
+    """The key of an event of a declared version, in the table's own names."""
+
+    mark: Mark
+    columns: tuple[str, ...]
+
+
+def keys_of(
+    versions: Sequence[SchemaVersion], opened: Sequence[Open], carried: Iterable[tuple[Open, CarriedKey]]
+) -> tuple[KeySpan, ...]:
+    """The keys of closed versions and, where events of declared ones have other keys, those beside them."""
+    spans: list[KeySpan] = []
+    pairs = list(zip(versions, opened, strict=True))
+    for _, same in groupby(pairs, key=lambda p: (p[0].incarnation, p[0].schema.key, p[1].declared)):
+        run = list(same)
+        first, last = run[0][0], run[-1][0]
+        spans.append(
+            KeySpan(
+                columns=first.schema.key,
+                told="declared" if run[0][1].declared else "emitted",
+                origins=_origins(first.schema, [o for _, o in run]),
+                after=first.after,
+                at=first.at,
+                until=last.until,
+                confirmed=any("key" not in v.unconfirmed for v, _ in run),
+            )
+        )
+    return (*spans, *_beside(carried))
+
+
+def _beside(carried: Iterable[tuple[Open, CarriedKey]]) -> Iterator[KeySpan]:
+    """The keys of events, as far as they are not the declared ones."""
+    after: Mark | None = None
+    open_span: KeySpan | None = None
+    for version, key in carried:
+        declared = version.schema.key
+        if open_span is not None and (key.columns == declared or key.columns != open_span.columns):
+            yield replace(open_span, until=key.mark)
+            open_span = None
+        if open_span is None and key.columns != declared:
+            origins: tuple[KeyOrigin, ...] = ("configured",) if key.columns else ("none",)
+            open_span = KeySpan(key.columns, "events", origins, after, key.mark, None, confirmed=True)
+        after = key.mark
+    if open_span is not None:
+        yield open_span
+
+
+def _origins(schema: TableSchema, versions: Sequence[Open]) -> tuple[KeyOrigin, ...]:
+    """What may make the key, as far as statements and nullability tell."""
+    if not schema.key:
+        return ("none",)
+    nullable = any((c := schema.column(name)) is not None and c.nullable for name in schema.key)
+    if not versions[0].declared:
+        return ("unique-index", "configured") if nullable else ("primary-key", "unique-index", "configured")
+    said = [p.observation for v in versions for p in v.points if p.observation.witness in STATEMENTS]
+    if (streamed := [o for o in said if o.connector == "db2" and not o.snapshot]) and streamed[0].schema:
+        # while it streams, the connector of Db2 asks for the primary key alone. Source: Db2Connection
+        return ("unique-index",) if "key" in streamed[0].silent else ("primary-key",)
+    for text in (_QUOTED.sub("''", o.ddl) for o in said if o.ddl):
+        if _PRIMARY.search(text):
+            return ("primary-key",)
+        if _UNIQUE.search(text):
+            return ("unique-index",)
+    return ("unique-index",) if nullable else ("primary-key", "unique-index")
