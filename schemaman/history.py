@@ -18,7 +18,7 @@ from schemaman.evidence import STATEMENTS, Dialect, Mark, Observation
 from schemaman.fold.aliases import aliases_of
 from schemaman.fold.carriage import Carriage, Carried, carried_by, carried_through
 from schemaman.fold.closing import closed
-from schemaman.fold.doubts import another_mode, doubts
+from schemaman.fold.doubts import LOOKED_BACK, UNSEEN, UNSEEN_TOLD, another_mode, doubts
 from schemaman.fold.encoding import NAMINGS, Encoding
 from schemaman.fold.faces import Match, differences, match
 from schemaman.fold.footprints import footprint
@@ -46,8 +46,6 @@ from schemaman.schema import TableId, TableSchema, fingerprint
 from schemaman.versions import Disagreement, Revision, TableEvent, TableHistory
 
 DialectOf = Callable[[str], Dialect]
-_SHAPELESS = ("statement", "truncate")
-"""Actions that show no structure: the old one may have ended before them, and the new one begun with them."""
 
 
 def fold(
@@ -123,6 +121,7 @@ class _Building:
         self.last_mark: Mark | None = None
         self.stated: Renames = ()
         self.statement = False
+        self.unseen: Point | None = None
         self.key_read = False
         self.early: list[tuple[Point, TableSchema, Open, str]] = []
 
@@ -138,12 +137,14 @@ class _Building:
             self.end("renamed", point.mark, observation.table)
         elif observation.action == "statement":
             self.stated, self.statement = composed(self.stated, observation.renames), True
+            self.unseen = point
         else:
             if observation.action == "rename" or (observation.action == "create" and self.is_older(point)):
                 self.end("dropped", point.mark, None)
             if observation.schema is not None:
                 self.image(point, observation.schema)
-        if observation.action not in _SHAPELESS:
+        # what shows no structure may stand behind the end of the old one
+        if observation.action not in ("statement", "truncate"):
             self.last_mark = point.mark
 
     def is_older(self, point: Point) -> bool:
@@ -163,6 +164,7 @@ class _Building:
 
     def image(self, point: Point, schema: TableSchema) -> None:
         """A structure was seen: it supports a version, contradicts one, or begins one."""
+        self.unseen = None
         declared = point.observation.witness in STATEMENTS
         if declared:
             schema = self.completed(point, schema)
@@ -239,7 +241,9 @@ class _Building:
             former = [p.observation for p in current.points]
             self.open(point, known, declared, self.last_mark)
             if not declared:
-                for kind, message in doubts(current.schema, known, former, observation):
+                recent = self.versions[-2 - LOOKED_BACK : -2]
+                older = [v.schema for v in recent if v.incarnation == self.incarnation]
+                for kind, message in doubts(current.schema, known, former, observation, older):
                     self.contradict(kind, self.versions[-1], message, point)
                 self.doubt(point)
             self.versions[-1].statement = self.statement
@@ -364,7 +368,9 @@ class _Building:
         return fingerprint(under_own_names(version.schema, schema, vouched=True)) == version.id
 
     def flag_windows(self) -> None:
-        """Keep which versions began while rows were being read."""
+        """Keep which versions began while rows were being read, and what was altered and not seen since."""
+        if self.unseen is not None and self.versions and not self.ended:
+            self.contradict(UNSEEN, self.versions[-1], UNSEEN_TOLD, self.unseen)
         for index, message, point in changed_while_read([(v.incarnation, v.points) for v in self.versions]):
             self.contradict(KIND, self.versions[index], message, point)
 
