@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +28,7 @@ from tests.truth.documented import documented
 from tests.truth.inferred import DECIMALS, members, shown_as
 from tests.truth.judged import Judged, reviewed
 from tests.truth.placed import Asked, asked
-from tests.truth.recording import facts
+from tests.truth.recording import Fact, Place, facts
 from tests.truth.truth import Truth, read_truth, spelled, truth_lines
 from tests.truth.wire import as_mysql_emits, on_the_wire
 
@@ -82,13 +83,19 @@ def judged(run: str, histories: Iterable[TableHistory]) -> Iterator[tuple[Judged
         yield from _against_steps(run, told)
 
 
+@cache
 def _truth(run: str) -> Truth:
     mode = ADJUSTED.get(run, "none")
     return spelled(read_truth(CAPTURES / run), lambda name: adjust_field(name, mode))
 
 
+@cache
+def _records(run: str) -> dict[Place, Fact]:
+    return facts(CAPTURES / run)
+
+
 def _against_steps(run: str, histories: Sequence[TableHistory]) -> Iterator[tuple[Judged, bool]]:
-    truth, records, types = _truth(run), facts(CAPTURES / run), type_of(run)
+    truth, records, types = _truth(run), _records(run), type_of(run)
     proven = {
         (name_of(h.table), number, fact)
         for h in histories
@@ -115,7 +122,7 @@ def lines(run: str, histories: Iterable[TableHistory]) -> Iterator[Line]:
     yield from found
     if not run.startswith("mongodb/") and "/documented" not in run:
         open_ones = {(x.fact.table, x.fact.version, x.fact.fact) for x in found if x.verdict == "unknowable"}
-        for answer in asked(told, _truth(run), list(facts(CAPTURES / run).values()), type_of(run)):
+        for answer in asked(told, _truth(run), list(_records(run).values()), type_of(run)):
             yield _answered(answer, open_ones, DECIMALS.get(run))
 
 
@@ -167,7 +174,7 @@ def listed_in(run: str) -> Path:
     return ROOT / "tests" / "truth" / f"{run.replace('/', '-')}.toml"
 
 
-def board(told: dict[str, list[Line]]) -> str:
+def board(told: Mapping[str, Sequence[Line]]) -> str:
     """A line a recording, and the sum."""
     rows: list[tuple[str, ...]] = [
         ("recording", "versions", "facts", "right", "wrong", "unknowable", "places", "told", "refused")
@@ -190,7 +197,7 @@ def _score(found: Sequence[Line]) -> tuple[int, ...]:
     return *facts, len(places), right, refused
 
 
-def unknowable(told: dict[str, list[Line]]) -> Iterator[str]:
+def unknowable(told: Mapping[str, Sequence[Line]]) -> Iterator[str]:
     """Each fact that no record tells, with both truths, under its reason; once for all recordings."""
     reasons: dict[str, dict[str, list[str]]] = {}
     for run, found in told.items():
@@ -214,12 +221,18 @@ def _both(fact: Judged) -> str:
     return f"{place}: {fact.says} (which it was), or {other} until it was read"
 
 
-def all_lines(histories: Callable[[str], Iterable[TableHistory]] = chain.histories) -> dict[str, list[Line]]:
+@cache
+def scored(run: str) -> tuple[Line, ...]:
+    """The lines of a recording as its histories are."""
+    return tuple(lines(run, chain.histories(run)))
+
+
+def all_lines() -> Mapping[str, Sequence[Line]]:
     """The lines of every recording."""
-    return {run: list(lines(run, histories(run))) for run in recordings()}
+    return {run: scored(run) for run in recordings()}
 
 
-def page(told: dict[str, list[Line]]) -> str:
+def page(told: Mapping[str, Sequence[Line]]) -> str:
     """The scoreboard as a page of the documentation."""
     return "\n".join([_HEAD, board(told), "\n## What no record tells", *unknowable(told)]) + "\n"
 
@@ -243,9 +256,8 @@ at the place of two records of two versions, and between two records of two vers
 """
 
 
-def main(histories: Callable[[str], Iterable[TableHistory]] = chain.histories) -> int:
+def main(told: Mapping[str, Sequence[Line]]) -> int:
     """Print the scoreboard, what is wrong and what nobody can know; 1 if anything is wrong."""
-    told = all_lines(histories)
     wrong = [(run, line) for run, found in told.items() for line in found if line.verdict == "wrong"]
     out = [board(told), "\nWhat no record tells:", *unknowable(told)]
     if wrong:
@@ -255,4 +267,4 @@ def main(histories: Callable[[str], Iterable[TableHistory]] = chain.histories) -
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(all_lines()))
