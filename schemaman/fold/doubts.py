@@ -50,11 +50,12 @@ def doubts(
             f"{', '.join(gone)} was read from the table and is not in the stream: generated columns are not "
             "streamed, or it was dropped before the first change of a row",
         )
-    moved = [c.name for c in after.columns if (was := before.column(c.name)) is not None and was.id != c.id]
-    if len(moved) > 1 and sorted(before.names) == sorted(after.names):
+    known = {c.name: c.id for c in before.columns}
+    elsewhere = [c.name for c in after.columns if known.get(c.name, c.id) != c.id]
+    if len(elsewhere) > 1 and sorted(before.names) == sorted(after.names):
         yield (
             "perhaps-swapped",
-            f"{', '.join(moved)} stand in other places than before: they exchanged their names, or were "
+            f"{', '.join(elsewhere)} stand in other places than before: they exchanged their names, or were "
             "dropped and added again",
         )
     for name in _returned(before, after, older):

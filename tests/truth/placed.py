@@ -36,11 +36,13 @@ def asked(
     histories: Sequence[TableHistory], truth: Truth, records: Sequence[Fact], type_of: TypeOf
 ) -> Iterator[Asked]:
     """A question for each streamed record whose table was there when it was written."""
+    # Db2 declares what it finds at the place of the change that it had read last
+    exact = all(h.connector != "db2" for h in histories)
     known = {(h.table.schema or h.table.database, h.table.table): h for h in histories}
     for record in records:
         source, step = record.source, truth.at(record)
         history = known.get((source.get("schema") or source.get("db") or "", source.get("table") or ""))
-        place = None if record.snapshot else _place(source)
+        place = None if record.snapshot or (record.change and not exact) else _place(source)
         table = None if history is None else true_table(step, history.table)
         if history is None or place is None or table is None:
             continue
