@@ -37,7 +37,7 @@ from schemaman.fold.keys import CarriedKey, keys_of
 from schemaman.fold.naming import under_own_names
 from schemaman.fold.open_version import Open, on_the_wire
 from schemaman.fold.passing import keys_in_passing
-from schemaman.fold.points import Point
+from schemaman.fold.points import Point, time_of
 from schemaman.fold.precedence import by_precedence
 from schemaman.fold.rivals import rivals
 from schemaman.fold.timeline import timeline
@@ -83,7 +83,7 @@ def fold(
     if not building.versions:
         return None
     count(building.versions, others)
-    connector = max(said, key=lambda o: (_last_time(o), o.connector)).connector
+    connector = max(said, key=lambda o: (time_of(o.last), o.connector)).connector
     versions = closed(building.versions, dialect_of)
     runs = (*dict.fromkeys(p.observation for p in points), *line.repeated)
     return TableHistory(
@@ -395,11 +395,6 @@ class _Building:
             for (kind, index, message), marks in self.contradictions.items()
         )
         return tuple(sorted([*mine, *others], key=lambda d: (d.versions, d.kind, d.message)))
-
-
-def _last_time(observation: Observation) -> int:
-    last = observation.last
-    return last.read_ms or last.timestamp_ms or last.ts_ms or 0
 
 
 def _list(names: tuple[str, ...]) -> str:
