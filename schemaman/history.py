@@ -34,12 +34,12 @@ from schemaman.fold.inferred_versions import (
     row_id,
 )
 from schemaman.fold.keys import CarriedKey, keys_of
-from schemaman.fold.naming import under_own_names
 from schemaman.fold.open_version import Open, on_the_wire
 from schemaman.fold.passing import keys_in_passing
 from schemaman.fold.points import Point, time_of
 from schemaman.fold.precedence import by_precedence
 from schemaman.fold.rivals import rivals
+from schemaman.fold.shown import shows
 from schemaman.fold.timeline import timeline
 from schemaman.fold.windows import KIND, changed_while_read
 from schemaman.schema import TableId, TableSchema, fingerprint
@@ -336,7 +336,7 @@ class _Building:
             return
         rank = observation.first.position.rank
         for version in reversed(self.versions):
-            if self.shows(version, observation.schema):
+            if shows(version, observation.schema):
                 version.repeats.append(observation)
                 return
         there = [v for v in self.versions if v.at.position.rank <= rank] or self.versions[:1]
@@ -352,20 +352,12 @@ class _Building:
         rank, kind = place.position.rank, place.position.kind
         begun = [v for v in self.versions if v.at.position.kind != kind or v.at.position.rank <= rank]
         for version in (*reversed(begun), *self.versions):
-            if self.shows(version, schema) or match(schema, version.schema).exact:
+            if shows(version, schema) or match(schema, version.schema).exact:
                 version.second.append(observation)
                 return
         told = f"the connector's own schema history has the columns {_list(schema.names)}"
         point = Point((0, (), 0, 0, "", 0, 0), place, observation)
         self.contradict("internal-differs", (begun or self.versions)[-1], told, point)
-
-    def shows(self, version: Open, schema: TableSchema) -> bool:
-        """Whether a structure, as emitted or declared, is that of the version."""
-        if version.declared:
-            return fingerprint(schema) == version.id or match(version.schema, schema).exact
-        if hides_types(version.points[0].observation):
-            return row_id(schema) == version.id
-        return fingerprint(under_own_names(version.schema, schema, vouched=True)) == version.id
 
     def flag_windows(self) -> None:
         """Keep which versions began while rows were being read, and what was altered and not seen since."""
