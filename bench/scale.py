@@ -2,8 +2,8 @@
 
 Two stores are made through the registry, one of `TABLES` tables with ten versions each (100000 is the full
 size) and one of a hundredth of that, and the same is asked of both. A third one holds one table of many
-versions, and two files of records in the same structures are read. `BENCH_KEEP=FOLDER` keeps the stores there,
-and takes those that it finds. Every answer is checked; times are CPU seconds, as in the other benchmarks.
+versions, and two files of records in the same structures are read. `BENCH_KEEP=FOLDER` keeps the stores
+there, and takes those that it finds. Every answer is checked; times are CPU seconds.
 """
 
 from __future__ import annotations
