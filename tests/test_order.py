@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from random import Random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemaman.adapters import files, schema_registry
 from schemaman.decode.body import SchemaLookup
+from schemaman.errors import Conflict
 from schemaman.evidence import Observation, Record
 from schemaman.fold.timeline import merged
-from schemaman.ingest import ingest
+from schemaman.ingest import Intake, ingest
 from schemaman.log import Observed, Rejected
+from schemaman.reading import Take, chunks, wires
 from schemaman.registry import Registry
 from schemaman.schema import TableId
 from schemaman.stores.memory import MemoryStore
 from schemaman.versions import TableHistory
 from tests.cases.connector import INT, LONG, NOTE, TEXT, Connector, entry, shape
-from tests.house import CAPTURES
+from tests.house import CAPTURES, PROOF
 from tests.records import Node, column, image
 
 RECORDINGS = sorted(str(p.parent.relative_to(CAPTURES)) for p in CAPTURES.glob("*/*/records.*"))
@@ -118,6 +120,59 @@ def test_dumps_overlap_and_come_in_any_order(run: str, pieces: list[tuple[int, i
     desk.read(mixed)
     assert desk.histories == whole(run).histories
     assert desk.rejected == whole(run).rejected
+
+
+def scattered(records: Sequence[Record], random: Random) -> list[list[Record]]:
+    """The records in dumps that have holes where the others have records."""
+    dumps: list[list[Record]] = [[] for _ in range(random.randint(2, 4))]
+    often, mine = random.choice((1, 0.1, 0.02)), 0
+    for record in records:
+        if random.random() < often:
+            mine = random.randrange(len(dumps))
+        dumps[mine].append(record)
+    random.shuffle(dumps)
+    return dumps
+
+
+@settings(max_examples=400 if PROOF else 30)
+@given(st.sampled_from(RECORDINGS), st.integers(3, 400), st.randoms(use_true_random=False))
+def test_what_one_dump_lacks_another_one_fills(run: str, size: int, random: Random) -> None:
+    records, schemas = recorded(run)
+    desk = Desk(schemas)
+    for dump in scattered(records, random):
+        ingest(dump, desk.registry, "main", schemas, size=size)
+    assert desk.histories == whole(run).histories
+    assert desk.observations == whole(run).observations
+    assert desk.rejected == whole(run).rejected
+
+
+@settings(max_examples=300 if PROOF else 20)
+@given(st.sampled_from(RECORDINGS), st.integers(20, 200), st.randoms(use_true_random=False))
+def test_several_that_read_at_once_add_up_to_one(run: str, size: int, random: Random) -> None:
+    """Each reads what it believes to be new; who comes too late is told so, and reads again what is left."""
+    records, schemas = recorded(run)
+    desk = Desk(schemas)
+    sources = [*scattered(records, random), list(records), interleaved(records, random)]
+    waiting = [(source, begun(desk, source, size)) for source in sources]
+    while waiting:
+        source, (intake, takes) = waiting.pop(random.randrange(len(waiting)))
+        try:
+            following = next(takes, None)
+            if following is not None:
+                intake.enter(following[1])
+                waiting.append((source, (intake, takes)))
+        except Conflict:
+            waiting.append((source, begun(desk, source, size)))
+    assert desk.histories == whole(run).histories
+    assert desk.rejected == whole(run).rejected
+    covered = desk.registry.covered("main")
+    assert covered == whole(run).registry.covered("main")
+
+
+def begun(desk: Desk, source: list[Record], size: int) -> tuple[Intake, Iterator[tuple[int, Take]]]:
+    """Somebody who has begun to read: what he knows of others is of this moment."""
+    intake = Intake(desk.registry, "main", desk.schemas)
+    return intake, chunks(source, intake.known, wires(desk.schemas), size=size)
 
 
 ADDED: tuple[Node, ...] = (

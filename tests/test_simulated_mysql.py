@@ -1,0 +1,92 @@
+"""Histories of a made-up MySQL: the truth, whichever of three witnesses is read first, and whenever."""
+
+from __future__ import annotations
+
+from itertools import groupby, pairwise
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemaman.ddl import format_type
+from schemaman.evidence import Record
+from schemaman.types import without_labels
+from schemaman.versions import SchemaVersion, TableHistory
+from tests.simulated_mysql import DECLARED, STEPS, Database, State, database
+from tests.test_order import Desk
+
+DATABASES = st.builds(database, st.integers(0, 2**32), st.lists(st.sampled_from(STEPS), max_size=50))
+Column = tuple[str, int, bool]
+
+
+def witnesses(made: Database) -> tuple[list[Record], list[Record], list[Record]]:
+    """What each of the three wrote: schema changes, rows, and the connector's own history."""
+    topic = [r for r in made.connector.records if r.topic == "srv"]
+    rows = [r for r in made.connector.records if r.topic != "srv"]
+    return topic, rows, made.internal
+
+
+def columns_of(version: SchemaVersion) -> tuple[Column, ...]:
+    told = version.revisions[0].schema.columns
+    return tuple((c.name, DECLARED.index(format_type(without_labels(c.type))), c.nullable) for c in told)
+
+
+def columns_in(state: State) -> tuple[Column, ...]:
+    return tuple((c.name, c.type, c.nullable) for c in state)
+
+
+@given(DATABASES, st.randoms(use_true_random=False))
+def test_the_history_does_not_depend_on_which_witness_is_read_first(made: Database, chance: Random) -> None:
+    straight, desk = Desk(), Desk()
+    for records in witnesses(made):
+        straight.read(records)
+    pieces = []
+    for records in witnesses(made):
+        cuts = sorted(chance.sample(range(len(records) + 1), min(2, len(records))))
+        edges = [0, *cuts, len(records)]
+        pieces += [records[a:b] for a, b in pairwise(edges)]
+    chance.shuffle(pieces)
+    for piece in pieces:
+        desk.read(piece)
+    assert desk.histories == straight.histories
+    assert desk.rejected == straight.rejected
+
+
+def lives(made: Database, history: TableHistory) -> list[list[tuple[int, State]]]:
+    """The structures of each life of a table, with where they began; what only repeats one is left out."""
+    found: list[list[tuple[int, State]]] = [[]]
+    for at, state in made.lives[history.table.table].states:
+        if not state:
+            found.append([])
+        elif not found[-1] or found[-1][-1][1] != state:
+            found[-1].append((at, state))
+    return [life for life in found if life]
+
+
+@given(DATABASES, st.permutations(range(3)))
+def test_what_was_declared_is_the_truth_and_begins_where_it_did(made: Database, order: list[int]) -> None:
+    desk = Desk()
+    for number in order:
+        desk.read(witnesses(made)[number])
+    for history in desk.histories:
+        found = [[*life] for _, life in groupby(history.versions, key=lambda v: v.incarnation)]
+        expected = lives(made, history)
+        assert [[columns_of(v) for v in life] for life in found] == [
+            [columns_in(s) for _, s in life] for life in expected
+        ]
+        for versions, life in zip(found, expected, strict=True):
+            assert [v.at.position.value for v in versions] == [f"binlog.000003:{at}:0" for at, _ in life]
+            numbers = [[c.number for c in state] for _, state in life]
+            ids = [[c.id for c in v.schema.columns] for v in versions]
+            same = {(n, i) for ns, js in zip(numbers, ids, strict=True) for n, i in zip(ns, js, strict=True)}
+            assert len(same) == len({n for n, _ in same}) == len({i for _, i in same})
+        assert not history.disputed
+
+
+@given(DATABASES)
+def test_rows_alone_show_each_structure_that_they_had_and_no_other(made: Database) -> None:
+    desk = Desk()
+    desk.read(witnesses(made)[1])
+    for history in desk.histories:
+        shown = {columns_of(v) for v in history.versions}
+        assert shown == {columns_in(s) for s in made.lives[history.table.table].shown}
