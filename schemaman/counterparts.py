@@ -134,11 +134,11 @@ def blocked(source: Source, live: Live) -> tuple[Refusal, ...]:
 def _of_an_ended_life(source: Source, live: Live) -> bool:
     """Whether the stamp of the table means a version of an earlier incarnation."""
     id, began = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
-    if any(p.id == id and began_text(p.began) == began for p in source.past):
+    past = [p for p in source.past if p.answers_to(id)]
+    ended = [p for p in source.ended if p.answers_to(id)]
+    if any(began_text(p.began) == began for p in past):
         return False
-    return any(p.id == id and began_text(p.began) == began for p in source.ended) or (
-        any(p.id == id for p in source.ended) and all(p.id != id for p in source.past)
-    )
+    return any(began_text(p.began) == began for p in ended) or (bool(ended) and not past)
 
 
 def _unanswered(source: Source, live: Live, talk: Talk) -> dict[str, str]:
@@ -160,7 +160,7 @@ def _unanswered(source: Source, live: Live, talk: Talk) -> dict[str, str]:
 def _stamped(source: Source, live: Live) -> int | None:
     """Which of the past versions the stamp of the table means."""
     id, began = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
-    same = [n for n, past in enumerate(source.past) if past.id == id]
+    same = [n for n, past in enumerate(source.past) if past.answers_to(id)]
     exact = [n for n in same if began_text(source.past[n].began) == began]
     # Late evidence may move the beginning of a version; its id alone is enough while it is the only one.
     return exact[-1] if exact else same[0] if len(same) == 1 else None
@@ -250,8 +250,13 @@ def source_of(history: TableHistory, answers: Mapping[Pair, bool] | None = None)
     same = _same_columns(versions, told)
     now = {same.get(c.id, c.id): c.name for c in newest.schema.columns}
     past = tuple(
-        Past(v.id, _began(v), {c.name: now.get(same.get(c.id, c.id)) for c in v.schema.columns})
+        Past(v.id, _began(v), {c.name: now.get(same.get(c.id, c.id)) for c in v.schema.columns}, v.known_as)
         for v in versions
+    )
+    ended = tuple(
+        Past(v.id, _began(v), known_as=v.known_as)
+        for v in history.versions
+        if v.incarnation != newest.incarnation
     )
     formers: dict[str, dict[str, None]] = {}
     for earlier in reversed(past):
@@ -268,7 +273,7 @@ def source_of(history: TableHistory, answers: Mapping[Pair, bool] | None = None)
         former_names={name: tuple(thens) for name, thens in formers.items()},
         unanswered=_open_questions(versions, told, now),
         past=past,
-        ended=tuple(Past(v.id, _began(v)) for v in history.versions if v.incarnation != newest.incarnation),
+        ended=ended,
         inferred=newest.status == "inferred",
         phantom=newest.status == "phantom",
     )

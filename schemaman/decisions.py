@@ -141,7 +141,7 @@ def meant(versions: Sequence[SchemaVersion], answer: Answer) -> int | None:
     The place decides where a shape came back. Late evidence may have moved the place: then the id
     is enough if no other version has it.
     """
-    alike = [i for i, v in enumerate(versions) if v.id.startswith(answer.at)]
+    alike = [i for i, v in enumerate(versions) if v.answers_to(answer.at)]
     there = [i for i in alike if place(versions[i].at) == answer.began] or alike
     return there[0] if len(there) == 1 else None
 

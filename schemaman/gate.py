@@ -263,7 +263,7 @@ def _since(history: TableHistory, baseline: Snapshot) -> tuple[_Stand, list[_Sta
 
 def _located(stands: list[_Stand], baseline: Snapshot) -> int | None:
     """The revision that the baseline holds: of its version's id, by preference also where it began."""
-    alike = [i for i, s in enumerate(stands) if baseline.version and s.version.id == baseline.version]
+    alike = [i for i, s in enumerate(stands) if baseline.version and s.version.answers_to(baseline.version)]
     there = [i for i in alike if stands[i].version.at == baseline.at] or alike
     same = [i for i in there if without_ids(stands[i].schema) == without_ids(baseline.schema)]
     return next(iter(reversed(same or there)), None)

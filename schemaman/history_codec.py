@@ -102,6 +102,7 @@ def version_to_json(version: SchemaVersion) -> Json:
             candidates=[_candidate_to_json(c) for c in version.candidates] or None,
             proven=maybe(mark_to_json, version.proven),
             carried=[epochs_codec.face_to_json(f) for f in version.carried] or None,
+            known_as=list(version.known_as) or None,
         ),
     }
 
@@ -126,6 +127,7 @@ def version_from_json(value: Parsed) -> SchemaVersion:
         tuple(_candidate(c) for c in value.get("candidates", ())),
         maybe(mark_from_json, value.get("proven")),
         tuple(epochs_codec.face_from_json(f) for f in value.get("carried", ())),
+        tuple(value.get("known_as", ())),
     )
 
 

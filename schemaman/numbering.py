@@ -6,16 +6,26 @@ Law: a version that stays keeps its id; who noted a number finds in the log whic
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from schemaman.log import Moved, Renumbered
 from schemaman.schema import TableId
+from schemaman.versions import SchemaVersion
 
 
 def renumbered(table: TableId, before: Sequence[str], after: Sequence[str]) -> Renumbered | None:
     """What a new history does to the numbers of versions, given all ids in order; None if nothing."""
     told = moved(before, after)
     return Renumbered(table, told) if told else None
+
+
+def ids_now(before: Sequence[str], versions: Iterable[SchemaVersion]) -> tuple[str, ...]:
+    """The ids of versions in order, as they were `before`: a late witness only refines a version."""
+    known = set(before)
+    return tuple(
+        next((id for id in (version.id, *version.known_as) if id in known), version.id)
+        for version in versions
+    )
 
 
 def moved(before: Sequence[str], after: Sequence[str]) -> tuple[Moved, ...]:

@@ -67,12 +67,17 @@ class Past:
     """An earlier version of the source, as a stamp on a target table may name it.
 
     `names` maps each column name of that version to the name that the same column has now,
-    None for a column that has left since.
+    None for a column that has left since. `known_as` are ids that it had while no witness declared it.
     """
 
     id: str
     began: Mapping[str, object] = field(default_factory=dict)
     names: Mapping[str, str | None] = field(default_factory=dict)
+    known_as: tuple[str, ...] = ()
+
+    def answers_to(self, id: str | None) -> bool:
+        """Whether an id is this version's, or was it before it was declared."""
+        return id in (self.id, *self.known_as)
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,12 @@ def _source_document(source: Source) -> _Json:
 
 
 def _past_document(past: Past) -> _Json:
-    return {"id": past.id, "began": dict(past.began), "names": dict(past.names)}
+    known_as = {"known_as": list(past.known_as)} if past.known_as else {}
+    return {"id": past.id, "began": dict(past.began), "names": dict(past.names), **known_as}
+
+
+def _past(told: _Json) -> Past:
+    return Past(told["id"], told["began"], told["names"], tuple(told.get("known_as", ())))
 
 
 def _source(told: _Json) -> Source:
@@ -166,8 +171,8 @@ def _source(told: _Json) -> Source:
         began=told["began"],
         former_names={name: tuple(formers) for name, formers in told["former_names"].items()},
         unanswered=tuple((old, new) for old, new in told["unanswered"]),
-        past=tuple(Past(p["id"], p["began"], p["names"]) for p in told["past"]),
-        ended=tuple(Past(p["id"], p["began"], p["names"]) for p in told["ended"]),
+        past=tuple(map(_past, told["past"])),
+        ended=tuple(map(_past, told["ended"])),
         inferred=told.get("inferred", False),
         phantom=told.get("phantom", False),
     )

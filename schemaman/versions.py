@@ -53,7 +53,8 @@ class SchemaVersion:
     may have made the difference. `carried` are the ways in which events carried it that are not just as
     it is, each from its mark on. `candidates` are suspected renames from the
     version before. Columns and types are of `at`; key and nullability are certain from `proven` on, which
-    may be later, and is None while one of them is unconfirmed.
+    may be later, and is None while one of them is unconfirmed. `known_as` are the ids that its events alone
+    give it, which it had while no witness declared it.
     """
 
     number: int
@@ -70,6 +71,11 @@ class SchemaVersion:
     candidates: tuple[RenameCandidate, ...] = ()
     proven: Mark | None = None
     carried: tuple[WireFace, ...] = ()
+    known_as: tuple[str, ...] = ()
+
+    def answers_to(self, id: str) -> bool:
+        """Whether an id, or the first digits of one, is this version's or was it before it was declared."""
+        return any(own.startswith(id) for own in (self.id, *self.known_as))
 
     def wire(self, face: WireFace | None = None) -> TableSchema:
         """The version as events carried it, under one of its faces, or the newest.

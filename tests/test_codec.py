@@ -190,6 +190,7 @@ VERSIONS = every(
         max_size=1,
     ).map(tuple),
     proven=st.none() | MARKS,
+    known_as=st.lists(st.text("0123456789abcdef", min_size=12, max_size=12), max_size=2).map(tuple),
     carried=st.lists(
         every(
             WireFace,

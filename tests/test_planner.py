@@ -11,7 +11,7 @@ from schemaman.columns import parse_columns
 from schemaman.counterparts import began_text, source_of
 from schemaman.evidence import Mark
 from schemaman.migrate import apply
-from schemaman.plan import Live, Past, Plan, Policy, Source, Target
+from schemaman.plan import VERSION_PROPERTY, Live, Past, Plan, Policy, Source, Target
 from schemaman.planner import holds, make_plan, structure
 from schemaman.schema import Column, TableId, TableSchema, fingerprint
 from schemaman.targets import delta, iceberg
@@ -173,6 +173,24 @@ def _past(ddl: str, number: int, **names: str | None) -> Past:
 
 def _swap() -> tuple[Past, ...]:
     return (_past("id INT, a INT, b INT", 1, a="b", b="a"), _past("id INT, a INT, b INT", 2))
+
+
+@both
+def test_a_stamp_of_before_a_late_witness_means_the_same_version(format: str) -> None:
+    """The schema-change topic was read a week after the rows: id and beginning are of the declaration."""
+    made = lake(format, "id INT, a INT, b INT, PRIMARY KEY (id)", began={"at": 1})
+    assert made.live is not None
+    swapped, now = _swap()
+    stamp = made.live.properties[VERSION_PROPERTY]
+    first = replace(swapped, id="declared", began={"at": 0}, known_as=(stamp,))
+    second = replace(now, id="declared2", began={"at": 2})
+    drawn = plan(
+        format,
+        source("id INT, a INT, b INT, PRIMARY KEY (id)", began={"at": 2}, past=(first, second)),
+        made.live,
+    )
+    assert drawn.refusals == ()
+    assert [step.kind for step in drawn.steps].count("rename-column") == 3
 
 
 def test_the_temporary_name_bars_every_other_plan() -> None:

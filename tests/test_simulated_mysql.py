@@ -84,6 +84,22 @@ def test_what_was_declared_is_the_truth_and_begins_where_it_did(made: Database, 
 
 
 @given(DATABASES)
+def test_a_late_witness_refines_what_rows_told_and_loses_no_id(made: Database) -> None:
+    desk = Desk()
+    topic, rows, _ = witnesses(made)
+    desk.read(rows)
+    before = {h.table: h.versions for h in desk.histories}
+    desk.read(topic)
+    after = {h.table: h.versions for h in desk.histories}
+    for table, versions in before.items():
+        for version in versions:
+            found = [v for v in after[table] if v.answers_to(version.id)]
+            assert found
+            assert {columns_of(v) for v in found} == {columns_of(version)}
+        assert all(m.now for _, shift in desk.registry.renumberings(table) for m in shift.moved)
+
+
+@given(DATABASES)
 def test_rows_alone_show_each_structure_that_they_had_and_no_other(made: Database) -> None:
     desk = Desk()
     desk.read(witnesses(made)[1])

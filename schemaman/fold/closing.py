@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 
 from schemaman.evidence import Dialect, Observation
 from schemaman.fold.confirmation import Confirmation, confirmations
+from schemaman.fold.faces import match
 from schemaman.fold.inferred_versions import uncover
 from schemaman.fold.open_version import Open, evidence_of, faces_of, status_of, with_emitted
 from schemaman.renames import candidates
+from schemaman.schema import fingerprint
 from schemaman.versions import Evidence, RenameCandidate, SchemaVersion
 
 
@@ -60,4 +62,15 @@ def _closed(
         candidates=suspects,
         proven=confirmation.proven,
         carried=faces_of(version, revisions[-1].schema),
+        known_as=_undeclared(version),
     )
+
+
+def _undeclared(version: Open) -> tuple[str, ...]:
+    """The ids that its events alone give a version: it had one of them if they were read first."""
+    if not version.declared:
+        return ()
+    said = (p.observation for p in version.points)
+    shown = dict.fromkeys(o.schema for o in said if o.witness == "emitted" and o.schema is not None)
+    ids = (fingerprint(schema) for schema in shown if match(version.schema, schema).exact)
+    return tuple(id for id in dict.fromkeys(ids) if id != version.id)

@@ -17,7 +17,7 @@ from schemaman.epochs import UNDECIDED, Footprint
 from schemaman.errors import Conflict, StoreUnavailable
 from schemaman.evidence import Observation
 from schemaman.log import Covered, Entry, Observed, Renumbered, Stamped, tables_of
-from schemaman.numbering import renumbered
+from schemaman.numbering import ids_now, renumbered
 from schemaman.schema import TableId
 from schemaman.stores import _forms, _names
 from schemaman.stores._layout import (
@@ -223,7 +223,7 @@ class Histories:
         before = {tables[key]: history_codec.ids_of(body) for key, body in connection.execute(query)}
         for table, history in folded.items():
             first, _ = numbers.get(table, (before.get(table, ()), ()))
-            numbers[table] = (first, tuple(v.id for v in history.versions) if history else ())
+            numbers[table] = (first, ids_now(first, history.versions if history else ()))
 
     def _write(self, connection: Connection, folded: Mapping[TableId, TableHistory | None]) -> None:
         _names.write(connection, folded)

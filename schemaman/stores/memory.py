@@ -16,7 +16,7 @@ from schemaman.epochs import UNDECIDED, Verdicts
 from schemaman.errors import Conflict
 from schemaman.evidence import Observation
 from schemaman.log import Covered, Entry, Observed, Renumbered, Stamped, tables_of
-from schemaman.numbering import renumbered
+from schemaman.numbering import ids_now, renumbered
 from schemaman.schema import TableId
 from schemaman.stores._projections import (
     Clock,
@@ -215,12 +215,13 @@ def _renumbered(
     before: Mapping[TableId, TableHistory], after: Mapping[TableId, TableHistory]
 ) -> tuple[Renumbered, ...]:
     other = sorted(t for t, history in before.items() if after.get(t) is not history)
-    shifts = (renumbered(t, _ids(before[t]), _ids(after.get(t))) for t in other)
+    shifts = (_shift(before[t], after.get(t)) for t in other)
     return tuple(shift for shift in shifts if shift is not None)
 
 
-def _ids(history: TableHistory | None) -> tuple[str, ...]:
-    return tuple(version.id for version in history.versions) if history else ()
+def _shift(before: TableHistory, after: TableHistory | None) -> Renumbered | None:
+    ids = [version.id for version in before.versions]
+    return renumbered(before.table, ids, ids_now(ids, after.versions if after else ()))
 
 
 def _heard(said: Said, entries: Iterable[Entry]) -> Said:
