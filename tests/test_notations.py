@@ -158,6 +158,7 @@ def test_a_type_without_a_word_is_refused(language: str, type: str) -> None:
         ("iceberg", "a INT, PRIMARY KEY (a)", ("not said: the key (a)",)),
         ("connect", "`a-b` INT DEFAULT 3", ()),
         ("avro", "`a-b` INT DEFAULT 3", ("`a-b` is called a_b",)),
+        ("avro", "m MAP<INT, MAP<INT, MAP<BIGINT, STRUCT<a: INT>>>>", ()),
         ("avro", "e ENUM('a','b,c','d\\\\e')", ()),
         ("delta", "a INT, COMMENT 'all'", ("not said: the comment of the table",)),
         (

@@ -262,9 +262,9 @@ def _temporal(type: Time | Timestamp) -> Avro:
 
 def _map(key: Type, value: Type, nullable: bool, name: str) -> Avro:
     """A map; with keys that are no text a list of entries. Source: Confluent AvroData."""
-    values = type_to_avro(value, nullable, name)
     if isinstance(key, String):
-        return {"type": "map", "values": values}
+        return {"type": "map", "values": type_to_avro(value, nullable, name)}
+    values = type_to_avro(value, nullable, f"{name}.value")
     entry = _record(
         f"{name}.entry",
         [{"name": "key", "type": _plain(key, f"{name}.key")}, {"name": "value", "type": values}],
