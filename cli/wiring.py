@@ -145,9 +145,7 @@ def resolve(door: Door, text: str) -> Resolved:
         registry = open_registry(door)
         history = registry.history(registry.find(in_stream(door, reference.name)))
         found = resolution.select(decided(history, decisions_of(door)), reference.selector)
-        if found.last_seen is not None:
-            seen = words.when(found.last_seen)
-            door.console.warn(f"{text}: its last record is of {seen}; what came after is not known")
+        _warn_of_age(door, text, history, found)
         return found
     readers = Readers(
         file=lambda path: _structure_text(read_file(path), path),
@@ -156,6 +154,18 @@ def resolve(door: Door, text: str) -> Resolved:
         lake=partial(live_structure, door),
     )
     return resolution.resolve(reference, _NoHistories(), readers)
+
+
+def _warn_of_age(door: Door, text: str, history: TableHistory, found: Resolved) -> None:
+    """Say where a structure may not be that of now: nothing is known later, or the table is gone."""
+    if found.last_seen is not None:
+        seen = words.when(found.last_seen)
+        door.console.warn(f"{text}: its last record is of {seen}; what came after is not known")
+    elif history.dropped and found.version is not None and found.version.number == history.latest.number:
+        end = [e for e in history.events if e.kind != "truncated"][-1]
+        since = f"was {end.kind} {words.when(end.at)}"
+        other = f" and is now {end.other}" if end.other else ""
+        door.console.warn(f"{history.table} {since}{other}: this is its last structure")
 
 
 def wire(door: Door, found: Resolved) -> Emitted:

@@ -11,8 +11,8 @@ from schemaman.ddl import parse_type
 from schemaman.errors import BadReference, UnreadableInput
 from schemaman.languages import avro, connect
 from schemaman.notation import Notation
-from schemaman.notations import iceberg, spark
 from schemaman.schema import Column, TableSchema
+from schemaman.shelf import Shelf
 from schemaman.snapshots import from_text, is_snapshot
 
 Node = Mapping[str, Any]
@@ -21,6 +21,7 @@ _HINT = (
     "a file may hold a snapshot, a column list or Spark DDL, a schema of Avro, Connect, Spark, Delta or "
     "Iceberg, the JSON of show, or a record with its schema"
 )
+_NOTATIONS: Shelf[Notation] = Shelf("schemaman.notations", "NOTATION")
 _ENVELOPE = {"before", "after", "op"}
 
 
@@ -66,7 +67,8 @@ def _notation(told: Node) -> Notation | None:
     first = fields[0] if isinstance(fields, list) and fields else None
     if told.get("type") != "struct" or not isinstance(first, dict) or "field" in first:
         return None
-    return spark.NOTATION if "nullable" in first else iceberg.NOTATION if "required" in first else None
+    language = "spark" if "nullable" in first else "iceberg" if "required" in first else None
+    return None if language is None else _NOTATIONS.get(language)
 
 
 def _shown(told: Node) -> TableSchema:

@@ -16,12 +16,13 @@ from tempfile import mkdtemp
 from typing import Any
 
 import pytest
+from click.shell_completion import ShellComplete
 from jsonschema import Draft202012Validator
 
 from schemaman.documents import schemas
 from schemaman.references import AsOf
 from schemaman_cli.commands.show import LANGUAGES
-from schemaman_cli.main import main
+from schemaman_cli.main import main, root
 from tests.everything import NOTATIONS
 from tests.house import CAPTURES
 
@@ -111,6 +112,18 @@ def test_behind_the_last_record_the_newest_version_is_told_with_a_warning(ask: A
     assert said.err.endswith("; what came after is not known\n")
     last = ask(ORDERS, "tables", "shop.orders", "--format", "json").json["tables"][0]["last_seen"]
     assert ask(ORDERS, "show", f"orders@lsn:{last['position']['value']}").err == ""
+
+
+def test_the_last_structure_of_a_table_that_is_gone_comes_with_a_warning(ask: Ask) -> None:
+    said = ask(BOOKS, "show", "author_list")
+    assert said.code == 0
+    assert said.err.startswith("warning: books.bookshop.author_list was renamed 2026-11-21 ")
+    assert said.err.endswith(" and is now books.bookshop.writer_list: this is its last structure\n")
+    dropped = ask(BOOKS, "show", "book_old")
+    assert "was dropped" in dropped.err
+    gone = ask(BOOKS, "show", "book_old@2030-01-01T00:00Z")
+    assert (gone.code, gone.out) == (3, "")
+    assert "the table was dropped by then" in gone.err
 
 
 def test_a_change_that_was_noticed_late_is_not_told_too_early(ask: Ask) -> None:
@@ -410,6 +423,9 @@ def test_history_says_that_a_column_is_another_one_of_that_name(ask: Ask) -> Non
     lines = ask(ORDERS, "history", "orders").out.splitlines()
     assert "    + remark  STRING  another column of that name" in lines
     assert "    + coupon  STRING" in lines
+    assert (
+        "    + remark  STRING  another column of that name" in ask(ORDERS, "diff", "orders@3", "orders@4").out
+    )
 
 
 def test_the_last_versions_alone(ask: Ask) -> None:
@@ -494,3 +510,26 @@ def test_a_registry_holds_structures(ask: Ask, tmp_path: Path) -> None:
     missing = ask(recording, "show", "registry:nothing-value")
     assert missing.code in (2, 3)
     assert "nothing-value" in missing.err
+
+
+# --- help
+
+
+def test_completion_knows_the_languages_and_the_faces(ask: Ask) -> None:
+    def offered(*words: str) -> set[str]:
+        given = ShellComplete(root, {}, "schemaman", "_SCHEMAMAN_COMPLETE").get_completions(
+            list(words[:-1]), words[-1]
+        )
+        return {each.value for each in given}
+
+    assert offered("show", "orders", "--as", "") == set(LANGUAGES)
+    assert offered("show", "orders", "--face", "") == {"source", "wire"}
+    assert offered("bla") == {"blame"}
+    assert {"--as", "--face", "--key", "--partial", "--format"} <= offered("show", "--")
+    assert {"--last", "--format", "--stream"} <= offered("history", "--")
+    assert {"--topic", "--format", "--stream"} <= offered("rejects", "--")
+
+
+def test_every_question_has_a_schema(ask: Ask) -> None:
+    names = ask(ORDERS, "schema").out.split()
+    assert {"tables", "history", "show", "blame", "names", "diff", "rejects"} <= set(names)

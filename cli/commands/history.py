@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from schemaman.summary.listings import about, history_report
-from schemaman.summary.stories import newest, story
+from schemaman.summary.listings import about, history_data, history_report
+from schemaman.summary.stories import newest, recent, story
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import find, judge_of, open_registry
@@ -18,10 +18,14 @@ from schemaman_cli.wiring import find, judge_of, open_registry
 @door
 def history(door: Door, table: str, last: int | None, format: str) -> None:
     """Show every version of TABLE: when it began at the source, what changed, how sure that is."""
-    registry, judge = open_registry(door), judge_of(door.settings)
+    registry = open_registry(door)
     found = find(door, registry, table)
-    told = story(found, judge) if last is None else newest(found, last, judge)
     notes = about(found, registry.notes(found.table.stream))
+    if format == "json":
+        door.console.show(history_data(found if last is None else recent(found, last), notes), format)
+        return
+    judge = judge_of(door.settings)
+    told = story(found, judge) if last is None else newest(found, last, judge)
     door.console.show(history_report(told, found, notes), format)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from schemaman.ddl import format_type
 from schemaman.diff import diff
@@ -122,8 +123,13 @@ def history_report(
         *questions(history),
         *([_notes_grid(notes)] if notes else []),
     ]
+    return replace(history_data(history, notes), blocks=tuple(blocks))
+
+
+def history_data(history: TableHistory, notes: Sequence[Note] = ()) -> Report:
+    """What `history TABLE` says to scripts: nothing has to be compared or judged for it."""
     data = table_documents.history(history) | {"notes": [table_documents.note(n) for n in notes]}
-    return Report(str(history.table), tuple(blocks), dict(data))
+    return Report(str(history.table), (), dict(data))
 
 
 def about(history: TableHistory, notes: Iterable[Note]) -> tuple[Note, ...]:
@@ -185,8 +191,8 @@ def diff_report(old: Resolved, new: Resolved, candidates: Iterable[RenameCandida
     else:
         before, after = without_ids(old.schema), without_ids(new.schema)
         known, changes = suspected(before, after, append_only=False), diff(before, after)
-    lines: list[Inline] = [words.change(c) for c in told_changes(changes)]
-    event = Event(f"{old.ref} → {new.ref}", "", "plain", tuple(lines) or ((Text("no difference", "muted"),),))
+    lines = tuple(words.changes(told_changes(changes)))
+    event = Event(f"{old.ref} → {new.ref}", "", "plain", lines or ((Text("no difference", "muted"),),))
     blocks: list[Block] = [Timeline("", (event,))]
     if _made_anew(old, new):
         message = f"{new.ref} was created again under its name: none of its columns is one of {old.ref}"

@@ -76,15 +76,21 @@ def story(history: TableHistory, judge: Judge, plans: Iterable[Plan] = ()) -> St
     return Story(history, tuple(stands.values()), gone, tuple(plans))
 
 
-def newest(history: TableHistory, count: int, judge: Judge) -> Story:
-    """The story of the last `count` versions alone: what they changed, and what is disputed about them."""
+def recent(history: TableHistory, count: int) -> TableHistory:
+    """The history with the last `count` versions alone, and what is disputed about them."""
     kept = history.versions[-count:]
     numbers = {v.number for v in kept}
     disputes = tuple(d for d in history.disagreements if not d.versions or numbers & {*d.versions})
-    before = replace(history, versions=history.versions[-count - 1 :])
-    told = story(before, judge)
+    return replace(history, versions=kept, disagreements=disputes)
+
+
+def newest(history: TableHistory, count: int, judge: Judge) -> Story:
+    """The story of the last `count` versions: what they changed, and what is disputed about them."""
+    told = story(replace(history, versions=history.versions[-count - 1 :]), judge)
+    kept = recent(history, count)
+    numbers = {v.number for v in kept.versions}
     stages = tuple(stage for stage in told.stages if stage.version.number in numbers)
-    return replace(told, history=replace(history, versions=kept, disagreements=disputes), stages=stages)
+    return replace(told, history=kept, stages=stages)
 
 
 def worst(findings: Iterable[Judged]) -> Severity:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from schemaman.compat import READERS, Reader, Verdict
 from schemaman.ddl import format_type
-from schemaman.diff import AddColumn, DropColumn
 from schemaman.report import (
     Block,
     Event,
@@ -154,7 +153,7 @@ def _event(stage: Stage, earliest: bool) -> Event:
     version, revision = stage.version, stage.revision
     number = words.label(version, revision.number)
     first = revision.number == 0
-    lines = list(_changes(stage))
+    lines = list(words.changes(told(stage.changes)))
     if first and earliest and not stage.changes:
         columns = words.count(len(version.schema.columns), "column")
         again = "created again: " if version.incarnation > 1 else ""
@@ -171,15 +170,6 @@ def _event(stage: Stage, earliest: bool) -> Event:
     when = words.began(version) if first else words.when(revision.at)
     tone = words.SEVERITY_TONES[stage.severity] if stage.severity != "off" else _calm(stage)
     return Event(f"Version {number}", when, tone, tuple(lines), tuple(badges))
-
-
-def _changes(stage: Stage) -> Iterator[Inline]:
-    """What changed; a column that took the name of one that went is said to be another."""
-    changes = told(stage.changes)
-    gone = {c.path for c in changes if isinstance(c, DropColumn)}
-    for change in changes:
-        again = isinstance(change, AddColumn) and change.path in gone
-        yield (*words.change(change), *((Text("  another column of that name", "muted"),) if again else ()))
 
 
 def _calm(stage: Stage) -> Tone:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
@@ -78,6 +79,14 @@ def change(found: Change) -> Inline:
             return (Text("~ key  "), Text(f"{key(old_key)} → {key(new_key)}"))
         case _:
             assert_never(found)
+
+
+def changes(found: Sequence[Change]) -> Iterator[Inline]:
+    """A line for each change; a column that took the name of one that went is said to be another."""
+    gone = {c.path for c in found if isinstance(c, DropColumn)}
+    for each in found:
+        again = isinstance(each, AddColumn) and each.path in gone
+        yield (*change(each), *((Text("  another column of that name", "muted"),) if again else ()))
 
 
 def key(columns: tuple[str, ...]) -> str:
