@@ -19,16 +19,12 @@ Place = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What places one record in the truth: its source block, whether a table was read, and when.
-
-    `change`: it declares a structure, and is no row.
-    """
+    """What places one record in the truth: its source block, whether a table was read, and when."""
 
     place: Place
     source: dict[str, Any]
     snapshot: bool
     read_ms: int = 0
-    change: bool = False
 
 
 def facts(folder: Path) -> dict[Place, Fact]:
@@ -41,8 +37,7 @@ def facts(folder: Path) -> dict[Place, Fact]:
         if value and isinstance(value.get("source"), dict):
             source = value["source"]
             snapshot = source.get("snapshot") not in (None, "false", False)
-            read_ms = value.get("ts_ms") or written_ms
-            found[place] = Fact(place, source, snapshot, read_ms, change="tableChanges" in value)
+            found[place] = Fact(place, source, snapshot, value.get("ts_ms") or written_ms)
     return found
 
 
