@@ -8,18 +8,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal, get_args
+from typing import get_args
 
 from schemaman.errors import BadReference
 from schemaman.evidence import PositionKind
-from schemaman.schema import TableId, quote_part
+from schemaman.schema import SCHEMES, TableId, quote_part, quote_stream
 
 FORMS = (
     "ORDERS · ORDERS@3 · ORDERS@latest · ORDERS@-1 · ORDERS@2026-11-01T12:00Z · ORDERS@id:9f2c… · "
     "ORDERS@lsn:0/16B6A50 · file:PATH · git:REV:PATH · lake:TABLE · registry:SUBJECT@VERSION"
 )
-Scheme = Literal["file", "git", "lake", "registry"]
-SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 _KINDS: tuple[PositionKind, ...] = tuple(k for k in get_args(PositionKind) if k != "none")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:([Zz])|([+-]\d\d:\d\d))?)?")
@@ -34,7 +32,7 @@ class TableName:
 
     def __str__(self) -> str:
         name = ".".join(quote_part(p) for p in self.parts)
-        return name if self.stream is None else f"{_quote_stream(self.stream)}:{name}"
+        return name if self.stream is None else f"{quote_stream(self.stream)}:{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,10 +285,6 @@ def _registry(text: str, rest: str) -> RegistryRef:
 def _form_of(scheme: str) -> str:
     forms = (form for form in FORMS.split(" · ") if form.startswith(f"{scheme}:"))
     return f"write {next(forms)}"
-
-
-def _quote_stream(stream: str) -> str:
-    return f'"{stream}"' if stream in SCHEMES else quote_part(stream)
 
 
 class _NameReader:

@@ -15,6 +15,8 @@ Path = tuple[str, ...]
 and `key` or `value` inside maps, as in Iceberg."""
 
 DEFAULT_STREAM = "main"
+SCHEMES = ("file", "git", "lake", "registry")
+"""What a REF to something else than a table begins with, before a colon."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -37,7 +39,7 @@ class TableId:
 
     def __str__(self) -> str:
         name = ".".join(quote_part(p) for p in self.parts)
-        return name if self.stream == DEFAULT_STREAM else f"{quote_part(self.stream)}:{name}"
+        return name if self.stream == DEFAULT_STREAM else f"{quote_stream(self.stream)}:{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,11 @@ def quote_part(part: str) -> str:
     if part and all(ch not in '."@: ' for ch in part):
         return part
     return '"' + part.replace('"', '""') + '"'
+
+
+def quote_stream(stream: str) -> str:
+    """The name of a stream before a table's; in double quotes too where a REF would take it for a scheme."""
+    return f'"{stream}"' if stream in SCHEMES else quote_part(stream)
 
 
 def walk(schema: TableSchema) -> Iterator[tuple[Path, Type, bool]]:

@@ -18,8 +18,9 @@ from schemaman.errors import AmbiguousName, BadReference, Conflict, Locked, NoHi
 from schemaman.evidence import Aside, Note, Observation, Outcome, Reject
 from schemaman.log import Covered, Migrated, Moved, Observed, Renumbered
 from schemaman.numbering import moved
+from schemaman.references import TableRef, parse
 from schemaman.registry import Recorded, Registry
-from schemaman.schema import TableId, TableSchema
+from schemaman.schema import SCHEMES, TableId, TableSchema
 from schemaman.stores.memory import MemoryStore
 from schemaman.stores.sql import SqlStore
 from tests import orders
@@ -360,11 +361,21 @@ def test_a_table_is_found_by_any_name_that_is_its_own(name: str, table: TableId)
     assert registry.find(name) == table
 
 
-@given(st.lists(TABLES, min_size=1, max_size=6, unique_by=lambda t: (t.stream, t.parts)))
+NAMED = TABLES | st.builds(
+    TableId,
+    *[st.sampled_from(["a", "b", "a.b", "file", "main"])] * 4,
+    stream=st.sampled_from(["main", "b", *SCHEMES]),
+)
+
+
+@given(st.lists(NAMED, min_size=1, max_size=6, unique_by=lambda t: (t.stream, t.parts)))
 def test_every_table_is_found_by_its_printed_name(tables: list[TableId]):
     registry = known(*tables)
     for table in tables:
         assert registry.find(str(table)) == table
+        reference = parse(f"{table}@1")
+        assert isinstance(reference, TableRef)
+        assert registry.find(reference.name) == table
 
 
 def test_a_name_of_several_tables_lists_them():
