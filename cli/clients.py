@@ -8,7 +8,7 @@ from pathlib import Path
 from schemaman.adapters import schema_registry
 from schemaman.adapters.schema_registry import Registered
 from schemaman.errors import BadConfiguration, BadReference, UsageError
-from schemaman.settings import Setting, secret
+from schemaman.settings import Setting, has_password, secret, without_password
 from schemaman_cli.options import Door
 
 
@@ -41,9 +41,10 @@ def registered(door: Door) -> Registered | None:
         return None
     if schema_registry.is_url(setting.value):
         return schema_registry.opened(setting.value, options_of(door, door.settings.registry_config))
-    if "://" in setting.value:
+    if "://" in setting.value or has_password(setting.value):
         raise BadReference(
-            f"{setting.value}: no registry has an address of this kind", hint="http://…, https://…, or a file"
+            f"{without_password(setting.value)}: no registry has an address of this kind",
+            hint="http://…, https://…, or a file",
         )
     return schema_registry.load(str(door.path(setting)))
 

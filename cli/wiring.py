@@ -23,7 +23,7 @@ from schemaman.references import TableName, TableRef, parse, parse_name
 from schemaman.registry import Registry
 from schemaman.resolution import Readers, Resolved
 from schemaman.schema import TableId
-from schemaman.settings import Settings, secret
+from schemaman.settings import Settings, has_password
 from schemaman.shelf import Shelf
 from schemaman.snapshots import from_text, is_snapshot
 from schemaman.stores.sql import SqlStore
@@ -57,14 +57,6 @@ def open_store(door: Door, *, create: bool = False) -> SqlStore:
             hint="say it in PGPASSWORD, ~/.pgpass or SCHEMAMAN_STORE",
         )
     return door.open.enter_context(SqlStore.open(door.store_url, create=create))
-
-
-def has_password(url: str) -> bool:
-    """Whether an address says a password, before its host or among its parameters."""
-    scheme, _, rest = url.partition("://")
-    place, _, parameters = rest.partition("?")
-    user, at, _ = place.rpartition("@")
-    return scheme != "sqlite" and ((bool(at) and ":" in user) or secret(parameters))
 
 
 def open_registry(door: Door, *, create: bool = False) -> Registry:
@@ -187,10 +179,27 @@ def read_file(path: str) -> str:
     """The text of a file that the user named. Raises `UnreadableInput`."""
     try:
         return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise UnreadableInput(f"{path}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise UnreadableInput(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+    except (OSError, ValueError) as error:
+        raise UnreadableInput(f"{path}: {_said(error)}", hint=_hint(error, path)) from error
+
+
+def _said(error: OSError | ValueError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"not UTF-8 text ({error.reason} at byte {error.start})"
+    return str(getattr(error, "strerror", None) or error).lower()
+
+
+def _hint(error: OSError | ValueError, path: str) -> str:
+    """What to do where a file cannot be read."""
+    match error:
+        case FileNotFoundError() | NotADirectoryError():
+            return "look at the spelling; a path goes from the working folder"
+        case IsADirectoryError():
+            return f"name a file in it: {Path(path) / '…'}"
+        case PermissionError():
+            return "this user has to be let read it"
+        case _:
+            return "a text file in UTF-8 is needed"
 
 
 def write_file(path: Path, text: str) -> None:

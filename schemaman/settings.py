@@ -34,9 +34,32 @@ _SECRET = re.compile(
 )
 
 
+_PASSWORD = re.compile(r"(//[^:/@\s]*:|^[^:/@\s]*:(?!//)).*@", re.DOTALL)
+"""In an address, or in what was meant as one: behind the user, up to the last @."""
+
+_PARAMETER = re.compile(r"((?:^|[?&\s])[^=&?\s]*(?:password|passphrase|secret|token)[^=&?\s]*=)[^&\s]+", re.I)
+"""Among the parameters of an address: `?password=…`, or libpq's `host=… password=…`."""
+
+
+_PORT = re.compile(r"(?<=//)([^:/@\s]*):\d+(?=[/?])")
+
+
 def secret(name: str) -> bool:
     """Whether an option of some client holds a secret, by its name."""
     return _SECRET.search(name) is not None
+
+
+def without_password(address: str) -> str:
+    """An address as it may be shown: stars for each password, whatever else may be wrong with it."""
+    return _PARAMETER.sub(r"\1***", _PASSWORD.sub(r"\1***@", address))
+
+
+def has_password(address: str) -> bool:
+    """Whether an address, or what was meant as one, says a password; the path of a SQLite file says none."""
+    if address.startswith("sqlite:///"):
+        return _PARAMETER.search(address) is not None
+    portless = _PORT.sub(r"\1", address, 1)
+    return without_password(portless) != portless
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import base64
 import json
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,12 +29,17 @@ def guid(id: int) -> str:
 
 @dataclass
 class Served:
-    """A server with its address; `asked` are the paths that were asked for, `down` makes it fail."""
+    """A server with its address; `asked` are the paths that were asked for, `down` makes it fail.
+
+    With a `page` it answers nothing else, of that `status`; `pause` are the seconds before each byte.
+    """
 
     url: str
     asked: list[str] = field(default_factory=list)
     down: bool = False
     page: str = ""
+    status: int = 200
+    pause: float = 0.0
 
 
 @contextmanager
@@ -52,7 +58,7 @@ def serving(
             served.asked.append(path)
             wanted = None if user is None else "Basic " + base64.b64encode(user.encode()).decode()
             if served.page:
-                self.answer(200, served.page)
+                self.answer(served.status, served.page)
             elif served.down:
                 self.answer(500, {"error_code": 50001, "message": "store down"})
             elif wanted is not None and self.headers.get("Authorization") != wanted:
@@ -66,7 +72,10 @@ def serving(
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
-            self.wfile.write(data)
+            for byte in data if served.pause else ():
+                time.sleep(served.pause)
+                self.wfile.write(bytes((byte,)))
+            self.wfile.write(b"" if served.pause else data)
 
         def log_message(self, *_: object) -> None:
             pass

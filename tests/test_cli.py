@@ -691,6 +691,73 @@ def test_a_password_of_the_store_is_neither_taken_as_a_flag_nor_printed(
     assert "cr3t" not in "".join((done.err, shown.out, tried.out, tried.err))
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://anna:s3cr3t@127.0.0.1:{port}/db",
+        "postgresql://anna:s3cr3t@127.0.0.1:{port}/db?no_such=1",
+        "mysql://anna:s3cr3t@127.0.0.1/db",
+        "anna:s3cr3t@127.0.0.1/db",
+    ],
+)
+def test_no_traceback_shows_the_password_of_the_store(
+    run: Run, place: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("SCHEMAMAN_STORE", address.format(port=free_port()))
+    for format in ("text", "json"):
+        assert "s3cr3t" not in run("config", "show", "--format", format).out
+    command = [PROGRAM, "ingest", str(POSTGRES), "--debug"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "s3cr3t" not in done.stdout + done.stderr
+    assert "Traceback" in done.stderr
+    assert list(place.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("registry", "says"),
+    [
+        ("ftp://me:hush@host", "ftp://me:***@host: no registry has an address of this kind"),
+        ("me:hush@host:8081", "no registry has an address of this kind"),
+        ("http://", "http://: not the address of a registry"),
+        ("http://me:hush@host", "a user and a password have no place in an address"),
+    ],
+)
+def test_an_address_that_no_registry_has_is_a_wrong_question(
+    run: Run, place: Path, registry: str, says: str
+) -> None:
+    done = run("ingest", AVRO, "--registry", registry)
+    assert done.code == 2
+    assert says in done.err
+    assert "hush" not in done.err
+    assert "hint: " in done.err
+    assert list(place.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [["show", "file:{}"], ["apply", "{}"], ["diff", "file:{}", "file:{}"]])
+def test_a_file_that_cannot_be_read_is_said_with_a_hint(run: Run, place: Path, words: list[str]) -> None:
+    (place / "folder").mkdir()
+    (place / "bytes").write_bytes(b"\xff\xfe\x00")
+    for name, hint in (
+        ("missing", "look at the spelling"),
+        ("bytes/in", "look at the spelling"),
+        ("folder", "name a file in it"),
+        ("bytes", "a text file in UTF-8"),
+        ("x" * 300, "a text file"),
+    ):
+        done = run(*(word.format(name) for word in words))
+        assert done.code == 3
+        assert done.err.startswith(f"error: {name}: ")
+        assert f"  hint: {hint}" in done.err
+
+
+@pytest.mark.parametrize("stream", ["file", "git", "lake", "registry"])
+def test_a_table_of_a_stream_named_like_a_scheme_is_shown_by_its_printed_name(run: Run, stream: str) -> None:
+    assert run("ingest", POSTGRES, "--stream", stream).code == 0
+    for listed in run("tables", "--format", "json").json["tables"]:
+        assert run("show", listed["id"], "--format", "json").json["table"] == listed["id"]
+        assert run("history", listed["id"]).code == 0
+
+
 def test_a_store_in_postgresql_answers_as_a_file_does(run: Run, place: Path, database: str) -> None:
     address = schema_of_its_own(database)
     for store in ("sqlite:///schemaman.db", address):

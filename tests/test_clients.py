@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from schemaman.errors import BadConfiguration, UsageError
-from schemaman.settings import SettingsFile, read, secret
+from schemaman.settings import SettingsFile, has_password, read, secret, without_password
 from schemaman_cli.clients import options_of
 from schemaman_cli.console import Console
 from schemaman_cli.main import main
@@ -89,3 +89,41 @@ def test_secrets_are_not_shown(
         found = {s["name"]: s["value"] for s in json.loads(shown)["settings"]}
         assert found["kafka_config"] == ["client.id=me", "sasl.password=***"]
         assert found["format_key"] == "auto"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me:hush@host/db",
+        "postgresql://me:hush@hush@host:5432/db?sslmode=disable",
+        "postgresql://me:hu/hush@host/db",
+        "postgresql://me:a hush@host/db",
+        "postgresql://:hush@host/db",
+        "postgresql://me@host:5432/db?password=hush",
+        "postgresql://host/db?sslmode=disable&sslpassword=hush&schema=s",
+        "postgresql:/me:hush@host/db",
+        "mysql:me:hush@host/db",
+        "ftp://me:hush@host",
+        "me:hush@host/db",
+        "host=there user=me password=hush dbname=db",
+    ],
+)
+def test_a_password_in_an_address_is_seen_and_not_shown(address: str) -> None:
+    assert has_password(address)
+    assert "hush" not in without_password(address)
+    assert "***" in without_password(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "sqlite:///schemaman.db",
+        "sqlite:////home/me@work/a:b@c.db",
+        "schemaman.db",
+        "postgresql://me@host:5432/db?application_name=me@work",
+        "postgresql://host:5432/db?application_name=me@work&schema=s",
+        "http://host:8081",
+    ],
+)
+def test_an_address_without_a_password_is_taken(address: str) -> None:
+    assert not has_password(address)

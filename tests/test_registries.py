@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -160,6 +161,55 @@ def test_an_outage_is_no_fault_of_a_record(path: str) -> None:
     assert (desk.tables(), desk.covered("main")) == ((), {})
 
 
+@pytest.mark.parametrize("path", ["", *APICURIO])
+def test_an_answer_that_trickles_is_not_waited_for(path: str) -> None:
+    options = {"timeout": "0.1"} | ({} if path else {"max.retries": "0", "retries.max.wait.ms": "0"})
+    with serving(entries()) as served:
+        served.pause = 0.05
+        began = time.monotonic()
+        with pytest.raises(RegistryUnavailable, match=r"cannot be reached: its answer was not whole after"):
+            opened(f"{served.url}/{path}", options)("globalId:1" if path else 1)
+        assert 0.5 < time.monotonic() - began < 5
+        served.pause = 0
+
+
+def test_all_tries_that_the_options_allow_are_waited_for() -> None:
+    assert Confluent("http://host").patience == 60
+    assert Confluent("http://host", {"max.retries": "9"}).patience == 120
+
+
+@pytest.mark.parametrize("path", ["", *APICURIO])
+@pytest.mark.parametrize(
+    "page",
+    ["<html>\n<p>no</p>\n" + "<br>" * 500, json.dumps({"error_code": 50001, "message": "no\n" * 500})],
+)
+def test_a_refusal_is_said_in_one_line_and_only_strangers_are_told_to_sign_in(path: str, page: str) -> None:
+    with serving(entries()) as served:
+        schemas = opened(f"{served.url}/{path}", {"timeout": "5"} if path else QUICK)
+        served.page = page
+        for status in (500, 503, 401, 403, 404, 302):
+            served.status = status
+            with pytest.raises(RegistryUnavailable, match=f"answers {status}") as fault:
+                schemas("globalId:1" if path else 1)
+            said = fault.value.message.partition(f"answers {status}")[2]
+            assert 0 < len(said) <= 200
+            assert "\n" not in said
+            assert fault.value.hint
+            assert ("--registry-config" in fault.value.hint) is (status in (401, 403))
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://", "https://", "http://:8081", "http://[::1", "http://host:port", "http://host:99999", "http:///path",
+     "http://host:8081,http://me:hush@host:8082", "http://host,ftp://host"],
+)  # fmt: skip
+def test_what_is_no_address_of_a_registry(url: str) -> None:
+    with pytest.raises(BadReference) as fault:
+        opened(url, {})
+    assert fault.value.hint
+    assert "hush" not in fault.value.message
+
+
 def test_what_answers_like_no_registry() -> None:
     with serving([{"id": 1, "subject": "s", "version": 1, "schema": 5}]) as served:
         with pytest.raises(RegistryUnavailable, match="not as a registry does: the schema 1 has no text"):
@@ -167,6 +217,10 @@ def test_what_answers_like_no_registry() -> None:
         served.page = "<html>hello</html>"
         with pytest.raises(RegistryUnavailable, match="not as a registry does"):
             opened(served.url, QUICK)(2)
+        for path in APICURIO:
+            for served.page in ("<html>hello</html>", "[1]", '[{"a": 1}]', "5"):
+                with pytest.raises(RegistryUnavailable, match="not as a registry does"):
+                    opened(f"{served.url}/{path}", {"timeout": "5"})("globalId:2")
 
 
 @pytest.mark.parametrize("path", ["", *APICURIO])

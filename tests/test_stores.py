@@ -477,12 +477,24 @@ def test_any_file_name_will_do(tmp_path: Path, name: str):
         ("sqlite:///", "no path"),
         ("sqlite:///:memory:", "no path"),
         ("", "no path"),
+        ("mysql://me:hush@host/db", "no store of kind 'mysql'"),
+        ("postgresql:/me:hush@host/db", "seems to hold a password"),
+        ("postgresql//me:hush@host/db", "seems to hold a password"),
+        ("me:hush@host/db", "seems to hold a password"),
+        ("sqlite://me:hush@host/db", "seems to hold a password"),
+        ("sqlite:///store.db?password=hush", "seems to hold a password"),
+        ("host=there user=me password=hush", "seems to hold a password"),
     ],
 )
-def test_a_url_that_names_no_file_is_refused(url: str, says: str):
+def test_a_url_that_names_no_file_is_refused(
+    url: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=says) as caught:
         SqlStore.open(url, create=True)
     assert caught.value.hint
+    assert "hush" not in caught.value.message
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_missing_store_is_not_made_by_reading(tmp_path: Path):

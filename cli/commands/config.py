@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import click
 
 from schemaman.report import Grid, Report, Text
-from schemaman.settings import TargetSetting, secret
+from schemaman.settings import TargetSetting, secret, without_password
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
-
-_PASSWORD = re.compile(r"(//[^:/@\s]*:)\S*@|((?:\?|&)[^=&\s]*password=)[^&\s]*", re.IGNORECASE)
-"""In an address: behind the user, up to the last @, and among the parameters."""
 
 
 @verb("config", "schemaman config show", "schemaman config show --format json")
@@ -69,7 +64,7 @@ def _shown(value: object) -> str:
     name, sign, _ = text.partition("=")
     if sign and secret(name):
         return f"{name}=***"
-    return _PASSWORD.sub(lambda said: f"{said[1]}***@" if said[1] else f"{said[2]}***", text)
+    return without_password(text)
 
 
 COMMAND = config

@@ -84,9 +84,10 @@ def ingest(
     """
     found = [_find(source) for source in sources]
     engine = _engine(door.settings.engine.value, found)
+    given = registered(door)
     registry = open_registry(door, create=True)
     done = Summary()
-    for schemas, files_of in _by_registry(door, found):
+    for schemas, files_of in _by_registry(given, found):
         done += _read(door, registry, files_of, engine, schemas, topic, keep_payload)
     versions = {str(h.table): len(h.versions) for h in registry.tables() if h.table in done.tables}
     stream = door.settings.stream.value
@@ -117,9 +118,10 @@ def _engine(chosen: str, found: Sequence[Found]) -> str:
     return "spark" if size >= files.SPARK_FROM_BYTES else "local"
 
 
-def _by_registry(door: Door, found: Sequence[Found]) -> Iterator[tuple[Registered, list[Found]]]:
+def _by_registry(
+    given: Registered | None, found: Sequence[Found]
+) -> Iterator[tuple[Registered, list[Found]]]:
     """Sources that follow one another and share a registry, with that registry."""
-    given = registered(door)
     for path, group in groupby(found, key=lambda source: None if given else _registry_beside(source)):
         yield given or (NO_REGISTRY if path is None else load(path)), list(group)
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from schemaman.adapters.live_registry import LiveRegistry
+from schemaman.adapters.live_registry import TIMEOUT, LiveRegistry
 from schemaman.decode.framing import SchemaId
-from schemaman.errors import BadConfiguration, EngineUnavailable, RegistryUnavailable, UnreadableInput
+from schemaman.errors import BadConfiguration, EngineUnavailable, UnreadableInput
 from schemaman.evidence import UNKNOWN_SCHEMA, UNTOLD_FORM
 from schemaman.languages.avro_references import inlined
 
@@ -68,30 +68,36 @@ class Apicurio(LiveRegistry):
 
     def _described(self, path: str, above: tuple[str, ...]) -> list[str]:
         """The texts behind references, each behind those that it refers to itself."""
-        answer = self._told(f"{path}/references")
         found: list[str] = []
-        for told in answer.json() if answer is not None else ():
-            place = self._version(told.get("groupId") or "default", told["artifactId"], str(told["version"]))
+        for place in self._references(path):
             text = None if place in above else self._content(place)
             if text is None:
                 raise UnreadableInput(f"{UNKNOWN_SCHEMA} of {place}, which another one refers to")
             found += [*self._described(place, (*above, place)), text]
         return found
 
+    def _references(self, path: str) -> list[str]:
+        """The places of what a schema refers to."""
+        answer = self._told(f"{path}/references")
+        try:
+            return [
+                self._version(told.get("groupId") or "default", told["artifactId"], str(told["version"]))
+                for told in (answer.json() if answer is not None else ())
+            ]
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise self.no_registry(f"{path}/references: {error!r}") from None
+
     def _told(self, path: str) -> Any:
         """The answer to GET; None for what the registry does not have."""
         client = self._opened()
         try:
-            answer = client.get(f"{self.url}/{path}")
+            answer = self.whole(lambda: client.get(f"{self.url}/{path}"))
         except Exception as error:  # whatever the transport raises
             raise self.unreachable(error) from None
         if answer.status_code == 404 and _is_unknown(answer):
             return None
         if answer.status_code != 200:
-            raise RegistryUnavailable(
-                f"the registry {self.url} answers {answer.status_code} for {path}",
-                hint=f"--registry-config FILE with {', '.join(_OPTIONS)}",
-            )
+            raise self.refused(answer.status_code, f" for {path}", f"FILE with {', '.join(_OPTIONS)}")
         return answer
 
     def _opened(self) -> Any:
@@ -133,7 +139,7 @@ def _arguments(options: Mapping[str, str]) -> dict[str, Any]:
             options.get("ssl.key.location"),
             options.get("ssl.key.password"),
         )
-    told: dict[str, Any] = {"verify": context, "timeout": float(options.get("timeout", "10"))}
+    told: dict[str, Any] = {"verify": context, "timeout": float(options.get("timeout", TIMEOUT))}
     if "basic.auth.user.info" in options:
         user, _, password = options["basic.auth.user.info"].partition(":")
         told["auth"] = (user, password)

@@ -11,20 +11,19 @@ from functools import partial
 from json import JSONDecodeError
 from typing import Any
 
-from schemaman.adapters.live_registry import LiveRegistry
+from schemaman.adapters.live_registry import TIMEOUT, LiveRegistry
 from schemaman.decode.framing import SchemaId
 from schemaman.errors import (
     BadConfiguration,
     EngineUnavailable,
-    RegistryUnavailable,
     UnknownName,
     UnreadableInput,
 )
 from schemaman.evidence import UNKNOWN_SCHEMA
 from schemaman.languages.avro_references import inlined
 
-_DEFAULTS: dict[str, object] = {
-    "timeout": 10,
+_DEFAULTS: dict[str, float] = {
+    "timeout": TIMEOUT,
     "max.retries": 2,
     "retries.wait.ms": 300,
     "retries.max.wait.ms": 2000,
@@ -37,8 +36,7 @@ _NUMBERS = (
     "cache.capacity",
     "cache.latest.ttl.sec",
 )
-_SIGN_IN = "--registry-config FILE with basic.auth.user.info, bearer.auth.*, ssl.*"
-_SHOWN = 200
+_SIGN_IN = "FILE with basic.auth.user.info, bearer.auth.*, ssl.*"
 _NOT_FOUND = (40401, 40402, 40403)
 """Subject, version or schema not found. Any other 404 says that no registry is there.
 Source: Confluent Schema Registry API, error codes."""
@@ -74,15 +72,16 @@ class Confluent(LiveRegistry):
             )
         return None if found is None else self._text(str(id), found)
 
-    def _no_registry(self, why: object) -> RegistryUnavailable:
-        return RegistryUnavailable(
-            f"the registry {self.url} answers, but not as a registry does: {why}",
-            hint="check the address: something else may be listening there",
-        )
+    @property
+    def patience(self) -> float:
+        """Seconds for a whole answer: enough for each try that the options allow."""
+        told = {name: float(self.options.get(name, _DEFAULTS[name])) for name in _DEFAULTS}
+        one = told["timeout"] + told["retries.max.wait.ms"] / 1000
+        return max(super().patience, (1 + told["max.retries"]) * one)
 
     def _text(self, name: str, schema: Any) -> str:
         if not isinstance(schema.schema_str, str):
-            raise self._no_registry(f"the schema {name} has no text")
+            raise self.no_registry(f"the schema {name} has no text")
         if (schema.schema_type or "AVRO") != "AVRO":
             raise UnreadableInput(f"the schema {name} is of type {schema.schema_type}; Avro is read")
         return inlined(schema.schema_str, self._described(schema, ()))
@@ -106,18 +105,14 @@ class Confluent(LiveRegistry):
         """The answer of the registry; None for what it does not have."""
         client, errors = self._opened()
         try:
-            return question(client)
+            return self.whole(lambda: question(client))
         except errors.SchemaRegistryError as error:
             if error.error_code in _NOT_FOUND:
                 return None
-            refused = error.http_status_code in (401, 403)
-            said = " ".join(str(error.error_message).split())[:_SHOWN]
-            raise RegistryUnavailable(
-                f"the registry {self.url} answers {error.http_status_code}: {said}",
-                hint=_SIGN_IN if refused else "check the address and the registry's own log, then run again",
-            ) from None
+            said = " ".join(str(error.error_message or "nothing more").split())
+            raise self.refused(error.http_status_code, f": {said}", _SIGN_IN) from None
         except JSONDecodeError as error:
-            raise self._no_registry(error) from None
+            raise self.no_registry(error) from None
         except Exception as error:  # whatever transport and sign-in raise: httpx, ssl, OAuth
             raise self.unreachable(error) from None
 

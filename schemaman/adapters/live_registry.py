@@ -6,12 +6,22 @@ It can be pickled; every process asks for itself.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
-from typing import Any
+from threading import Thread
+from typing import Any, TypeVar
 
 from schemaman.decode.framing import SchemaId
 from schemaman.errors import RegistryUnavailable, UnreadableInput
+
+T = TypeVar("T")
+TIMEOUT = 10.0
+"""Seconds to wait for each piece of an answer, unless the option `timeout` says another time."""
+
+_TIMES = 6
+_LONGEST = 3600.0
+_SHOWN = 200
 
 
 @dataclass(eq=False, slots=True)
@@ -56,9 +66,53 @@ class LiveRegistry(ABC):
     def asked(self, id: SchemaId) -> str | None:
         """What the registry answers. Raises as when called."""
 
+    def whole(self, question: Callable[[], T]) -> T:
+        """The answer to a question, or what it raised.
+
+        A client waits `timeout` for each piece anew, so that an answer that trickles would never end;
+        `patience` bounds all of it, retries included.
+
+        Raises:
+            TimeoutError: it was not whole by then.
+        """
+        told = Future[T]()
+
+        def ask() -> None:
+            try:
+                told.set_result(question())
+            except BaseException as error:
+                told.set_exception(error)
+
+        Thread(target=ask, daemon=True).start()
+        seconds = min(_LONGEST, self.patience)
+        if not wait((told,), seconds).done:
+            raise TimeoutError(f"its answer was not whole after {seconds:g} s")
+        return told.result()
+
+    @property
+    def patience(self) -> float:
+        """Seconds for a whole answer."""
+        return _TIMES * float(self.options.get("timeout", TIMEOUT))
+
     def unreachable(self, error: Exception) -> RegistryUnavailable:
         """What to raise for whatever the transport raised."""
         return RegistryUnavailable(
             f"the registry {self.url} cannot be reached: {error or type(error).__name__}",
             hint="check the address, or give its export: --registry FILE",
+        )
+
+    def refused(self, status: int, said: str, sign_in: str) -> RegistryUnavailable:
+        """What to raise for an answer that is neither a schema nor the lack of one."""
+        return RegistryUnavailable(
+            f"the registry {self.url} answers {status}{said[:_SHOWN]}",
+            hint=f"--registry-config {sign_in}"
+            if status in (401, 403)
+            else "check the address and the registry's own log, then run again",
+        )
+
+    def no_registry(self, why: object) -> RegistryUnavailable:
+        """What to raise where the answer is not a registry's."""
+        return RegistryUnavailable(
+            f"the registry {self.url} answers, but not as a registry does: {str(why)[:_SHOWN]}",
+            hint="check the address: something else may be listening there",
         )

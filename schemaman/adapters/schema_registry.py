@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from schemaman.adapters.apicurio import Apicurio
 from schemaman.adapters.confluent import Confluent
@@ -62,15 +63,27 @@ def opened(url: str, options: Mapping[str, str]) -> Confluent | Apicurio:
     Nothing is asked before the first id. Source: Apicurio Registry, `/apis/registry/v2` and `/v3`.
 
     Raises:
-        BadReference: a user or password stands in the address.
+        BadReference: a user or password stands in the address, or no host.
     """
+    for one in url.split(","):
+        _refuse(one.strip())
+    plain = url.rstrip("/")
+    return Apicurio(plain, options) if _APICURIO.search(plain) else Confluent(plain, options)
+
+
+def _refuse(url: str) -> None:
     if "@" in url.partition("://")[2].partition("/")[0]:
         raise BadReference(
             "the registry: a user and a password have no place in an address",
             hint="--registry-config FILE with basic.auth.user.info",
         )
-    plain = url.rstrip("/")
-    return Apicurio(plain, options) if _APICURIO.search(plain) else Confluent(plain, options)
+    try:
+        parts = urlsplit(url)
+        wrong = not is_url(url) or not parts.hostname or parts.port == 0
+    except ValueError:
+        wrong = True
+    if wrong:
+        raise BadReference(f"{url}: not the address of a registry", hint="http://HOST:PORT, or a file")
 
 
 def load(path: str) -> Export:

@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from schemaman.errors import StoreUnavailable, UsageError
+from schemaman.settings import has_password, without_password
 from schemaman.stores._layout import META, RESTORE
 
 APPLICATION_ID = 0x73636D61
@@ -25,6 +26,7 @@ APPLICATION_ID = 0x73636D61
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
 _FIRST_STEP = "run `schemaman ingest SOURCE` first, or name another store with --store"
+_FORMS = "there are: sqlite:///PATH and postgresql://USER@HOST/DATABASE"
 _ANOTHER = "name another file with --store; this one was left as it is"
 
 
@@ -79,16 +81,27 @@ def path_of(url: str) -> Path:
         UsageError: a store of another kind, or no path.
     """
     scheme, found, rest = url.partition("://")
+    if not found or scheme == "sqlite":
+        _refuse_password(url)
     if not found:
         rest = "/" + url
     elif scheme != "sqlite":
         raise UsageError(
-            f"no store of kind {scheme!r}",
-            hint="there are: sqlite:///PATH and postgresql://USER@HOST/DATABASE",
+            f"no store of kind {without_password(scheme)!r}",
+            hint=_FORMS,
         )
     if len(rest) < 2 or not rest.startswith("/") or rest == "/:memory:":
         raise UsageError(f"no path in {url!r}", hint="a store is a file: sqlite:///schemaman.db")
     return Path(rest[1:])
+
+
+def _refuse_password(url: str) -> None:
+    """An address that lacks a part would become the name of a file, with the password in it."""
+    if has_password(url):
+        raise UsageError(
+            "the address of the store is none, and seems to hold a password",
+            hint=_FORMS,
+        )
 
 
 def check_file(path: Path, create: bool) -> None:
