@@ -56,7 +56,12 @@ def open_store(door: Door, *, create: bool = False) -> SqlStore:
             "the address of the store holds a password, and others can see a command line",
             hint="say it in PGPASSWORD, ~/.pgpass or SCHEMAMAN_STORE",
         )
-    return door.open.enter_context(SqlStore.open(door.store_url, create=create))
+    store = door.open.enter_context(SqlStore.open(door.store_url, create=create))
+    if store.upgraded_from is not None:
+        door.console.say(
+            f"{store.where} had layout {store.upgraded_from} and was upgraded; its log is as it was"
+        )
+    return store
 
 
 def open_registry(door: Door, *, create: bool = False) -> Registry:

@@ -90,7 +90,7 @@ def remembered(store: Path | str) -> Remembered:
         )
 
 
-def survived(store: Path, expected: Remembered) -> bool:
+def survived(store: Path | str, expected: Remembered) -> bool:
     """Whether something had been remembered when the kill came: whole transactions, in order."""
     try:
         found = remembered(store)

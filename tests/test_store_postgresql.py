@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -18,7 +20,9 @@ from schemaman.registry import Registry
 from schemaman.schema import TableId
 from schemaman.stores.sql import SqlStore
 from schemaman.versions import TableHistory
+from schemaman_cli.main import main
 from tests import orders
+from tests.house import CAPTURES
 from tests.live.database import GUARDED, schema_of_its_own
 from tests.live.process import free_port
 from tests.orders import batch, covered, said, schema
@@ -115,6 +119,22 @@ def test_names_longer_than_an_index_entry_are_kept(url: str):
         assert store.tables() == (odd,)
         assert len(store.covered(odd.stream)) == 1
         assert store.check() == ()
+
+
+def test_a_server_of_any_name_stops_no_topic(url: str, tmp_path: Path, server: psycopg.Connection):
+    letters = random.Random(2)
+    name = "".join(letters.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=20_000))
+    with gzip.open(
+        CAPTURES / "postgres" / "shop-crash" / "records.ndjson.gz", "rt", encoding="utf-8"
+    ) as file:
+        told = file.read().replace('\\"name\\":\\"shopdb\\"', f'\\"name\\":\\"{name}\\"')
+    assert name in told
+    (tmp_path / "records.jsonl").write_text(told, encoding="utf-8")
+    assert main(["ingest", str(tmp_path / "records.jsonl"), "--quiet", "--store", url]) == 0
+    with reopened(url) as store:
+        assert {table.server for table in store.tables()} == {name}
+    found = server.execute(sql.SQL("SELECT count(*) FROM {}.form").format(sql.Identifier(named(url))))
+    assert found.fetchone() != (0,)
 
 
 def test_tables_of_others_are_left_alone(url: str, server: psycopg.Connection):

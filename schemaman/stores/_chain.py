@@ -9,11 +9,20 @@ from sqlalchemy import Connection, select
 from schemaman.chain import GENESIS, link
 from schemaman.errors import StoreUnavailable
 from schemaman.stores._histories import read_entry
-from schemaman.stores._layout import LOG, damaged, filed, meta_value
+from schemaman.stores._layout import LAYOUT, LOG, damaged, filed, meta_value
 
 
 def sound_end(connection: Connection, end: int) -> None:
-    """Raises `StoreUnavailable` if the log does not end where it should: nothing is put behind a damage."""
+    """Nothing is put behind a damage, nor into a layout that somebody else has made newer meanwhile.
+
+    Raises:
+        StoreUnavailable: the log does not end where it should, or has another layout.
+    """
+    if meta_value(connection, "layout") != str(LAYOUT):
+        raise StoreUnavailable(
+            "the store was upgraded meanwhile by a newer schemaman",
+            hint="upgrade schemaman, then run the same command again",
+        )
     last = connection.execute(select(LOG.c.sequence, LOG.c.chain).order_by(LOG.c.sequence.desc()).limit(1))
     sequence, head = last.one_or_none() or (0, GENESIS)
     if (sequence, head) != (end, meta_value(connection, "head")):

@@ -56,6 +56,7 @@ from schemaman.stores._projections import (
 )
 from schemaman.stores._said import Sayings
 from schemaman.stores._sqlite import SqliteFile
+from schemaman.stores._upgrades import layout_of, refuse, upgrade
 from schemaman.versions import TableHistory
 
 _PAGE = 1000
@@ -74,6 +75,8 @@ class SqlStore:
         self._database = database
         self._clock = clock
         self._histories = Histories(database.where, fold)
+        self.upgraded_from: int | None = None
+        """The layout that the store had before it was opened, if that was an older one."""
 
     @classmethod
     def open(
@@ -86,6 +89,8 @@ class SqlStore:
         busy_ms: int = 60_000,
     ) -> Self:
         """The store at `sqlite:///PATH`, a plain path, or `postgresql://…?schema=NAME`; `create` makes it.
+
+        One of an older layout is upgraded, whoever opens it.
 
         A writer waits up to `busy_ms` for another one, which may be folding thousands of tables.
 
@@ -294,15 +299,25 @@ class SqlStore:
         if not self._made():
             raise StoreUnavailable(f"{self.where} is not a store", hint=_FIRST_STEP)
         with self._reading() as connection:
-            layout = meta_value(connection, "layout")
-        if layout != str(LAYOUT):
-            raise StoreUnavailable(
-                f"{self.where} has layout {layout}; this schemaman reads layout {LAYOUT}",
-                hint="use the schemaman that wrote it, or name another store with --store",
-            )
+            layout = layout_of(connection)
+        refuse(layout, self.where)
+        if layout != LAYOUT:
+            self._upgrade(layout)
         if create:
             with self._explained():
                 self._database.settle()
+
+    def _upgrade(self, layout: int) -> None:
+        try:
+            with self._writing(making=True) as connection:
+                self._database.lock(connection, making=False)
+                before = upgrade(connection, self._histories)
+        except StoreUnavailable as error:
+            raise StoreUnavailable(
+                f"{self.where} has layout {layout} and was not upgraded to {LAYOUT}: {error.message}",
+                hint=error.hint,
+            ) from error
+        self.upgraded_from = None if before == LAYOUT else before
 
     def _made(self) -> bool:
         with self._reading() as connection:

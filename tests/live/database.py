@@ -14,14 +14,15 @@ import signal
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from tests.live.process import NotReady, Server, await_true, free_port, running
+from tests.live.process import NotReady, Server, await_true, free_port
 
 _READY = 30.0
 _UNPRIVILEGED = "nobody"
@@ -40,9 +41,47 @@ _SETTINGS = {
 }
 
 
+class Postgres:
+    """A server over one folder, on one port, which can be killed and started again."""
+
+    def __init__(self, command: list[str | Path], url: str, folder: Path, user: dict[str, Any]) -> None:
+        self.url = url
+        self._start = lambda: Server("PostgreSQL", command, folder / "server.log", cwd=folder, **user)
+        self._server = self._start()
+        self._await()
+
+    def kill(self) -> None:
+        """SIGKILL for the server and for every process that serves a connection."""
+        children = _children(self._server.pid)
+        self._server.stop(signal.SIGKILL)
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+
+    def start(self) -> None:
+        """Start it again; what it had begun when it was killed is undone by the server itself."""
+        deadline = time.monotonic() + _READY
+        while True:
+            self._server = self._start()
+            try:
+                return self._await()
+            except NotReady:
+                # It does not start beside the last of its former processes, which end by themselves.
+                self._server.stop(signal.SIGKILL)
+                if time.monotonic() > deadline:
+                    raise
+
+    def stop(self) -> None:
+        """End it."""
+        self._server.stop(signal.SIGINT)
+
+    def _await(self) -> None:
+        await_true("a connection", lambda: _answers(self.url), self._server, _READY)
+
+
 @contextmanager
-def database_server() -> Iterator[str]:
-    """An empty server that trusts the user `postgres`; gives its `postgresql://` URL without a database.
+def postgres(**settings: str) -> Iterator[Postgres]:
+    """An empty server that trusts everybody but `GUARDED`, with these settings besides the usual ones.
 
     Raises:
         NotReady: it could not be set up or did not come up.
@@ -56,15 +95,21 @@ def database_server() -> Iterator[str]:
             user = _user(folder, data)
             _initdb(programs, data, user)
             port = free_port()
-            server = Server(
-                "PostgreSQL", _command(programs, data, port), folder / "server.log", cwd=folder, **user
-            )
+            url = f"postgresql://postgres@127.0.0.1:{port}"
+            server = Postgres(_command(programs, data, port, settings), url, folder, user)
         except (OSError, KeyError) as error:
             raise NotReady(f"PostgreSQL does not run as root, nor here as {_UNPRIVILEGED}: {error}") from None
-        with running(server, signal.SIGINT):
-            url = f"postgresql://postgres@127.0.0.1:{port}"
-            await_true("a connection", lambda: _answers(url), server, _READY)
-            yield url
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
+def database_server() -> Iterator[str]:
+    """A server as `postgres` gives; its `postgresql://` URL without a database."""
+    with postgres() as server:
+        yield server.url
 
 
 def schema_of_its_own(server: str) -> str:
@@ -95,9 +140,17 @@ def _user(folder: Path, data: Path) -> dict[str, Any]:
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": ()}
 
 
-def _command(programs: Path, data: Path, port: int) -> list[str | Path]:
-    settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
-    return [programs / "postgres", "-D", data, "-p", str(port), *settings]
+def _command(programs: Path, data: Path, port: int, settings: Mapping[str, str]) -> list[str | Path]:
+    pairs = {**_SETTINGS, **settings}.items()
+    words = [word for name, value in pairs for word in ("-c", f"{name}={value}")]
+    return [programs / "postgres", "-D", data, "-p", str(port), *words]
+
+
+def _children(process: int) -> list[int]:
+    """The processes that a process has started, where `ps` tells them."""
+    done = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=False)
+    pairs = (line.split() for line in done.stdout.splitlines())
+    return [int(pid) for pid, parent in pairs if int(parent) == process]
 
 
 def _programs(folder: Path) -> Path:

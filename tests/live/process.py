@@ -34,6 +34,10 @@ class Server:
                 **options,
             )
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def check(self) -> None:
         if (code := self._process.poll()) is not None:
             raise NotReady(f"{self.name} ended with exit code {code}:\n{self.last_words()}")

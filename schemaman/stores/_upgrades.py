@@ -1,0 +1,65 @@
+"""From an older layout of a store to the one of today, a step at a time.
+
+Law: all steps are one transaction, in which the log stays as it is; what is folded is folded again last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlalchemy import Connection
+
+from schemaman.errors import StoreUnavailable
+from schemaman.stores._chain import chain_faults
+from schemaman.stores._histories import Histories
+from schemaman.stores._layout import FORM, FORM_CHANGE, LAYOUT, NAMED, RESTORE, damaged, meta_value, set_meta
+
+
+def _names_and_forms(connection: Connection) -> None:
+    """Names and forms of tables lie in rows of their own; folding again writes them."""
+    for table in (NAMED, FORM, FORM_CHANGE):
+        table.create(connection)
+
+
+STEPS: Mapping[int, Callable[[Connection], None]] = {1: _names_and_forms}
+"""By layout, what makes the next one of it: tables and columns only. A step whose tables change later keeps
+a copy of them as they were. A layout in which only the fold says something else has a step that does nothing.
+"""
+
+
+def layout_of(connection: Connection) -> int:
+    """The layout of a store. Raises `StoreUnavailable` if it is no number."""
+    value = meta_value(connection, "layout")
+    if not value.isascii() or not value.isdigit():
+        raise damaged(f"its layout is {value!r}")
+    return int(value)
+
+
+def refuse(layout: int, where: str) -> None:
+    """Raises `StoreUnavailable` for a layout that this code neither reads nor upgrades."""
+    if layout != LAYOUT and layout not in STEPS:
+        raise StoreUnavailable(
+            f"{where} has layout {layout}; this schemaman reads layout {LAYOUT}",
+            hint="use the schemaman that wrote it, or a newer one, or name another store with --store",
+        )
+
+
+def upgrade(connection: Connection, histories: Histories) -> int:
+    """Bring a store to the layout of today, in a transaction that nobody else writes beside; what it was.
+
+    Raises:
+        StoreUnavailable: its log is damaged, so that nothing can be folded from it.
+    """
+    before = layout_of(connection)
+    if before == LAYOUT:
+        return before
+    fault = next(chain_faults(connection, histories.where), None)
+    if fault is not None:
+        raise StoreUnavailable(
+            f"{histories.where} cannot be upgraded from layout {before} to {LAYOUT}: {fault}", hint=RESTORE
+        )
+    for layout in range(before, LAYOUT):
+        STEPS[layout](connection)
+    set_meta(connection, layout=str(LAYOUT))
+    histories.rebuild(connection)
+    return before
