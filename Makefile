@@ -50,6 +50,7 @@ bless: java setup ## write what comes out into stories and golden files; read th
 
 bench: setup ## what it costs, as ratios
 	@$(BIN)/python -m bench
+	@$(BIN)/python -m bench.scale
 
 scoreboard: setup ## what the histories of all recordings say beside the truth; fails when a fact is wrong
 	@$(BIN)/python -m tests.truth.scoreboard

@@ -211,10 +211,11 @@ class Observation:
     seen: Seen | None = None
 
     def __hash__(self) -> int:
-        """Of where it stands and which columns it names: all that it says takes twenty times as long."""
-        names = None if self.schema is None else self.schema.names
+        """Of where it stands and what it says first: all that it says takes fifty times as long."""
+        columns = () if self.schema is None else self.schema.columns
+        told = (len(columns), columns[0], columns[-1]) if columns else self.witness
         first, last = self.first, self.last
-        return hash((first.topic, first.partition, first.offset, last.offset, self.witness, names))
+        return hash((first.topic, first.partition, first.offset, last.offset, told))
 
 
 @dataclass(frozen=True, slots=True)

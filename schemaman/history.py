@@ -18,7 +18,7 @@ from schemaman.evidence import STATEMENTS, Dialect, Mark, Observation
 from schemaman.fold.aliases import aliases_of
 from schemaman.fold.carriage import Carriage, Carried, carried_by, carried_through
 from schemaman.fold.closing import closed
-from schemaman.fold.doubts import another_mode, doubts
+from schemaman.fold.doubts import LOOKED_BACK, UNSEEN, UNSEEN_TOLD, another_mode, doubts
 from schemaman.fold.encoding import NAMINGS, Encoding
 from schemaman.fold.faces import Match, differences, match
 from schemaman.fold.footprints import footprint
@@ -34,20 +34,18 @@ from schemaman.fold.inferred_versions import (
     row_id,
 )
 from schemaman.fold.keys import CarriedKey, keys_of
-from schemaman.fold.naming import under_own_names
 from schemaman.fold.open_version import Open, on_the_wire
 from schemaman.fold.passing import keys_in_passing
-from schemaman.fold.points import Point
+from schemaman.fold.points import Point, time_of
 from schemaman.fold.precedence import by_precedence
 from schemaman.fold.rivals import rivals
+from schemaman.fold.shown import shows
 from schemaman.fold.timeline import timeline
 from schemaman.fold.windows import KIND, changed_while_read
 from schemaman.schema import TableId, TableSchema, fingerprint
 from schemaman.versions import Disagreement, Revision, TableEvent, TableHistory
 
 DialectOf = Callable[[str], Dialect]
-_SHAPELESS = ("statement", "truncate")
-"""Actions that show no structure: the old one may have ended before them, and the new one begun with them."""
 
 
 def fold(
@@ -85,7 +83,7 @@ def fold(
     if not building.versions:
         return None
     count(building.versions, others)
-    connector = max(said, key=lambda o: (_last_time(o), o.connector)).connector
+    connector = max(said, key=lambda o: (time_of(o.last), o.connector)).connector
     versions = closed(building.versions, dialect_of)
     runs = (*dict.fromkeys(p.observation for p in points), *line.repeated)
     return TableHistory(
@@ -123,6 +121,7 @@ class _Building:
         self.last_mark: Mark | None = None
         self.stated: Renames = ()
         self.statement = False
+        self.unseen: Point | None = None
         self.key_read = False
         self.early: list[tuple[Point, TableSchema, Open, str]] = []
 
@@ -138,12 +137,14 @@ class _Building:
             self.end("renamed", point.mark, observation.table)
         elif observation.action == "statement":
             self.stated, self.statement = composed(self.stated, observation.renames), True
+            self.unseen = point
         else:
             if observation.action == "rename" or (observation.action == "create" and self.is_older(point)):
                 self.end("dropped", point.mark, None)
             if observation.schema is not None:
                 self.image(point, observation.schema)
-        if observation.action not in _SHAPELESS:
+        # what shows no structure may stand behind the end of the old one
+        if observation.action not in ("statement", "truncate"):
             self.last_mark = point.mark
 
     def is_older(self, point: Point) -> bool:
@@ -163,6 +164,7 @@ class _Building:
 
     def image(self, point: Point, schema: TableSchema) -> None:
         """A structure was seen: it supports a version, contradicts one, or begins one."""
+        self.unseen = None
         declared = point.observation.witness in STATEMENTS
         if declared:
             schema = self.completed(point, schema)
@@ -239,7 +241,9 @@ class _Building:
             former = [p.observation for p in current.points]
             self.open(point, known, declared, self.last_mark)
             if not declared:
-                for kind, message in doubts(current.schema, known, former, observation):
+                recent = self.versions[-2 - LOOKED_BACK : -2]
+                older = [v.schema for v in recent if v.incarnation == self.incarnation]
+                for kind, message in doubts(current.schema, known, former, observation, older):
                     self.contradict(kind, self.versions[-1], message, point)
                 self.doubt(point)
             self.versions[-1].statement = self.statement
@@ -332,7 +336,7 @@ class _Building:
             return
         rank = observation.first.position.rank
         for version in reversed(self.versions):
-            if self.shows(version, observation.schema):
+            if shows(version, observation.schema):
                 version.repeats.append(observation)
                 return
         there = [v for v in self.versions if v.at.position.rank <= rank] or self.versions[:1]
@@ -348,23 +352,17 @@ class _Building:
         rank, kind = place.position.rank, place.position.kind
         begun = [v for v in self.versions if v.at.position.kind != kind or v.at.position.rank <= rank]
         for version in (*reversed(begun), *self.versions):
-            if self.shows(version, schema) or match(schema, version.schema).exact:
+            if shows(version, schema) or match(schema, version.schema).exact:
                 version.second.append(observation)
                 return
         told = f"the connector's own schema history has the columns {_list(schema.names)}"
         point = Point((0, (), 0, 0, "", 0, 0), place, observation)
         self.contradict("internal-differs", (begun or self.versions)[-1], told, point)
 
-    def shows(self, version: Open, schema: TableSchema) -> bool:
-        """Whether a structure, as emitted or declared, is that of the version."""
-        if version.declared:
-            return fingerprint(schema) == version.id or match(version.schema, schema).exact
-        if hides_types(version.points[0].observation):
-            return row_id(schema) == version.id
-        return fingerprint(under_own_names(version.schema, schema, vouched=True)) == version.id
-
     def flag_windows(self) -> None:
-        """Keep which versions began while rows were being read."""
+        """Keep which versions began while rows were being read, and what was altered and not seen since."""
+        if self.unseen is not None and self.versions and not self.ended:
+            self.contradict(UNSEEN, self.versions[-1], UNSEEN_TOLD, self.unseen)
         for index, message, point in changed_while_read([(v.incarnation, v.points) for v in self.versions]):
             self.contradict(KIND, self.versions[index], message, point)
 
@@ -389,11 +387,6 @@ class _Building:
             for (kind, index, message), marks in self.contradictions.items()
         )
         return tuple(sorted([*mine, *others], key=lambda d: (d.versions, d.kind, d.message)))
-
-
-def _last_time(observation: Observation) -> int:
-    last = observation.last
-    return last.read_ms or last.timestamp_ms or last.ts_ms or 0
 
 
 def _list(names: tuple[str, ...]) -> str:

@@ -113,7 +113,7 @@ class Intake:
         keep_payload: bool = False,
         forms: Forms = AUTO,
     ) -> None:
-        self.known = Known(registry.covered(stream), registry.edges(stream))
+        self.known = Known(*registry.known(stream))
         self.summary = Summary()
         self._registry = registry
         self._stream = stream

@@ -214,7 +214,12 @@ class Registry:
 
     def edges(self, stream: str) -> Mapping[Place, Mapping[int, str]]:
         """The hashes of records at the edges of what has been read, by topic and partition, by offset."""
-        return coverage.edges(self._store.covered(stream))
+        return self.known(stream)[1]
+
+    def known(self, stream: str) -> tuple[Mapping[Place, Ranges], Mapping[Place, Mapping[int, str]]]:
+        """`covered` and `edges` at one moment; there may be as many of them as there are topics."""
+        found = self._store.covered(stream)
+        return coverage.ranges(found), coverage.edges(found)
 
     def rejects(self, stream: str | None = None) -> tuple[Reject, ...]:
         """Records that are not understood, in the order of the log; of one stream, or of all.

@@ -128,11 +128,16 @@ def select(history: TableHistory, selector: Selector) -> Resolved:
         case Shape(digits):
             return _shaped(history, digits)
         case AsOf(ts_ms):
-            return _standing(history, selector, _time, (ts_ms,))
+            return _standing(_made(history), selector, _time, (ts_ms,))
         case Place(kind, value):
-            return _at_position(history, selector, kind, value)
+            return _at_position(_made(history), selector, kind, value)
         case _:
             assert_never(selector)
+
+
+def _made(history: TableHistory) -> TableHistory:
+    """The history without structures that nobody made: a phantom never stood."""
+    return replace(history, versions=tuple(v for v in history.versions if v.status != "phantom"))
 
 
 def _read(reference: Reference, text: str) -> Resolved:

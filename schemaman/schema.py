@@ -61,6 +61,10 @@ class Column:
     emitted_name: str | None = None
     id: int | None = None
 
+    def __hash__(self) -> int:
+        """Of what tells columns apart mostly: all that a column says takes three times as long."""
+        return hash((self.name, self.id, self.nullable))
+
     def known_as(self, id: int | None, emitted_name: str | None) -> Column:
         """The column with that id and that name on the wire; itself if it has them.
 

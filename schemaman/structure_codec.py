@@ -63,7 +63,7 @@ def reading(read: Callable[[Parsed], V], value: Parsed, where: str) -> V:
 
 def given(**members: object) -> Json:
     """The members that are not None."""
-    return {name: value for name, value in members.items() if value is not None}
+    return {name: members[name] for name in members if members[name] is not None}
 
 
 def maybe(convert: Callable[[Any], V], value: Any) -> V | None:
@@ -122,7 +122,13 @@ def table_from_json(value: Parsed) -> TableId:
 
 
 def column_to_json(column: Column) -> Json:
-    """A column; its type in the words of `ddl.format_type`."""
+    """A column; its type in the words of `ddl.format_type`. Not to be altered: others may hold it."""
+    # The defaults 1, 1.0 and true are equal and not the same.
+    plain = column.default is None or isinstance(column.default, str)
+    return _known_column(column) if plain else _column_to_json(column)
+
+
+def _column_to_json(column: Column) -> Json:
     return {
         "name": column.name,
         "type": _type_text(column.type),
@@ -170,6 +176,7 @@ def _column(name: str, type: str, nullable: bool, default: Scalar, *rest: Any) -
     return Column(name, _type(type), nullable, default, *rest)
 
 
+_known_column = lru_cache(maxsize=1 << 16)(_column_to_json)
 _type = lru_cache(maxsize=1 << 14)(parse_type)
 _type_text = lru_cache(maxsize=1 << 14)(format_type)
 

@@ -266,6 +266,8 @@ def members_of(type: Type) -> tuple[Type, ...]:
 
 def without_labels(type: Type) -> Type:
     """The type with the labels of every enum left out: labels are attributes, not shape."""
+    if not isinstance(type, _WITH_LABELS):  # nearly all are none of these, and it is asked of each column
+        return type
     match type:
         case Enum():
             return Enum()
@@ -281,6 +283,9 @@ def without_labels(type: Type) -> Type:
             return Union(tuple(without_labels(m) for m in members))
         case _:
             return type
+
+
+_WITH_LABELS = (Enum, EnumSet, Array, Map, Struct, Union)
 
 
 def _integer_fits(old: Integer, new: Type) -> bool:

@@ -140,6 +140,7 @@ class KeySpan:
 
 REMARKS = frozenset(
     {
+        "altered-unseen",
         "changed-while-read",
         "column-excluded",
         "column-not-streamed",
@@ -152,7 +153,9 @@ REMARKS = frozenset(
         "key-in-passing",
         "key-order-not-told",
         "perhaps-another-mode",
+        "perhaps-excluded",
         "perhaps-made-anew",
+        "perhaps-swapped",
         "rarely-seen",
         "too-many-names",
         "values-not-carried",

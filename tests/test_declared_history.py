@@ -317,6 +317,29 @@ def test_a_statement_without_a_structure_is_known_and_its_renames_count():
     assert notes(said(*payloads)) == [("ddl-without-structure", "t")]
 
 
+def test_a_statement_shows_no_structure_and_narrows_no_interval():
+    found = history(
+        "t",
+        row(10, "a", "b"),
+        {k: v for k, v in mysql(20, ddl="ALTER TABLE t ADD y INT").items() if k != "tableChanges"},
+        row(30, "a", "b", "y"),
+    )
+    first, second = found.versions
+    assert (second.after, second.at.position.value) == (first.evidence[0].last, "b.000001:30:0")
+    assert found.disagreements == ()
+
+
+def test_a_table_that_was_altered_and_not_seen_since_says_so():
+    found = chain.history("mariadb/bookshop-mysql-1.4.2-json", "bookshop.kinds")
+    (told,) = found.disagreements
+    assert (told.kind, told.versions, told.marks[0].position.value) == (
+        "altered-unseen",
+        (1,),
+        "binlog.000001:15889:0",
+    )
+    assert not found.disputed
+
+
 def test_vitess_is_ordered_by_its_records_and_named_by_its_keyspace():
     source = {"connector": "vitess", "db": "", "keyspace": "shop", "vgtid": "[]"}
     ddl = change(ddl="ALTER TABLE t ADD c INT", database="shop", **source)

@@ -274,7 +274,7 @@ def test_shapes_that_alternate_for_ever_are_a_few_versions_however_they_were_cut
     # the first and the last record of each shape are told, and nothing in between
     assert shapes(whole) == [A.names, AB.names, A.names, *([AB.names] if records % 2 == 0 else [])]
     assert sum(v.records for v in whole.versions) == records
-    assert whole.disagreements == ()
+    assert {d.kind for d in whole.disagreements} <= {"perhaps-excluded"}
     assert whole.versions[1].at.offset == 1
     assert history(*capped(runs)) == whole
     assert history(*capped(runs[:100]), *capped(runs[100:])) == whole

@@ -451,3 +451,22 @@ def test_transactions_of_four_releases_are_boundaries_and_nothing_else() -> None
 def test_a_recorded_signal_table_is_known_as_one() -> None:
     notes = [o for o in told("shop-incremental") if isinstance(o, Note)]
     assert {(n.kind, str(n.table)) for n in notes} == {("signal-table", "shopdb.shop.shop.dbz_signal")}
+
+
+def test_columns_that_exchange_places_are_told_as_a_doubt() -> None:
+    a, b = node("int32", optional=True), node("int32", optional=True)
+    found = remember(
+        event(0, {"id": ID, "a": a, "b": b}, key=("id",)), event(1, {"id": ID, "b": b, "a": a}, key=("id",))
+    )
+    assert kinds(found) == ["perhaps-swapped"]
+    first, second = found.versions
+    assert not {c.id for c in first.schema.columns[1:]} & {c.id for c in second.schema.columns[1:]}
+
+
+@pytest.mark.parametrize(("names", "doubted"), [("abc", True), ("acb", False), ("ac", False)])
+def test_a_column_that_comes_back_where_it_was_may_have_been_left_out(names: str, doubted: bool) -> None:
+    def told(offset: int, names: str) -> Record:
+        return event(offset, {n: node("int32", optional=True) for n in names}, key=())
+
+    found = remember(told(0, "abc"), told(1, "ac"), told(2, names))
+    assert ("perhaps-excluded" in kinds(found)) == doubted

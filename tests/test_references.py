@@ -322,6 +322,15 @@ def test_two_versions_at_one_position_are_named_both(shop: Registry):
         select(replace(history, versions=(first, second, *rest)), Place("lsn", "1010"))
 
 
+def test_a_phantom_never_stood(shop: Registry):
+    history = shop.history(ORDERS)
+    first, second, *_ = history.versions
+    found = replace(history, versions=(first, replace(second, status="phantom")))
+    for place in (second.at.position.value, "999999"):
+        resolved = select(found, Place("lsn", place))
+        assert resolved.version == first
+
+
 def at(offset: int, commit: int | None, lsn: int) -> Mark:
     commit_text = None if commit is None else str(commit)
     return replace(mark(offset), position=Position("lsn", str(lsn), commit_text))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -24,10 +25,10 @@ from tests.truth.scoreboard import (
     all_lines,
     board,
     judged,
-    lines,
     listed_in,
     page,
     recordings,
+    scored,
     to_review,
     type_of,
 )
@@ -60,11 +61,11 @@ def structure_of(run: str) -> list[Judged]:
 def test_nothing_is_wrong_and_what_no_record_tells_is_reviewed(
     run: str, bless: bool, figure: Callable[[str, object], None]
 ) -> None:
-    found = list(lines(run, chain.histories(run)))
+    found, review = scored(run), to_review(run, chain.histories(run))
     if bless:
-        bless_reviewed(listed_in(run), to_review(run, chain.histories(run)))
+        bless_reviewed(listed_in(run), review)
     assert [str(line.fact) for line in found if line.verdict == "wrong"] == []
-    asked = {(f.listed, f.version) for f in to_review(run, chain.histories(run))}
+    asked = {(f.listed, f.version) for f in review}
     assert reviewed(listed_in(run)).keys() == asked
     assert all(reviewed(listed_in(run)).values())
     versions = sum(len(h.versions) for h in chain.histories(run))
@@ -82,11 +83,15 @@ def test_the_page_shows_the_board(bless: bool) -> None:
 
 def test_the_board_counts_every_line_once() -> None:
     fact = Judged("shop.orders", 1, "key", "both", "id", "id")
-    told = {"a/b": [Line(fact, "right"), Line(fact, "wrong")], "a/c": [Line(fact, "unknowable", "why")]}
+    place = replace(fact, fact="at lsn:5")
+    told = {
+        "a/b": [Line(fact, "right"), Line(place, "right"), Line(place, "refused"), Line(fact, "wrong")],
+        "a/c": [Line(fact, "unknowable", "why"), Line(place, "unknowable", "why")],
+    }
     assert board(told).splitlines()[2:] == [
-        "| a/b | 1 | 2 | 1 | 1 | 0 |",
-        "| a/c | 1 | 1 | 0 | 0 | 1 |",
-        "| 2 recordings | 2 | 3 | 1 | 1 | 1 |",
+        "| a/b | 1 | 2 | 1 | 1 | 0 | 2 | 1 | 1 |",
+        "| a/c | 1 | 1 | 0 | 0 | 1 | 1 | 0 | 0 |",
+        "| 2 recordings | 2 | 3 | 1 | 1 | 1 | 3 | 1 | 1 |",
     ]
 
 

@@ -8,11 +8,23 @@ from schemaman.epochs import FormChange
 from schemaman.evidence import Observation
 from schemaman.schema import TableSchema
 
+LOOKED_BACK = 16
+"""Versions that are searched for a column that came back."""
+UNSEEN = "altered-unseen"
+UNSEEN_TOLD = "a statement altered the table here, and no record has shown its structure since"
+
 
 def doubts(
-    before: TableSchema, after: TableSchema, former: Sequence[Observation], observation: Observation
+    before: TableSchema,
+    after: TableSchema,
+    former: Sequence[Observation],
+    observation: Observation,
+    older: Sequence[TableSchema] = (),
 ) -> Iterator[tuple[str, str]]:
-    """(kind, message) of what else than the table may have made a new structure out of the former ones."""
+    """(kind, message) of what else than the table may have made a new structure out of the former ones.
+
+    `former` said the structure before; `older` are those that the table had had before that.
+    """
     last = former[-1]
     former_one = (last.connector, last.connector_version)
     if former_one != (observation.connector, observation.connector_version):
@@ -38,6 +50,36 @@ def doubts(
             f"{', '.join(gone)} was read from the table and is not in the stream: generated columns are not "
             "streamed, or it was dropped before the first change of a row",
         )
+    known = {c.name: c.id for c in before.columns}
+    elsewhere = [c.name for c in after.columns if known.get(c.name, c.id) != c.id]
+    if len(elsewhere) > 1 and sorted(before.names) == sorted(after.names):
+        yield (
+            "perhaps-swapped",
+            f"{', '.join(elsewhere)} stand in other places than before: they exchanged their names, or were "
+            "dropped and added again",
+        )
+    for name in _returned(before, after, older):
+        yield (
+            "perhaps-excluded",
+            f"{name} is back in its old place: it was dropped and added again, or the connector left it out "
+            "for a while (column.exclude.list)",
+        )
+
+
+def _returned(before: TableSchema, after: TableSchema, older: Sequence[TableSchema]) -> Iterator[str]:
+    """Columns that are as an older structure had them, and stand among the same neighbours."""
+    for column in after.columns:
+        if column.name in before.names:
+            continue
+        for schema in reversed(older):
+            was = schema.column(column.name)
+            if was is None:
+                continue
+            common = set(schema.names) & set(after.names)
+            order = [[n for n in s.names if n in common] for s in (schema, after)]
+            if was.type == column.type and order[0] == order[1]:
+                yield column.name
+            break
 
 
 def _perhaps_made_anew(before: TableSchema, after: TableSchema) -> bool:

@@ -28,10 +28,13 @@ def identify(
     if known is not None and not stated and known.names == schema.names:
         return _same_columns(known, schema)
     ids = _kept(known, schema, stated, append_only) if known is not None else {}
+    # one object for one column makes comparing it quick; 1, 1.0 and True are equal and not the same
+    same = {} if known is None else {(c, type(c.default)): c for c in known.columns}
     columns = []
     for column in schema.columns:
         if column.name in ids:
-            columns.append(column.known_as(ids[column.name], column.emitted_name))
+            kept = column.known_as(ids[column.name], column.emitted_name)
+            columns.append(same.get((kept, type(kept.default)), kept))
         else:
             columns.append(column.known_as(next_id, column.emitted_name))
             next_id += 1

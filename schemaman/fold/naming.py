@@ -35,7 +35,11 @@ def under_own_names(
     before, now = set(known.names), set(seen.names)
     if before <= now or now <= before:  # what only came or only went has no other name
         return seen
-    for way in (_by_place, _by_name):
+    # what no mode changes is seen first: types
+    ways = [
+        way for way, possible in ((_by_place, _all_alike), (_by_name, _one_alike)) if possible(known, seen)
+    ]
+    for way in ways:
         pairs = max((way(known, seen, mode, misreading) for mode in MODES), key=len)
         changed = [(old, new) for new, old in pairs.items() if new != old]
         if len(changed) > 1 or (changed and (vouched or _telling(*changed[0], misreading))):
@@ -69,16 +73,27 @@ def _by_place(known: TableSchema, seen: TableSchema, mode: Mode, misreading: boo
 
 def _by_name(known: TableSchema, seen: TableSchema, mode: Mode, misreading: bool) -> dict[str, str]:
     """Name seen → own name, where columns came or went as well; empty if one contradicts the mode."""
-    now, before = set(seen.names), set(known.names)
-    if not all(
-        _same(k, c, mode, misreading) for k in known.columns for c in seen.columns if c.name == k.name
-    ):
-        return {}
+    now, before = {c.name: c for c in seen.columns}, set(known.names)
     left = [k for k in known.columns if k.name not in now]
     came = [c for c in seen.columns if c.name not in before]
     pairs = [(c.name, k.name) for c in came for k in left if _same(k, c, mode, misreading)]
+    if not pairs or not all(_same(k, now[k.name], mode, misreading) for k in known.columns if k.name in now):
+        return {}
     one, other = _once([new for new, _ in pairs]), _once([old for _, old in pairs])
     return {new: old for new, old in pairs if new in one and old in other}
+
+
+def _all_alike(known: TableSchema, seen: TableSchema) -> bool:
+    """Whether the types are the same, place for place."""
+    here, there = seen.columns, known.columns
+    return len(here) == len(there) and all(_alike(k, c) for k, c in zip(there, here, strict=True))
+
+
+def _one_alike(known: TableSchema, seen: TableSchema) -> bool:
+    """Whether a column that came has the type of one that left."""
+    now, before = set(seen.names), set(known.names)
+    left = [k for k in known.columns if k.name not in now]
+    return any(_alike(k, c) for c in seen.columns if c.name not in before for k in left)
 
 
 def _telling(one: str, other: str, misreading: bool) -> bool:
@@ -98,8 +113,13 @@ def _once(names: Sequence[str]) -> set[str]:
 
 
 def _same(known: Column, seen: Column, mode: Mode, misreading: bool) -> bool:
-    alike = without_labels(known.type) == without_labels(seen.type)
-    return alike and travels_as(known.name, seen.emitted_name or seen.name, mode, misreading=misreading)
+    if not _alike(known, seen):
+        return False
+    return travels_as(known.name, seen.emitted_name or seen.name, mode, misreading=misreading)
+
+
+def _alike(known: Column, seen: Column) -> bool:
+    return known.type is seen.type or without_labels(known.type) == without_labels(seen.type)
 
 
 def _renamed(seen: TableSchema, names: Mapping[str, str]) -> TableSchema:

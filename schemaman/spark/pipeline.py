@@ -48,7 +48,7 @@ def ingest(
     """
     if any(file.path == STANDARD_INPUT for file in files):
         raise UsageError("standard input cannot be read by executors", hint="--engine local")
-    known = Known(registry.covered(stream), registry.edges(stream))
+    known = Known(*registry.known(stream))
     found = _read(spark, files, PartScanner((), known, schemas, size, forms))
     summary = Summary()
     for file, takes in zip(files, found, strict=True):

@@ -12,6 +12,7 @@ from tests.truth.recording import Fact, Place
 from tests.truth.tables import TrueTable
 from tests.truth.truth import PostgresTruth, Step, Truth, place_of
 
+_DOUBTS = ("perhaps-swapped", "perhaps-excluded")
 Shown = Callable[[TrueTable], object]
 
 
@@ -113,11 +114,12 @@ def _stayed(
     numbers = {c.number: c.name for c in was.columns}
     truly = {c.name: numbers.get(c.number, "new") for c in now.columns}
     suspected = {c.new: c.old for c in version.candidates}
+    told = [d.message for d in history.disagreements if d.kind in _DOUBTS and version.number in d.versions]
     for column in version.revisions[0].schema.columns:
         if column.name in truly:
             says = known.get(column.id, "new")
             true = truly[column.name]
-            sure = true != suspected.get(column.name)
+            sure = true != suspected.get(column.name) and not any(column.name in text for text in told)
             yield Judged(name, version.number, f"same:{column.name}", "begin", says, true, sure)
 
 

@@ -45,7 +45,7 @@ def _phantom(history: TableHistory, version: SchemaVersion, truth: Truth, type_o
     """A structure that nobody made, the history says: the table had it after no step."""
     tables = [table for step in truth.steps if (table := true_table(step, history.table)) is not None]
     was = any(
-        all(s == t for s, t in dict(_facts(version.schema, table, type_of)).values()) for table in tables
+        all(s == t for s, t in dict(stated(version.schema, table, type_of)).values()) for table in tables
     )
     says, true = "never was", "was" if was else "never was"
     return Judged(name_of(history.table), version.number, "phantom", "both", says, true)
@@ -87,10 +87,10 @@ def compare(
     table = true_table(step, history.table)
     if step is None or table is None:
         return {"table": ("exists", f"gone after step {step.number if step else '?'}")}
-    found = dict(_facts(version.schema, table, type_of))
+    found = dict(stated(version.schema, table, type_of))
     earlier = step.between.get(table.name)
     if earlier is not None and version.schema.key == earlier.key:
-        found = dict(_facts(version.schema, earlier, type_of))
+        found = dict(stated(version.schema, earlier, type_of))
     return {"table": ("exists", "exists"), **found}
 
 
@@ -99,7 +99,7 @@ def true_table(step: Step | None, table: TableId) -> TrueTable | None:
     return step.tables.get((table.schema or table.database, table.table)) if step else None
 
 
-def _facts(schema: TableSchema, table: TrueTable, type_of: TypeOf) -> Iterator[tuple[str, tuple[str, str]]]:
+def stated(schema: TableSchema, table: TrueTable, type_of: TypeOf) -> Iterator[tuple[str, tuple[str, str]]]:
     true = {c.name: c for c in table.columns}
     for name in (n for n in schema.names if n not in true):
         yield f"column:{name}", ("there", "not there")

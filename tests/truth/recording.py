@@ -19,12 +19,16 @@ Place = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What places one record in the truth: its source block, whether a table was read, and when."""
+    """What places one record in the truth: its source block, whether a table was read, and when.
+
+    `change`: it declares a structure, and is no row.
+    """
 
     place: Place
     source: dict[str, Any]
     snapshot: bool
     read_ms: int = 0
+    change: bool = False
 
 
 def facts(folder: Path) -> dict[Place, Fact]:
@@ -37,7 +41,8 @@ def facts(folder: Path) -> dict[Place, Fact]:
         if value and isinstance(value.get("source"), dict):
             source = value["source"]
             snapshot = source.get("snapshot") not in (None, "false", False)
-            found[place] = Fact(place, source, snapshot, value.get("ts_ms") or written_ms)
+            read_ms = value.get("ts_ms") or written_ms
+            found[place] = Fact(place, source, snapshot, read_ms, change="tableChanges" in value)
     return found
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from schemaman.fold.doubts import UNSEEN_TOLD
 from schemaman.names import Mode, adjust_field
 from schemaman.versions import TableHistory
 from tests import chain
@@ -25,11 +27,12 @@ from tests.truth.declared import declared_by
 from tests.truth.documented import documented
 from tests.truth.inferred import DECIMALS, members, shown_as
 from tests.truth.judged import Judged, reviewed
-from tests.truth.recording import facts
-from tests.truth.truth import read_truth, spelled, truth_lines
+from tests.truth.placed import Asked, asked
+from tests.truth.recording import Fact, Place, facts
+from tests.truth.truth import Truth, read_truth, spelled, truth_lines
 from tests.truth.wire import as_mysql_emits, on_the_wire
 
-Verdict = Literal["right", "wrong", "unknowable"]
+Verdict = Literal["right", "wrong", "unknowable", "refused"]
 ADJUSTED: dict[str, Mode] = {
     "postgres/shop-names-avro": "avro",
     "postgres/shop-names-unicode": "avro_unicode",
@@ -80,10 +83,19 @@ def judged(run: str, histories: Iterable[TableHistory]) -> Iterator[tuple[Judged
         yield from _against_steps(run, told)
 
 
-def _against_steps(run: str, histories: Sequence[TableHistory]) -> Iterator[tuple[Judged, bool]]:
+@cache
+def _truth(run: str) -> Truth:
     mode = ADJUSTED.get(run, "none")
-    truth = spelled(read_truth(CAPTURES / run), lambda name: adjust_field(name, mode))
-    records, types = facts(CAPTURES / run), type_of(run)
+    return spelled(read_truth(CAPTURES / run), lambda name: adjust_field(name, mode))
+
+
+@cache
+def _records(run: str) -> dict[Place, Fact]:
+    return facts(CAPTURES / run)
+
+
+def _against_steps(run: str, histories: Sequence[TableHistory]) -> Iterator[tuple[Judged, bool]]:
+    truth, records, types = _truth(run), _records(run), type_of(run)
     proven = {
         (name_of(h.table), number, fact)
         for h in histories
@@ -105,9 +117,34 @@ def _of_rows(fact: Judged, decimals: set[str]) -> Judged | None:
 
 def lines(run: str, histories: Iterable[TableHistory]) -> Iterator[Line]:
     """Every fact of a recording with its verdict."""
-    known = reviewed(listed_in(run))
-    for fact, proven in judged(run, histories):
-        yield _verdict(fact, proven, known.get((fact.listed, fact.version), ""))
+    known, told = reviewed(listed_in(run)), tuple(histories)
+    found = [_verdict(f, proven, known.get((f.listed, f.version), "")) for f, proven in judged(run, told)]
+    yield from found
+    if not run.startswith("mongodb/") and "/documented" not in run:
+        open_ones = {(x.fact.table, x.fact.version, x.fact.fact) for x in found if x.verdict == "unknowable"}
+        for answer in asked(told, _truth(run), list(_records(run).values()), type_of(run)):
+            yield _answered(answer, open_ones, DECIMALS.get(run))
+
+
+def _answered(answer: Asked, open_ones: Collection[tuple[str, int, str]], decimals: set[str] | None) -> Line:
+    """The verdict on an answer: differences that no record tells are none of the answer."""
+    differing = {
+        fact: pair
+        for fact, pair in answer.differing.items()
+        if (answer.table, answer.version, fact) not in open_ones
+        and not (decimals and fact.startswith("type:") and shown_as(*pair, decimals))
+    }
+    says, truth = (", ".join(f"{f} {pair[i]}" for f, pair in differing.items()) for i in (0, 1))
+    fact = Judged(answer.table, answer.version, f"{AT}{answer.place}", "both", says, truth)
+    if answer.version == 0:
+        return Line(fact, "refused")
+    if differing and answer.doubted:
+        return Line(fact, "unknowable", UNSEEN_TOLD)
+    return Line(fact, "wrong" if differing else "right")
+
+
+AT = "at "
+"""How a question for a place of the log begins, where facts have their name."""
 
 
 def _verdict(fact: Judged, proven: bool, why: str) -> Line:
@@ -137,23 +174,30 @@ def listed_in(run: str) -> Path:
     return ROOT / "tests" / "truth" / f"{run.replace('/', '-')}.toml"
 
 
-def board(told: dict[str, list[Line]]) -> str:
+def board(told: Mapping[str, Sequence[Line]]) -> str:
     """A line a recording, and the sum."""
-    rows: list[tuple[str, ...]] = [("recording", "versions", "facts", "right", "wrong", "unknowable")]
+    rows: list[tuple[str, ...]] = [
+        ("recording", "versions", "facts", "right", "wrong", "unknowable", "places", "told", "refused")
+    ]
     rows += [(run, *map(str, _score(found))) for run, found in told.items()]
     sums = [_score(found) for found in told.values()]
     rows.append((f"{len(told)} recordings", *(str(sum(column)) for column in zip(*sums, strict=True))))
     head, *rest = ("| " + " | ".join(row) + " |" for row in rows)
-    return "\n".join([head, "|---" + "|---:" * 5 + "|", *rest])
+    return "\n".join([head, "|---" + "|---:" * 8 + "|", *rest])
 
 
 def _score(found: Sequence[Line]) -> tuple[int, ...]:
-    verdicts = Counter(line.verdict for line in found)
-    versions = {(line.fact.table, line.fact.version) for line in found}
-    return len(versions), len(found), verdicts["right"], verdicts["wrong"], verdicts["unknowable"]
+    stated = [line for line in found if not line.fact.fact.startswith(AT)]
+    places = [line for line in found if line.fact.fact.startswith(AT)]
+    versions = {(line.fact.table, line.fact.version) for line in stated}
+    right, refused = (sum(x.verdict == v for x in places) for v in ("right", "refused"))
+    verdicts = Counter(line.verdict for line in stated)
+    wrong = sum(line.verdict == "wrong" for line in found)
+    facts = len(versions), len(stated), verdicts["right"], wrong, verdicts["unknowable"]
+    return *facts, len(places), right, refused
 
 
-def unknowable(told: dict[str, list[Line]]) -> Iterator[str]:
+def unknowable(told: Mapping[str, Sequence[Line]]) -> Iterator[str]:
     """Each fact that no record tells, with both truths, under its reason; once for all recordings."""
     reasons: dict[str, dict[str, list[str]]] = {}
     for run, found in told.items():
@@ -177,12 +221,18 @@ def _both(fact: Judged) -> str:
     return f"{place}: {fact.says} (which it was), or {other} until it was read"
 
 
-def all_lines(histories: Callable[[str], Iterable[TableHistory]] = chain.histories) -> dict[str, list[Line]]:
+@cache
+def scored(run: str) -> tuple[Line, ...]:
+    """The lines of a recording as its histories are."""
+    return tuple(lines(run, chain.histories(run)))
+
+
+def all_lines() -> Mapping[str, Sequence[Line]]:
     """The lines of every recording."""
-    return {run: list(lines(run, histories(run))) for run in recordings()}
+    return {run: scored(run) for run in recordings()}
 
 
-def page(told: dict[str, list[Line]]) -> str:
+def page(told: Mapping[str, Sequence[Line]]) -> str:
     """The scoreboard as a page of the documentation."""
     return "\n".join([_HEAD, board(told), "\n## What no record tells", *unknowable(told)]) + "\n"
 
@@ -199,12 +249,15 @@ ended. `make scoreboard` prints it, and fails when a fact is wrong.
 - **right**: it was so, and the history claims it.
 - **wrong**: it was not so; or the history doubts what its records prove.
 - **unknowable**: two truths fit the same records. Each is listed below with both.
+
+Then the history is asked for the structure at the place in the source's log of each streamed record, as in
+`show TABLE@lsn:…`; what it told and was not so counts as wrong. It refuses where two versions may have stood:
+at the place of two records of two versions, and between two records of two versions.
 """
 
 
-def main(histories: Callable[[str], Iterable[TableHistory]] = chain.histories) -> int:
+def main(told: Mapping[str, Sequence[Line]]) -> int:
     """Print the scoreboard, what is wrong and what nobody can know; 1 if anything is wrong."""
-    told = all_lines(histories)
     wrong = [(run, line) for run, found in told.items() for line in found if line.verdict == "wrong"]
     out = [board(told), "\nWhat no record tells:", *unknowable(told)]
     if wrong:
@@ -214,4 +267,4 @@ def main(histories: Callable[[str], Iterable[TableHistory]] = chain.histories) -
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(all_lines()))
