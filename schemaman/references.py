@@ -6,6 +6,8 @@ Law: `parse(str(ref)) == ref` for every reference. Text only; `resolution` looks
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import get_args
@@ -187,6 +189,16 @@ def parse_name(text: str) -> TableName:
 def name_of(table: TableId) -> TableName:
     """The whole name of a table, its stream included."""
     return TableName(table.parts, table.stream)
+
+
+def told_apart(tables: Iterable[TableId]) -> dict[TableId, TableName]:
+    """Whole names of tables; where two have equal parts, what nobody told of them is written as `""`.
+
+    So it is where one record calls the same word a database and another one a schema.
+    """
+    known = tuple(tables)
+    often = Counter((t.parts, t.stream) for t in known)
+    return {t: TableName(t.levels, t.stream) if often[t.parts, t.stream] > 1 else name_of(t) for t in known}
 
 
 def _table_ref(text: str) -> TableRef:

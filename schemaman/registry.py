@@ -180,7 +180,7 @@ class Registry:
         if len(candidates) == 1:
             return candidates[0]
         if candidates:
-            listed = ", ".join(str(references.name_of(t)) for t in candidates)
+            listed = ", ".join(str(name) for name in references.told_apart(candidates).values())
             raise AmbiguousName(f"{wanted} may be any of: {listed}", hint="write more of its name")
         raise NoHistory(f"nothing is known of a table {wanted}", hint=_nearest(wanted, self._store.tables()))
 
@@ -309,15 +309,16 @@ class Registry:
 
 
 def _answers(table: TableId, wanted: TableName) -> bool:
-    suffix = table.parts[-len(wanted.parts) :]
-    return suffix == wanted.parts and wanted.stream in (None, table.stream)
+    count = len(wanted.parts)
+    named = wanted.parts in (table.parts[-count:], table.levels[-count:])
+    return named and wanted.stream in (None, table.stream)
 
 
 def _narrowed(wanted: TableName, candidates: Sequence[TableId]) -> Sequence[TableId]:
     """Of the candidates those in the default stream, if any; of these the one named in full, if any."""
     if wanted.stream is None:
         candidates = [t for t in candidates if t.stream == DEFAULT_STREAM] or candidates
-    return [t for t in candidates if t.parts == wanted.parts] or candidates
+    return [t for t in candidates if wanted.parts in (t.parts, t.levels)] or candidates
 
 
 def _nearest(wanted: TableName, tables: Sequence[TableId]) -> str:

@@ -37,6 +37,11 @@ class TableId:
         """Server, database, schema and table, empty parts left out."""
         return tuple(p for p in (self.server, self.database, self.schema, self.table) if p)
 
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Server, database, schema and table, empty parts as well: what tells tables of equal parts apart."""
+        return (self.server, self.database, self.schema, self.table)
+
     def __str__(self) -> str:
         name = ".".join(quote_part(p) for p in self.parts)
         return name if self.stream == DEFAULT_STREAM else f"{quote_stream(self.stream)}:{name}"

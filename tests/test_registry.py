@@ -18,11 +18,12 @@ from schemaman.errors import AmbiguousName, BadReference, Conflict, Locked, NoHi
 from schemaman.evidence import Aside, Note, Observation, Outcome, Reject
 from schemaman.log import Covered, Migrated, Moved, Observed, Renumbered
 from schemaman.numbering import moved
-from schemaman.references import TableRef, parse
+from schemaman.references import TableRef, parse, told_apart
 from schemaman.registry import Recorded, Registry
 from schemaman.schema import SCHEMES, TableId, TableSchema
 from schemaman.stores.memory import MemoryStore
 from schemaman.stores.sql import SqlStore
+from schemaman.summary.overview import short_names
 from tests import orders
 from tests.house import PROOF, ROOT
 from tests.live.database import schema_of_its_own
@@ -376,6 +377,31 @@ def test_every_table_is_found_by_its_printed_name(tables: list[TableId]):
         reference = parse(f"{table}@1")
         assert isinstance(reference, TableRef)
         assert registry.find(reference.name) == table
+
+
+@given(st.lists(TABLES, min_size=1, max_size=6, unique=True))
+def test_every_table_has_a_name_that_tells_it_apart(tables: list[TableId]):
+    registry = known(*tables)
+    for table, name in told_apart(tables).items():
+        assert registry.find(str(name)) == table
+
+
+def test_a_word_that_is_a_database_here_and_a_schema_there_names_two_tables():
+    """A record without `source.db` beside one that has it, or of another connector."""
+    schema, database = TableId("shop", "", "app", "orders"), TableId("shop", "app", "", "orders")
+    registry = known(schema, database)
+    assert str(schema) == str(database)
+    with pytest.raises(AmbiguousName) as caught:
+        registry.find("shop.app.orders")
+    assert caught.value.message == (
+        'shop.app.orders may be any of: main:shop."".app.orders, main:shop.app."".orders'
+    )
+    assert registry.find('shop."".app.orders') == schema
+    assert registry.find('app."".orders') == database
+    assert short_names([schema, database]) == {
+        schema: 'main:shop."".app.orders',
+        database: 'main:shop.app."".orders',
+    }
 
 
 def test_a_name_of_several_tables_lists_them():

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from schemaman.documents import changes as change_documents
 from schemaman.documents import tables as table_documents
+from schemaman.references import told_apart
 from schemaman.report import Block, Facts, Grid, Heading, Inline, Paragraph, Report, Text, Tone
 from schemaman.schema import TableId, quote_part
 from schemaman.summary import words
@@ -68,7 +69,7 @@ def _short(table: TableId, known: Sequence[TableId]) -> str:
         suffix = table.parts[-length:]
         if sum(other.parts[-length:] == suffix for other in known) == 1:
             return ".".join(quote_part(part) for part in suffix)
-    return str(table)
+    return str(told_apart(known)[table])
 
 
 def _matrix(stories: Sequence[Story], titles: Mapping[TableId, str]) -> Grid:
