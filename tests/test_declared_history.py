@@ -340,6 +340,26 @@ def test_a_table_that_was_altered_and_not_seen_since_says_so():
     assert not found.disputed
 
 
+@pytest.mark.parametrize(("run", "doubted"), [("mysql-1.4.2-json", True), ("mysql-1.9.8-json", True),
+                                              ("mysql-2.5.4-avro", False)])  # fmt: skip
+def test_what_only_a_key_made_required_is_in_doubt(run: str, doubted: bool):
+    """A unique index that takes nulls serves old releases as key, and they call its columns NOT NULL."""
+    keyed = chain.history(f"mariadb/bookshop-{run}", "bookshop.click").versions[1]
+    assert keyed.unconfirmed == (("nullable:who",) if doubted else ())
+
+
+def test_a_primary_key_makes_its_columns_required():
+    def told(at: int, ddl: str, nullable: bool, *key: str) -> Payload:
+        table = image(column("a", optional=nullable), key=key)
+        entry = {"type": "ALTER", "id": '"shop"."t"', "table": table}
+        return mysql(at, entry, ddl=ddl, version="1.9.8.Final")
+
+    create = told(10, "CREATE TABLE t (a INT)", True)
+    for ddl, unconfirmed in (("ADD PRIMARY KEY (a)", ()), ("ADD UNIQUE KEY u (a)", ("nullable:a",))):
+        found = history("t", create, told(20, f"ALTER TABLE t {ddl}", False, "a"))
+        assert found.latest.unconfirmed == unconfirmed
+
+
 def test_vitess_is_ordered_by_its_records_and_named_by_its_keyspace():
     source = {"connector": "vitess", "db": "", "keyspace": "shop", "vgtid": "[]"}
     ddl = change(ddl="ALTER TABLE t ADD c INT", database="shop", **source)

@@ -104,6 +104,8 @@ MUTANTS = [
     ("postgres/shop-json", "inventory.stock", with_schema(1, key=("sku",)), "@1 key"),
     ("postgres/shop-json", "inventory.stock", with_schema(1, key=("sku", "warehouse")), "@1 key"),
     ("postgres/shop-json", "shop.customers", with_schema(2, email={"id": 99}), "@2 same:email"),
+    ("postgres/shop-json", "shop.orders", with_schema(4, total={"default": "1.00"}), "@4 default:total"),
+    ("postgres/shop-json", "shop.customers", with_schema(1, email={"default": "a@b"}), "@1 default:email"),
     ("postgres/shop-json", "shop.customers", narrowed(2), "@2 began"),
     ("postgres/shop-json", "shop.customers", later(4), "@4 column:phone_number"),
     ("postgres/shop-json", "shop.customers", doubted(2, "key"), "@2 key"),

@@ -9,6 +9,7 @@ from schemaman.fold.confirmation import Confirmation, confirmations
 from schemaman.fold.faces import match
 from schemaman.fold.inferred_versions import uncover
 from schemaman.fold.open_version import Open, evidence_of, faces_of, status_of, with_emitted
+from schemaman.fold.required import made_required
 from schemaman.renames import candidates
 from schemaman.schema import fingerprint
 from schemaman.versions import Evidence, RenameCandidate, SchemaVersion
@@ -17,10 +18,14 @@ from schemaman.versions import Evidence, RenameCandidate, SchemaVersion
 def closed(versions: Sequence[Open], dialect_of: Callable[[str], Dialect]) -> tuple[SchemaVersion, ...]:
     """The versions, in order; an observation that several of them hold counts for the first one."""
     uncover(versions)
-    facts = confirmations([(v.schema, v.incarnation, v.points) for v in versions], dialect_of)
+    told = [(v.schema, v.incarnation, v.points) for v in versions]
+    facts = confirmations(told, dialect_of)
+    required = list(made_required(told))
     result: list[SchemaVersion] = []
     counted: set[Observation] = set()
     for number, (version, confirmation) in enumerate(zip(versions, facts, strict=True), start=1):
+        if doubted := tuple(f"nullable:{name}" for name in required[number - 1]):
+            confirmation = Confirmation((*confirmation.unconfirmed, *doubted), None)
         suspects = _suspects(result[-1] if result else None, version, dialect_of)
         result.append(_closed(number, version, evidence_of(version, counted), confirmation, suspects))
     return tuple(result)

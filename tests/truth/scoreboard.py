@@ -24,6 +24,7 @@ from tests.truth.certainty import provable
 from tests.truth.changes import changes
 from tests.truth.compare import TypeOf, name_of, structures
 from tests.truth.declared import declared_by
+from tests.truth.defaults import defaults
 from tests.truth.documented import documented
 from tests.truth.inferred import DECIMALS, members, shown_as
 from tests.truth.judged import Judged, reviewed
@@ -101,7 +102,7 @@ def _against_steps(run: str, histories: Sequence[TableHistory]) -> Iterator[tupl
         for h in histories
         for number, fact in provable(h, records.values(), truth)
     }
-    for part in (structures, changes):
+    for part in (structures, defaults, changes):
         for fact in part(histories, truth, records, types):
             found = _of_rows(fact, DECIMALS[run]) if run in DECIMALS else fact
             if found is not None:
@@ -243,8 +244,8 @@ _HEAD = """# Scoreboard
 
 What the histories of all recordings say, fact by fact, beside what the databases said of themselves at every
 step: columns, types, nullability and keys of each version where it began and where it was last seen; the
-interval in which it began; which column, and which table, is which from version to version; when a table
-ended. `make scoreboard` prints it, and fails when a fact is wrong.
+defaults that it tells; the interval in which it began; which column, and which table, is which from version
+to version; when a table ended. `make scoreboard` prints it, and fails when a fact is wrong.
 
 - **right**: it was so, and the history claims it.
 - **wrong**: it was not so; or the history doubts what its records prove.
