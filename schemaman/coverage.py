@@ -14,12 +14,17 @@ from itertools import pairwise
 from schemaman.errors import Conflict, UsageError
 from schemaman.evidence import Aside, Note, Observation, Outcome, Reject, awaits_schema
 from schemaman.log import Covered, Entry, Noted, Observed, Rejected
+from schemaman.versions import SchemaVersion, TableHistory
 
 Place = tuple[str, int]
 """A topic and a partition."""
 
 Ranges = tuple[tuple[int, int], ...]
 """Offsets as (first, last) pairs, both inclusive, in order, with gaps between them."""
+
+GAPS = 256
+"""A partition with more gaps than these in its offsets is one of compaction or transactions: nothing fills
+them, and its runs pass over them, so that the log grows with facts and not with gaps."""
 
 ByPlace = Mapping[tuple[str, str, int], Ranges]
 Extent = tuple[str, str, int, int, int]
@@ -74,6 +79,45 @@ def edges(covered: Iterable[Covered]) -> Mapping[Place, Mapping[int, str]]:
     for one in covered:
         found.setdefault((one.topic, one.partition), {}).update(_edges(one))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """Offsets that were not read and in which a version may have begun; `head`: nothing before them was."""
+
+    version: int
+    topic: str
+    partition: int
+    first: int
+    last: int
+    head: bool
+
+
+def holes(history: TableHistory, known: Mapping[Place, Ranges]) -> tuple[Hole, ...]:
+    """Where the beginnings of versions are open, since records right before them were not read.
+
+    Of a partition with more than `GAPS` gaps nothing is said: those are of compaction or transactions.
+    """
+    found: list[Hole] = []
+    for version in history.versions:
+        place = (version.at.topic, version.at.partition)
+        read = known.get(place, ())
+        if len(read) <= GAPS + 1:
+            lacking = missing(_open_from(version, read), version.at.offset - 1, read)
+            found += (Hole(version.number, *place, a, b, a < read[0][0]) for a, b in lacking)
+    return tuple(found)
+
+
+def _open_from(version: SchemaVersion, read: Ranges) -> int:
+    """The first offset of its partition at which a version may have begun."""
+    at, after = version.at, version.after
+    if after is None:
+        return 0
+    if (after.topic, after.partition) == (at.topic, at.partition):
+        return after.offset + 1
+    # the end of the interval lies elsewhere: only what is right before the record is surely in it
+    start = next((start for start, end in read if start <= at.offset <= end), at.offset)
+    return at.offset if start < at.offset else max((end + 1 for _, end in read if end < start), default=0)
 
 
 def missing(first: int, last: int, known: Ranges) -> Ranges:

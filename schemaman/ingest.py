@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from schemaman.coverage import Place, strays
+from schemaman.coverage import GAPS, Place, strays
 from schemaman.decode.body import SchemaLookup
 from schemaman.decode.decode import decode
 from schemaman.decode.framing import AUTO, Forms
 from schemaman.evidence import Aside, Observation, Outcome, Record, Reject, Run
 from schemaman.log import Covered, Entry, Rejected, Renumbered
-from schemaman.reading import CHUNK, GAPS, Known, Stretch, Take, Unread, chunks, out_of_order, wires
+from schemaman.reading import CHUNK, Known, Stretch, Take, Unread, chunks, out_of_order, wires
 from schemaman.registry import Registry
 from schemaman.schema import TableId
 

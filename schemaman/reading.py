@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby, islice
 
-from schemaman.coverage import Place, Ranges
+from schemaman.coverage import GAPS, Place, Ranges
 from schemaman.decode.body import SchemaLookup, avro_value
 from schemaman.decode.framing import AUTO, Forms
 from schemaman.decode.origin import DIALECTS
@@ -23,10 +23,6 @@ from schemaman.scan import Scanner, merge
 
 CHUNK = 50_000
 """Records of a source that enter in one transaction; counted from its beginning, whoever reads it."""
-
-GAPS = 256
-"""A partition with more gaps than these in its offsets is one of compaction or transactions: nothing fills
-them, and its runs pass over them, so that the log grows with facts and not with gaps."""
 
 
 @dataclass(frozen=True, slots=True)

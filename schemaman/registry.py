@@ -208,9 +208,12 @@ class Registry:
         """
         return resolve(references.parse(ref), self, readers)
 
-    def covered(self, stream: str) -> Mapping[Place, Ranges]:
-        """The offsets that have been read, by topic and partition, as inclusive pairs in order."""
-        return coverage.ranges(self._store.covered(stream))
+    def covered(self, stream: str, topics: Iterable[str] | None = None) -> Mapping[Place, Ranges]:
+        """The offsets that have been read, by topic and partition, as inclusive pairs in order.
+
+        Of all topics, or of some.
+        """
+        return coverage.ranges(self._store.covered(stream, topics))
 
     def edges(self, stream: str) -> Mapping[Place, Mapping[int, str]]:
         """The hashes of records at the edges of what has been read, by topic and partition, by offset."""

@@ -277,6 +277,30 @@ def test_ingest_reads_standard_input(place: Path) -> None:
     assert json.loads(done.stdout)["records"]["read"] == 40
 
 
+def test_a_gap_that_is_filled_later_is_told_before_and_after(run: Run, place: Path) -> None:
+    """What lies between is read later: versions get other numbers, and who looks is told of both."""
+    records = [json.loads(line) for line in lines(1000)]
+    gone = [r for r in records if r["topic"] == "shopdb.shop.orders" and 50 < r["offset"] < 90]
+    rest = [r for r in records if r not in gone]
+    for name, some in (("rest", rest), ("all", records)):
+        text = "\n".join(map(json.dumps, some))
+        (place / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    run("ingest", "rest.jsonl")
+    (hole,) = run("history", "orders", "--format", "json").json["unread"]
+    assert (hole["topic"], hole["first"], hole["last"]) == ("shopdb.shop.orders", 51, 89)
+    assert "Never read: the beginning may lie in there" in run("history", "orders").out
+    before = {v["version"]: v["id"] for v in run("history", "orders", "--format", "json").json["versions"]}
+    told = run("ingest", "all.jsonl", "--format", "json").json["renumbered"]
+    after = run("history", "orders", "--format", "json").json
+    now = {v["version"]: v["id"] for v in after["versions"]}
+    assert told
+    assert all(before[one["was"]] == one["id"] == now[one["now"]] for one in told)
+    assert after["unread"] == []
+    assert [(one["was"], one["now"]) for one in after["renumbered"]] == [
+        (one["was"], one["now"]) for one in told
+    ]
+
+
 def test_an_empty_file_is_nothing_and_no_error(run: Run, place: Path) -> None:
     (place / "empty.jsonl").touch()
     done = run("ingest", "empty.jsonl", "--format", "json")

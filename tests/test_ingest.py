@@ -16,11 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.adapters import files, schema_registry
+from schemaman.coverage import GAPS
 from schemaman.errors import UnreadableInput, UsageError
 from schemaman.evidence import Record
 from schemaman.ingest import NO_PARTITION, Intake, Summary, ingest
 from schemaman.log import Entry, Observed
-from schemaman.reading import GAPS, Known, Unread, chunks, together, wires
+from schemaman.reading import Known, Unread, chunks, together, wires
 from schemaman.registry import Registry
 from schemaman.stores.memory import MemoryStore
 from schemaman.versions import TableHistory

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from random import Random
@@ -11,7 +12,9 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemaman import coverage
 from schemaman.adapters import files, schema_registry
+from schemaman.coverage import Place, Ranges
 from schemaman.decode.body import SchemaLookup
 from schemaman.errors import Conflict
 from schemaman.evidence import Observation, Record
@@ -28,6 +31,12 @@ from tests.house import CAPTURES, PROOF
 from tests.records import Node, column, image
 
 RECORDINGS = sorted(str(p.parent.relative_to(CAPTURES)) for p in CAPTURES.glob("*/*/records.*"))
+KEPT = [
+    run
+    for run in RECORDINGS
+    if re.fullmatch("postgres/shop-(json|avro|busy|crash|downtime.*|incremental|upgrade)|mariadb/.*json", run)
+]
+"""Recordings of which nothing is told in other words later: no names, no keys, nothing inferred."""
 NO_SCHEMAS = schema_registry.NO_REGISTRY
 
 
@@ -47,6 +56,11 @@ class Desk:
     def histories(self) -> tuple[TableHistory, ...]:
         """What is known of every table."""
         return self.registry.tables()
+
+    @property
+    def covered(self) -> Mapping[Place, Ranges]:
+        """The offsets that have been read."""
+        return self.registry.covered("main")
 
     @property
     def observations(self) -> dict[TableId, tuple[Observation, ...]]:
@@ -144,6 +158,41 @@ def test_what_one_dump_lacks_another_one_fills(run: str, size: int, random: Rand
     assert desk.histories == whole(run).histories
     assert desk.observations == whole(run).observations
     assert desk.rejected == whole(run).rejected
+
+
+def beheaded(records: Sequence[Record], random: Random) -> list[Record]:
+    """What retention has left of the records: each partition has lost its beginning."""
+    ends = {(r.topic, r.partition): r.offset for r in records}
+    starts = {place: random.randint(0, 2 * end // 3) for place, end in ends.items()}
+    return [r for r in records if r.offset >= starts[r.topic, r.partition]]
+
+
+@settings(max_examples=300 if PROOF else 30)
+@given(st.sampled_from(RECORDINGS), st.randoms(use_true_random=False))
+def test_a_lost_head_leaves_the_beginning_open_and_may_be_read_later(run: str, random: Random) -> None:
+    records, schemas = recorded(run)
+    desk = Desk(schemas)
+    desk.read(beheaded(records, random))
+    for history in desk.histories:
+        first = history.versions[0]
+        assert first.after is None
+        heads = {h.last + 1 for h in coverage.holes(history, desk.covered) if h.version == 1 and h.head}
+        start = desk.covered[first.at.topic, first.at.partition][0][0]
+        assert heads == ({start} if start else set())
+    desk.read(records)
+    assert desk.histories == whole(run).histories
+    assert all(not coverage.holes(history, desk.covered) for history in desk.histories)
+
+
+@settings(max_examples=200 if PROOF else 20)
+@given(st.sampled_from(KEPT), st.randoms(use_true_random=False))
+def test_what_a_lost_head_leaves_has_the_ids_of_the_whole(run: str, random: Random) -> None:
+    records, schemas = recorded(run)
+    desk = Desk(schemas)
+    desk.read(beheaded(records, random))
+    known = {history.table: history.versions for history in whole(run).histories}
+    for history in desk.histories:
+        assert all(any(v.answers_to(one.id) for v in known[history.table]) for one in history.versions)
 
 
 @settings(max_examples=300 if PROOF else 20)

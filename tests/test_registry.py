@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.coverage import missing
+from schemaman.coverage import GAPS, holes, missing
 from schemaman.errors import AmbiguousName, BadReference, Conflict, Locked, NoHistory, UsageError
 from schemaman.evidence import Aside, Note, Observation, Outcome, Reject
 from schemaman.log import Covered, Migrated, Moved, Observed, Renumbered
@@ -182,6 +182,32 @@ def test_late_evidence_is_told_as_what_it_is(registry: Registry):
     assert registry.renumberings(ITEMS) == ()
     assert [v.id for v in registry.history(ORDERS).versions] == [ids[0], table.new[0].id, ids[1]]
     assert registry.record([said(A, 12)], [covered(12, 12)]).shifts == ()
+
+
+def open_beginnings(registry: Registry) -> list[tuple[int, int, int, bool]]:
+    found = holes(registry.history(ORDERS), registry.covered("main"))
+    return [(hole.version, hole.first, hole.last, hole.head) for hole in found]
+
+
+def test_where_nobody_read_the_beginning_of_a_version_is_open():
+    registry = memory()
+    registry.record([said(A, 20, 24)], [covered(20, 24)])
+    assert open_beginnings(registry) == [(1, 0, 19, True)]
+    registry.record([said(AB, 30, 32)], [covered(30, 32)])
+    assert open_beginnings(registry) == [(1, 0, 19, True), (2, 25, 29, False)]
+    registry.record([], [covered(25, 27)])
+    assert open_beginnings(registry) == [(1, 0, 19, True), (2, 28, 29, False)]
+    registry.record([said(AB, 29, 29)], [covered(28, 29)])
+    registry.record([said(A, 0, 3), said(A, 9, 19)], [covered(0, 3), covered(9, 19)])
+    assert open_beginnings(registry) == []
+
+
+def test_of_a_topic_that_is_full_of_holes_nothing_is_said():
+    registry = memory()
+    offsets = range(0, 2 * (GAPS + 2), 2)
+    read = [covered(offset, offset) for offset in offsets]
+    registry.record([*(said(A, o) for o in offsets[:-1]), said(AB, offsets[-1])], read)
+    assert open_beginnings(registry) == []
 
 
 IDS = st.lists(st.sampled_from("abcdef"), max_size=9)

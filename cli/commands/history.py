@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from schemaman import coverage
+from schemaman.summary.extent import Extent
 from schemaman.summary.listings import about, history_data, history_report
 from schemaman.summary.stories import newest, recent, story
 from schemaman_cli.group import verb
@@ -21,12 +23,15 @@ def history(door: Door, table: str, last: int | None, format: str) -> None:
     registry = open_registry(door)
     found = find(door, registry, table)
     notes = about(found, registry.notes(found.table.stream))
+    shown = found if last is None else recent(found, last)
+    read = registry.covered(found.table.stream, {version.at.topic for version in shown.versions})
+    extent = Extent(coverage.holes(shown, read), registry.renumberings(found.table))
     if format == "json":
-        door.console.show(history_data(found if last is None else recent(found, last), notes), format)
+        door.console.show(history_data(shown, notes, extent), format)
         return
     judge = judge_of(door.settings)
     told = story(found, judge) if last is None else newest(found, last, judge)
-    door.console.show(history_report(told, found, notes), format)
+    door.console.show(history_report(told, found, notes, extent), format)
 
 
 COMMAND = history

@@ -31,6 +31,7 @@ from schemaman.schema import Column, TableId, TableSchema
 from schemaman.snapshots import without_ids
 from schemaman.summary import words
 from schemaman.summary.carriage import epochs_grid, keys_grid
+from schemaman.summary.extent import NO_EXTENT, Extent, extent_grids
 from schemaman.summary.overview import short_names
 from schemaman.summary.stories import Story
 from schemaman.summary.stories import told as told_changes
@@ -103,11 +104,14 @@ def _seen_ms(found: Mark) -> int | None:
 
 
 def history_report(
-    story: Story, whole: TableHistory | None = None, notes: Sequence[Note] = ()
+    story: Story,
+    whole: TableHistory | None = None,
+    notes: Sequence[Note] = (),
+    extent: Extent = NO_EXTENT,
 ) -> Report:
     """What `history TABLE` says; `whole` is all that is known, where the story tells of the last versions.
 
-    `notes` are what its records told that is no structure.
+    `notes` are what its records told that is no structure; `extent` is what was not read of them.
     """
     history, every = story.history, whole or story.history
     earlier = len(every.versions) - len(history.versions)
@@ -121,15 +125,18 @@ def history_report(
         *keys_grid(history),
         *epochs_grid(history),
         *questions(history),
+        *extent_grids(extent),
         *([_notes_grid(notes)] if notes else []),
     ]
-    return replace(history_data(history, notes), blocks=tuple(blocks))
+    return replace(history_data(history, notes, extent), blocks=tuple(blocks))
 
 
-def history_data(history: TableHistory, notes: Sequence[Note] = ()) -> Report:
+def history_data(
+    history: TableHistory, notes: Sequence[Note] = (), extent: Extent = NO_EXTENT
+) -> Report:
     """What `history TABLE` says to scripts: nothing has to be compared or judged for it."""
     data = table_documents.history(history) | {"notes": [table_documents.note(n) for n in notes]}
-    return Report(str(history.table), (), dict(data))
+    return Report(str(history.table), (), dict(data | extent.document()))
 
 
 def about(history: TableHistory, notes: Iterable[Note]) -> tuple[Note, ...]:

@@ -1,0 +1,69 @@
+"""What a history rests on: offsets that nobody has read, and numbers that versions had before, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from schemaman.coverage import Hole
+from schemaman.documents.tables import Document
+from schemaman.log import Renumbered
+from schemaman.report import Block, Grid, Inline, Text
+from schemaman.summary import words
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Where the beginnings of versions are open, and when (epoch ms) late evidence renumbered them."""
+
+    holes: tuple[Hole, ...] = ()
+    shifts: tuple[tuple[int, Renumbered], ...] = ()
+
+    def document(self) -> Document:
+        """The members of the document of a history."""
+        return {
+            "unread": [
+                {
+                    "version": hole.version,
+                    "topic": hole.topic,
+                    "partition": hole.partition,
+                    "first": hole.first,
+                    "last": hole.last,
+                }
+                for hole in self.holes
+            ],
+            "renumbered": [
+                {"at_ms": at_ms, "id": one.id, "was": one.was, "now": one.now}
+                for at_ms, shift in self.shifts
+                for one in shift.moved
+            ],
+        }
+
+
+NO_EXTENT = Extent()
+
+
+def extent_grids(extent: Extent) -> Iterator[Block]:
+    """A table of each, if there is any."""
+    if extent.holes:
+        rows = tuple(map(_hole, extent.holes))
+        caption = "Never read: the beginning may lie in there, and versions that nobody knows"
+        yield Grid(caption, ("version", "offsets", "what is open"), rows)
+    moved = [(at_ms, one) for at_ms, shift in extent.shifts for one in shift.moved]
+    if moved:
+        lines: Sequence[tuple[Inline, ...]] = [
+            (
+                (Text(words.time(at_ms)),),
+                (Text(one.id, code=True),),
+                (Text(str(one.was)),),
+                (Text("none any more" if one.now is None else str(one.now)),),
+            )
+            for at_ms, one in moved
+        ]
+        yield Grid("Late records gave versions other numbers", ("when", "id", "was", "became"), tuple(lines))
+
+
+def _hole(hole: Hole) -> tuple[Inline, ...]:
+    told = "it may be older, and have had another structure" if hole.head else "it may have begun earlier"
+    place = f"{hole.topic}[{hole.partition}]@{hole.first}..{hole.last}"
+    return ((Text(str(hole.version)),), (Text(place, code=True),), (Text(told),))
