@@ -49,7 +49,13 @@ def store(door: Door, action: str, file: str | None, replace: bool) -> int:
 def _checked(door: Door, opened: SqlStore) -> int:
     faults = opened.check()
     door.console.write("".join(f"{fault}\n" for fault in faults) or "the store is whole\n")
-    return 3 if faults else 0
+    if not faults:
+        return 0
+    door.console.warn(
+        f"{opened.where} is not whole",
+        "`schemaman store rebuild` mends what is folded; for a damaged log, import a copy into a new store",
+    )
+    return 3
 
 
 def _export(door: Door, file: Path, replace: bool) -> int:

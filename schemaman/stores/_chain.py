@@ -8,7 +8,7 @@ from sqlalchemy import Connection, select
 
 from schemaman.chain import GENESIS, link
 from schemaman.errors import StoreUnavailable
-from schemaman.stores._histories import read_entry
+from schemaman.stores._histories import log_rows, read_entry
 from schemaman.stores._layout import LAYOUT, LOG, damaged, filed, meta_value
 
 
@@ -32,9 +32,7 @@ def sound_end(connection: Connection, end: int) -> None:
 def chain_faults(connection: Connection, where: str) -> Iterator[str]:
     """What is wrong with the log, entry by entry. Raises `StoreUnavailable` where it goes in circles."""
     head, last = GENESIS, 0
-    for row in connection.execute(select(LOG).order_by(LOG.c.sequence)):
-        if not isinstance(row.sequence, int) or row.sequence <= last:
-            raise damaged(f"log entry {row.sequence} stands behind {last}")
+    for row in log_rows(connection):
         if row.sequence != last + 1:
             yield f"log entries {last + 1} to {row.sequence - 1} are missing"
         if row.chain != link(head, row.sequence, row.at_ms, row.body):
