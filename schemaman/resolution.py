@@ -123,7 +123,7 @@ def select(history: TableHistory, selector: Selector) -> Resolved:
             return _numbered(history, number, revision)
         case Back(steps):
             if steps >= len(history.versions):
-                raise UnknownName(f"{history.table}@{selector}: {_there_are(history)}")
+                raise UnknownName(f"{history.table}@{selector}: {_there_are(history)}", hint=_look(history))
             return _resolved(history, history.versions[-1 - steps])
         case Shape(digits):
             return _shaped(history, digits)
@@ -147,13 +147,14 @@ def _read(reference: Reference, text: str) -> Resolved:
 def _numbered(history: TableHistory, number: int, revision: int | None) -> Resolved:
     version = next((v for v in history.versions if v.number == number), None)
     if version is None:
-        raise UnknownName(f"{history.table}@{number}: {_there_are(history)}")
+        raise UnknownName(f"{history.table}@{number}: {_there_are(history)}", hint=_look(history))
     if revision is None:
         return _resolved(history, version)
     found = next((r for r in version.revisions if r.number == revision), None)
     if found is None:
         numbers = ", ".join(f"{number}.{r.number}" for r in version.revisions)
-        raise UnknownName(f"{history.table}@{number}.{revision}: there are {numbers}")
+        there = f"there {'are' if len(version.revisions) > 1 else 'is only'} {numbers}"
+        raise UnknownName(f"{history.table}@{number}.{revision}: {there}", hint=_look(history))
     return _resolved(history, version, found)
 
 
@@ -161,7 +162,8 @@ def _shaped(history: TableHistory, digits: str) -> Resolved:
     found = [v for v in history.versions if v.id.startswith(digits)]
     if not found:
         ids = ", ".join(dict.fromkeys(v.id for v in history.versions))
-        raise UnknownName(f"{history.table}@id:{digits}: no version of that shape; there are: {ids}")
+        told = f"{history.table}@id:{digits}: no version of that shape; there are: {ids}"
+        raise UnknownName(told, hint=_look(history))
     if len({v.id for v in found}) > 1:
         ids = ", ".join(sorted({v.id for v in found}))
         raise AmbiguousName(f"{history.table}@id:{digits}: several shapes begin so: {ids}")
@@ -208,12 +210,12 @@ def _standing(history: TableHistory, selector: Selector, rank: RankOf, wanted: R
         former = history.versions[began[-1] - 1] if began[-1] else None
         if former is None or former.incarnation != version.incarnation:
             raise NoHistory(f"{history.table}@{selector}: nothing is known so early", hint=_first(history))
-        raise _uncertain(history, selector, former, version, "one ended and the other began around it")
+        raise _uncertain(history, selector, former, version, _ended(version))
     if began[-1] + 1 < len(history.versions):
         following = history.versions[began[-1] + 1]
         seen = [rank(m) for m in (*_marks_of(version), following.after) if m is not None]
         if max((r for r in seen if r is not None), default=()) < wanted:
-            raise _uncertain(history, selector, version, following, "one ended and the other began around it")
+            raise _uncertain(history, selector, version, following, _ended(following))
     revisions = [r for r in version.revisions if r.number == 0 or _reached(rank(r.at), wanted)]
     found = _resolved(history, version, revisions[-1] if revisions else None)
     return replace(found, last_seen=_before(history, rank, wanted))
@@ -254,8 +256,9 @@ def _witnessed(version: SchemaVersion) -> Iterator[Mark]:
                 yield mark
 
 
-def _first(history: TableHistory) -> str:
-    return f"its first version is {history.table}@{history.versions[0].number}"
+def _first(history: TableHistory) -> str | None:
+    number = next((v.number for v in history.versions), None)
+    return None if number is None else f"its first version is {history.table}@{number}"
 
 
 def _before(history: TableHistory, rank: RankOf, wanted: Rank) -> Mark | None:
@@ -332,6 +335,21 @@ def _uncertain(
         f"stood then: {why}",
         hint=f"name one: {table}@{one.number} or {table}@{other.number}",
     )
+
+
+def _ended(following: SchemaVersion) -> str:
+    """Between which moments of the source one version ended and the following began."""
+    late = _noticed_late(following)
+    shown = [e.first.ts_ms for e in following.evidence if e.witness == "emitted" or not late]
+    times = [t for t in shown if t is not None]
+    after = following.after.ts_ms if following.after is not None else None
+    if after is None or not times or min(times) < after:
+        return "one ended and the other began around it"
+    return f"one ended and the other began between {AsOf(after)} and {AsOf(min(times))}"
+
+
+def _look(history: TableHistory) -> str:
+    return f"schemaman history {history.table} lists them"
 
 
 def _there_are(history: TableHistory) -> str:

@@ -21,8 +21,11 @@ from pyspark.sql.types import StructType
 from schemaman.columns import format_name, parse_columns
 from schemaman.errors import UnreadableInput, UsageError
 from schemaman.notation import key_of, written
+from schemaman.plan import Held, Policy, Source, Target
+from schemaman.planner import make_plan
 from schemaman.schema import TableSchema
 from schemaman.schema_text import read_schema
+from schemaman.shelf import Shelf
 from schemaman.types import Struct, Union, Unknown
 from tests.everything import NOTATIONS, structures, written_in
 from tests.strategies import schemas
@@ -207,3 +210,14 @@ def test_recordings_have_what_no_language_can_say() -> None:
     assert any(isinstance(t, Unknown) for t in types)
     assert any(isinstance(t, Union) for t in types)
     assert any(isinstance(t, Struct) for t in types)
+
+
+@pytest.mark.parametrize(("language", "table"), [("delta", "/lake/t"), ("iceberg", "ice.raw.t")])
+def test_a_plan_makes_the_table_that_is_shown(language: str, table: str) -> None:
+    target = Shelf[Target]("schemaman.targets", "TARGET").get(language)
+    for where, schema, done in written_in(language):
+        shown = NOTATIONS.get(language).read(done.text)
+        plan = make_plan(Source("s.t", 1, "a" * 12, 0, schema), None, target, table, Policy())
+        assert list(plan.wanted.names) == list(shown.names), where
+        held = [target.hold(c.type) for c in shown.columns]
+        assert [h.type for h in held if isinstance(h, Held)] == [c.type for c in plan.wanted.columns], where

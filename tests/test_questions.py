@@ -87,7 +87,11 @@ def test_a_version_is_named_by_number_and_by_how_far_back(ask: Ask) -> None:
     assert [version(f"orders@{n}") for n in ("3", "latest", "-1", "-13")] == [3, 14, 13, 1]
     gone = ask(ORDERS, "show", "orders@15")
     assert (gone.code, gone.out) == (2, "")
-    assert "there are versions 1 to 14" in gone.err
+    assert gone.err == (
+        "error: shopdb.shop.shop.orders@15: there are versions 1 to 14\n"
+        "  hint: schemaman history shopdb.shop.shop.orders lists them\n"
+    )
+    assert "@9.7: there are 9.0, 9.1, 9.2\n" in ask(ORDERS, "show", "orders@9.7").err
     assert ask(ORDERS, "show", "orders@-14").code == 2
 
 
@@ -138,6 +142,13 @@ def test_a_change_that_was_noticed_late_is_not_told_too_early(ask: Ask) -> None:
     assert ask(DB2, "show", at, "--format", "json").json["version"] == 2
 
 
+def test_a_phantom_alone_is_no_answer_as_of_a_moment(ask: Ask) -> None:
+    found = ask(DB2, "history", "AUDIT_LOG", "--format", "json").json["versions"]
+    assert found[-1]["status"] == "phantom"
+    said = ask(DB2, "show", "AUDIT_LOG@2030-01-01T00:00Z", "--format", "json")
+    assert said.json["version"] == found[-2]["version"]
+
+
 def test_a_moment_of_uncertainty_names_both_versions(ask: Ask) -> None:
     versions = ask(ORDERS, "history", "orders", "--format", "json").json["versions"]
     doubtful = next(
@@ -151,6 +162,9 @@ def test_a_moment_of_uncertainty_names_both_versions(ask: Ask) -> None:
     number = doubtful["version"]
     assert f"whether version {number - 1} or version {number} stood then" in said.err
     assert f"orders@{number - 1} or" in said.err
+    begin = doubtful["from"]
+    times = f"between {AsOf(begin['after']['ts_ms'])} and {AsOf(begin['at']['ts_ms'])}"
+    assert f"one ended and the other began {times}" in said.err
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,7 @@ def test_inside_the_interval_in_which_a_version_began_nothing_is_guessed(shop: R
         ("orders@5", UnknownName, "there are versions 1 to 4"),
         ("orders@0", UnknownName, "there are versions 1 to 4"),
         ("orders@-4", UnknownName, "there are versions 1 to 4"),
-        ("orders@4.7", UnknownName, "there are 4.0"),
+        ("orders@4.7", UnknownName, "there is only 4.0"),
         ("orders@id:0000", UnknownName, "no version of that shape"),
         (f"orders@{time(-1)}", NoHistory, "nothing is known so early"),
         ("orders@lsn:1", NoHistory, "nothing is known so early"),
@@ -329,6 +329,15 @@ def test_a_phantom_never_stood(shop: Registry):
     for place in (second.at.position.value, "999999"):
         resolved = select(found, Place("lsn", place))
         assert resolved.version == first
+
+
+def test_a_table_of_phantoms_alone_never_stood(shop: Registry):
+    history = shop.history(ORDERS)
+    phantoms = replace(history, versions=tuple(replace(v, status="phantom") for v in history.versions))
+    with pytest.raises(NoHistory, match="nothing is known so early"):
+        select(phantoms, AsOf(1_800_000_000_000))
+    with pytest.raises(UsageError, match="it has no positions"):
+        select(phantoms, Place("lsn", "1020"))
 
 
 def at(offset: int, commit: int | None, lsn: int) -> Mark:
