@@ -6,6 +6,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -35,17 +36,38 @@ def broker_in(folder: Path, secured: Secured) -> Iterator[str]:
         JarsUnreachable: Kafka's jars could not be fetched.
         NotReady: it did not come up.
     """
+    broker = settled_in(folder, secured)
+    with broker.up():
+        yield broker.address
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A broker with a folder and a port of its own, which may go and come again with what it holds."""
+
+    address: str
+    folder: Path
+
+    @contextmanager
+    def up(self) -> Iterator[Server]:
+        """The broker, ready until the end of the block. Raises as `broker_in`."""
+        path, settings = classpath("kafka"), self.folder / "broker.properties"
+        command = java("384m", path, log4j_option(self.folder), "kafka.Kafka", settings)
+        with running(Server("Kafka", command, self.folder / "broker.log"), signal.SIGKILL) as server:
+            _await_answer(self.address, server)
+            yield server
+
+
+def settled_in(folder: Path, secured: Secured) -> Broker:
+    """A broker that has not been started yet. Raises as `broker_in`."""
     address = f"127.0.0.1:{free_port()}"
     settings = folder / "broker.properties"
     told = _settings(folder / "data", address, f"127.0.0.1:{free_port()}", secured)
     settings.write_text(told, encoding="utf-8")
-    path = classpath("kafka")
     logging = log4j_option(folder)
-    _run(java("128m", path, logging, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", settings))
-    server = Server("Kafka", java("384m", path, logging, "kafka.Kafka", settings), folder / "broker.log")
-    with running(server, signal.SIGKILL):
-        _await_answer(address, server)
-        yield address
+    format = ("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", settings)
+    _run(java("128m", classpath("kafka"), logging, *format))
+    return Broker(address, folder)
 
 
 def log4j_option(folder: Path) -> str:
