@@ -14,6 +14,7 @@ import click
 from schemaman.formats.text import TextFormat
 from schemaman.report import Format, Report
 from schemaman.shelf import Shelf
+from schemaman_cli.output import draw, leave, tell
 
 HEARTBEAT_SECONDS = 10.0
 _REDRAW_SECONDS = 0.1
@@ -38,15 +39,18 @@ class Console:
         return _formats().get(format).render(report)
 
     def write(self, text: str) -> None:
-        """Text on stdout, as it is."""
+        """Text on stdout, as it is. A reader who has gone changes nothing of what the command does."""
         self.end_progress()
-        click.echo(text.encode("utf-8", "backslashreplace"), nl=False)
+        try:
+            click.echo(text.encode("utf-8", "backslashreplace"), nl=False)
+        except BrokenPipeError:
+            leave(sys.stdout)
 
     def say(self, text: str) -> None:
         """A line on stderr that `--quiet` keeps away."""
         self.end_progress()
         if not self.quiet:
-            click.echo(text, err=True)
+            tell(text)
 
     def warn(self, text: str, hint: str | None = None) -> None:
         """A warning on stderr."""
@@ -56,10 +60,11 @@ class Console:
 
     def progress(self, text: str) -> None:
         """What is being done: drawn over itself on a terminal, else a plain line every ten seconds."""
-        if self.quiet:
+        stream: IO[str] | None = sys.stderr  # none at all if the descriptor was closed at the start
+        if self.quiet or stream is None:
             return
         if self._progress is None:
-            self._progress = Progress(sys.stderr, sys.stderr.isatty())
+            self._progress = Progress(stream.isatty())
         self._progress.tell(text)
 
     def end_progress(self) -> None:
@@ -71,8 +76,7 @@ class Console:
 class Progress:
     """One line that tells what is being done."""
 
-    def __init__(self, stream: IO[str], terminal: bool) -> None:
-        self.stream = stream
+    def __init__(self, terminal: bool) -> None:
         self.terminal = terminal
         self.last = time.monotonic()
         self.shown = False
@@ -83,15 +87,13 @@ class Progress:
         if now - self.last < (_REDRAW_SECONDS if self.terminal else HEARTBEAT_SECONDS):
             return
         self.last = now
-        self.stream.write(f"\r\x1b[2K{text}" if self.terminal else f"{text}\n")
-        self.stream.flush()
+        draw(f"\r\x1b[2K{text}" if self.terminal else f"{text}\n")
         self.shown = self.terminal
 
     def clear(self) -> None:
         """An empty line on a terminal."""
         if self.shown:
-            self.stream.write("\r\x1b[2K")
-            self.stream.flush()
+            draw("\r\x1b[2K")
             self.shown = False
 
 

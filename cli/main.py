@@ -25,6 +25,7 @@ import click
 
 from schemaman.errors import CouldNotDo, PartlyApplied, SchemamanError, Stale, UsageError
 from schemaman_cli.group import LazyGroup
+from schemaman_cli.output import leave, tell
 
 EXIT_CODES: tuple[tuple[type[SchemamanError], int], ...] = (
     (UsageError, 2),
@@ -32,6 +33,10 @@ EXIT_CODES: tuple[tuple[type[SchemamanError], int], ...] = (
     (Stale, 4),
     (PartlyApplied, 5),
 )
+PROGRAM = "schemaman"
+COMPLETION = "_SCHEMAMAN_COMPLETE"
+"""The variable in which a shell asks for completions, as the scripts of `completion` set it."""
+
 USAGE, FAILED, INTERRUPTED, TERMINATED = 2, 3, 130, 143
 
 
@@ -53,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not _has_stdout():
         return _say("standard output is closed", "redirect it to /dev/null if nobody reads it", FAILED)
     try:
-        result = root.main(words or ["--help"], prog_name="schemaman", standalone_mode=False)
+        result = _done(words or ["--help"])
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as exit:
@@ -61,25 +66,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return _usage(error)
     except (click.Abort, KeyboardInterrupt):
+        _end_line()
         return _say("interrupted", "run the same command again: it goes on where it stopped", INTERRUPTED)
     except Terminated:
         return _say("terminated", "run the same command again: it goes on where it stopped", TERMINATED)
-    except BrokenPipeError:
-        _leave_stdout()
-        return 0
     except SchemamanError as error:
         if debug:
             raise
         return _say(error.message, error.hint, exit_code(error))
     except Exception as error:
         if isinstance(error, OSError) and _of_stdout(error):
-            _leave_stdout()
+            leave(sys.stdout)
+            if isinstance(error, BrokenPipeError):
+                return 0
             what = f"standard output cannot be written: {error.strerror or error}"
             return _say(what, "make room, or write somewhere else", FAILED)
         if debug:
             raise
         what = f"schemaman has a fault of its own: {type(error).__name__}: {error}"
         return _say(what, "please report it with the output of the same command and --debug", FAILED)
+
+
+def _done(words: list[str]) -> object:
+    """What the command gives.
+
+    Click's own `main` would end with 1, a finding, whenever a pipe is broken, whosever it is.
+    """
+    instruction = os.environ.get(COMPLETION)
+    if instruction:
+        from click.shell_completion import shell_complete  # only when a shell asks
+
+        return shell_complete(root, {}, PROGRAM, COMPLETION, instruction)
+    with root.make_context(PROGRAM, words) as context:
+        return root.invoke(context)
 
 
 def exit_code(error: SchemamanError) -> int:
@@ -102,11 +121,6 @@ def _of_stdout(error: OSError) -> bool:
     return frames[-1] in (click.echo.__code__, main.__code__)
 
 
-def _leave_stdout() -> None:
-    """Nobody takes our output; Python would complain once more when it closes the stream."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _terminate(number: int, frame: FrameType | None) -> None:
     raise Terminated
 
@@ -118,10 +132,17 @@ def _usage(error: click.ClickException) -> int:
 
 
 def _say(what: str, hint: str | None, code: int) -> int:
-    click.echo(f"error: {what}", err=True)
+    tell(f"error: {what}")
     if hint:
-        click.echo(f"  hint: {hint}", err=True)
+        tell(f"  hint: {hint}")
     return code
+
+
+def _end_line() -> None:
+    """Close the line in which a terminal shows ^C."""
+    stream: TextIO | None = sys.stderr
+    if stream is not None and stream.isatty():
+        tell("")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ PREFIX = "SCHEMAMAN_"
 _DROPS: tuple[DropPolicy, ...] = ("keep", "drop")
 _ENGINES = ("auto", "local", "spark")
 _COLORS = ("auto", "always", "never")
+_STREAM_LENGTH = 255
 _PLACES = ("stream", "server", "database", "schema", "table")
 _SECRET = re.compile(
     r"secret|password|passphrase|token|credential|user\.info|\.pem$|assertion|access.?key|account.?key",
@@ -176,7 +177,7 @@ def read(
     sources = _Sources(flags, environment, {} if file is None else _section(file), file)
     return Settings(
         store=sources.get("store", _text, "sqlite:///schemaman.db"),
-        stream=sources.get("stream", _text, "main"),
+        stream=sources.get("stream", _stream, "main"),
         engine=sources.get("engine", _one_of(_ENGINES), "auto"),
         registry=sources.get("registry", _text, ""),
         registry_config=sources.get("registry_config", _options, ()),
@@ -257,6 +258,18 @@ def _text(value: object) -> str:
     if isinstance(value, str):
         return value
     raise ValueError(f"expected a text, found {value!r}")
+
+
+def _stream(value: object) -> str:
+    """A name that every store, terminal and log can hold, and that a person can type."""
+    name = _text(value)
+    if not name.strip():
+        raise ValueError("a stream needs a name; leave it out for the default")
+    if len(name) > _STREAM_LENGTH or not name.isprintable():
+        raise ValueError(
+            f"the name of a stream is at most {_STREAM_LENGTH} printable characters, found {name[:40]!r}"
+        )
+    return name
 
 
 def _boolean(value: object) -> bool:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -247,6 +248,69 @@ def test_a_reader_who_goes_is_no_error(filled: Path) -> None:
     assert done.stderr == ""
 
 
+@contextmanager
+def nobody() -> Iterator[int]:
+    """A pipe whose reader has gone."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        yield writer
+    finally:
+        os.close(writer)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("tables", 0),
+        ("--help", 0),
+        ("show --help", 0),
+        ("history orders --format json", 0),
+        ("check orders --against orders@1", 1),
+        ("ingest .", 0),
+        ("show nothing", 3),
+        ("nothing", 2),
+    ],
+)
+def test_a_reader_who_has_gone_changes_no_exit_code(filled: Path, words: str, code: int) -> None:
+    (filled / "records.jsonl").write_text(f"{lines(1)[0]}\nno record\n", encoding="utf-8")
+    for unbuffered in ("", "1"):
+        with nobody() as writer:
+            environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+            done = subprocess.run(
+                [PROGRAM, *words.split()], stdout=writer, stderr=writer, check=False, env=environment
+            )
+        assert done.returncode == code
+
+
+@pytest.mark.parametrize("stderr", ["2> /dev/full", "2>&-"])
+@pytest.mark.parametrize(
+    ("words", "code"), [("tables", 0), ("ingest .", 0), ("show nothing", 3), ("tables > /dev/full", 3)]
+)
+def test_what_stderr_does_not_take_changes_no_exit_code(
+    filled: Path, words: str, code: int, stderr: str
+) -> None:
+    (filled / "records.jsonl").write_text(f"{lines(1)[0]}\nno record\n", encoding="utf-8")
+    done = subprocess.run(
+        ["bash", "-c", f"{PROGRAM} {words} {stderr}"], stdout=subprocess.DEVNULL, check=False
+    )
+    assert done.returncode == code
+
+
+def test_the_broken_pipe_of_another_is_no_success(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(click.Group, "invoke", broken)
+    assert run("tables").code == 3
+
+
+def test_a_shell_is_told_what_may_follow(place: Path) -> None:
+    asked = {"_SCHEMAMAN_COMPLETE": "bash_complete", "COMP_WORDS": "schemaman ta", "COMP_CWORD": "1"}
+    done = subprocess.run([PROGRAM], capture_output=True, text=True, check=True, env={**os.environ, **asked})
+    assert done.stdout == "plain,tables\n"
+
+
 # --- ingest
 
 
@@ -301,6 +365,31 @@ def test_a_gap_that_is_filled_later_is_told_before_and_after(run: Run, place: Pa
     ]
 
 
+def test_closed_standard_input_is_said_in_one_line(place: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{PROGRAM} ingest - <&-"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[0] == "error: -: standard input is closed"
+
+
+@pytest.mark.parametrize("stream", ["", " ", "a\nb", "\x1b[31m", "\udcff", "x" * 256])
+def test_a_stream_has_a_name_that_can_be_shown(run: Run, place: Path, stream: str) -> None:
+    done = run("ingest", POSTGRES, "--stream", stream)
+    assert done.code == 2
+    assert "stream" in done.err.splitlines()[0]
+    assert not (place / "schemaman.db").exists()
+
+
+def test_a_stream_may_be_called_as_people_call_things(run: Run, place: Path) -> None:
+    for stream in ('dev "é漢" 100%', "a:b", "a.b@c", "{x}"):
+        assert run("ingest", POSTGRES, "--stream", stream).code == 0
+        listed = run("tables", "--stream", stream, "--format", "json").json["tables"]
+        assert len(listed) == 13
+        assert run("show", f"{listed[0]['id']}@1").code == 0
+        assert run("history", listed[0]["id"]).code == 0
+
+
 def test_an_empty_file_is_nothing_and_no_error(run: Run, place: Path) -> None:
     (place / "empty.jsonl").touch()
     done = run("ingest", "empty.jsonl", "--format", "json")
@@ -325,7 +414,7 @@ def test_a_bad_line_is_set_aside_and_the_others_are_read(
     done = run("ingest", ".", "--format", "json")
     assert done.code == 0
     assert done.json["records"] == {"read": 40, "new": 40, "known": 0, "rejected": 1}
-    assert "warning: 1 records could not be understood" in done.err
+    assert "warning: 1 record could not be understood" in done.err
     (reject,) = run("rejects", "--format", "json").json["rejects"]
     assert reason in reject["reason"]
     assert reject["offset"] == 21

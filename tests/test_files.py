@@ -250,6 +250,27 @@ def test_other_data_under_the_name_of_lines(tmp_path, monkeypatch, data, told):
         read("-")
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_the_mark_before_a_text_is_none_of_it(tmp_path, text, pack):
+    name = "r.jsonl" if pack is bytes else "r.jsonl.gz"
+    (tmp_path / name).write_bytes(pack(b"\xef\xbb\xbf" + text))
+    assert read(tmp_path / name) == read(SHOP)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_text_in_another_encoding(tmp_path, encoding):
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    (tmp_path / "r.jsonl").write_bytes((mark + '{"a": 1}\n').encode(encoding))
+    with pytest.raises(UnreadableInput, match="is text in UTF-16") as error:
+        read(tmp_path / "r.jsonl")
+    assert "iconv" in (error.value.hint or "")
+
+
+def test_a_source_without_a_name():
+    with pytest.raises(BadReference, match="without a name"):
+        files.find("")
+
+
 @pytest.mark.parametrize("name", ["r.jsonl.gz", "r.jsonl.zst"])
 def test_what_is_not_packed_at_all(tmp_path, name):
     (tmp_path / name).write_bytes(lines(LINE))

@@ -19,7 +19,7 @@ from schemaman.ingest import ingest as read_in
 from schemaman.reading import Unread
 from schemaman.registry import Registry
 from schemaman.summary.intake import ingest_report
-from schemaman.summary.words import figure
+from schemaman.summary.words import count, figure
 from schemaman_cli.clients import options_of, registered
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
@@ -174,7 +174,7 @@ def _judged(door: Door, done: Summary, max_rejects: int | None, sources: tuple[s
         raise UnreadableInput(
             f"nothing in {', '.join(sources)} could be understood", hint="schemaman rejects"
         )
-    told = f"{figure(done.rejects)} records could not be understood"
+    told = f"{count(done.rejects, 'record')} could not be understood"
     if max_rejects is not None and done.rejects > max_rejects:
         raise UnreadableInput(f"{told}, more than --max-rejects {max_rejects}", hint="schemaman rejects")
     door.console.warn(told, hint="schemaman rejects")

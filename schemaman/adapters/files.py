@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import sys
 import zlib
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, BinaryIO, Literal, Protocol, TextIO
 
 from schemaman.decode.wire import parse
 from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput
@@ -67,6 +68,8 @@ def find(source: str) -> File:
         raise BadReference(
             f"{source}: no address of this kind is read", hint="a file, or kafka://BROKERS/TOPIC"
         )
+    if not source:
+        raise BadReference("a SOURCE without a name", hint="a file, a folder, or - for standard input")
     path = Path(source)
     if path.is_dir():
         path = _in_folder(path)
@@ -148,13 +151,24 @@ class _Cut(Exception):
 def _lines_records(file: File, topic: str | None) -> Iterator[Record | Unread]:
     number = 0
     try:
-        for number, line in enumerate(_lines(_blocks(file)), 1):
+        for number, line in enumerate(_lines(_text(file.path, _blocks(file))), 1):
             if line.strip():
                 yield _record(file.path, number, line, topic)
     except _Cut as cut:
         yield Unread(file.path, number + 1, f"{cut}; what follows is lost", _hash(b""))
     except OSError as error:
         raise UnreadableInput(f"{file.path}: {error.strerror or error}") from error
+
+
+def _text(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """A text without the mark that some programs put before it. Raises `UnreadableInput` for UTF-16."""
+    for number, block in enumerate(block for block in blocks if block):
+        if not number and block.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            raise UnreadableInput(
+                f"{path}: is text in UTF-16, and kcat -J writes UTF-8",
+                hint="some shells encode anew what they redirect: iconv -f UTF-16 -t UTF-8",
+            )
+        yield block if number else block.removeprefix(BOM_UTF8)
 
 
 def _record(source: str, number: int, line: bytes, topic: str | None) -> Record | Unread:
@@ -222,13 +236,16 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _blocks(file: File) -> Iterator[bytes]:
     if file.path == STANDARD_INPUT:
-        yield from _plain(file.path, sys.stdin.buffer)
+        stream: TextIO | None = sys.stdin  # none at all if the descriptor was closed at the start
+        if stream is None:
+            raise UnreadableInput("-: standard input is closed", hint="pipe records into it, or name a file")
+        yield from _plain(file.path, stream.buffer)
         return
-    with Path(file.path).open("rb") as stream:
+    with Path(file.path).open("rb") as data:
         if file.packing:
-            yield from _unpacked(_read(stream), _unpacker(file.packing), file.packing)
+            yield from _unpacked(_read(data), _unpacker(file.packing), file.packing)
         else:
-            yield from _plain(file.path, stream)
+            yield from _plain(file.path, data)
 
 
 def _plain(path: str, stream: BinaryIO) -> Iterator[bytes]:
@@ -312,7 +329,9 @@ def _parquet(path: str) -> Any:
     try:
         file = parquet.ParquetFile(path)
     except (OSError, ValueError) as error:
-        raise UnreadableInput(f"{path}: not a whole Parquet file ({error})") from error
+        raise UnreadableInput(
+            f"{path}: not a whole Parquet file ({error})", hint="write it again, or copy it once it is whole"
+        ) from error
     missing = [c for c in _COLUMNS if c not in file.schema_arrow.names]
     if missing:
         raise UnreadableInput(

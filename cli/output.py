@@ -1,0 +1,35 @@
+"""Standard output and error when nobody takes them: no result depends on who listens."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import IO
+
+import click
+
+from schemaman.formats._characters import visible
+
+
+def tell(text: str) -> None:
+    """Lines on stderr; lost if they cannot be written. A name in them moves no terminal's cursor."""
+    try:
+        click.echo(visible(text, lines=True), err=True)
+    except OSError:
+        leave(sys.stderr)
+
+
+def draw(text: str) -> None:
+    """Text on stderr as it is, at once; lost if it cannot be written."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        leave(sys.stderr)
+
+
+def leave(stream: IO[str]) -> None:
+    """What is written from now on goes nowhere; Python would complain once more when it closes the stream."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
