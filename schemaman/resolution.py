@@ -166,7 +166,9 @@ def _shaped(history: TableHistory, digits: str) -> Resolved:
         raise UnknownName(told, hint=_look(history))
     if len({v.id for v in found}) > 1:
         ids = ", ".join(sorted({v.id for v in found}))
-        raise AmbiguousName(f"{history.table}@id:{digits}: several shapes begin so: {ids}")
+        raise AmbiguousName(
+            f"{history.table}@id:{digits}: several shapes begin so: {ids}", hint="write more of its digits"
+        )
     return _resolved(history, found[-1])
 
 

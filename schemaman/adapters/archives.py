@@ -69,4 +69,6 @@ def _lines(path: Path) -> Iterator[str]:
     except (EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError) as error:
         raise UnreadableInput(f"{path} is damaged or cut short: {error}", hint=_HINT) from error
     except OSError as error:
-        raise UnreadableInput(f"{path} cannot be read: {error.strerror or error}") from error
+        raise UnreadableInput(
+            f"{path} cannot be read: {error.strerror or error}", hint="name a file that store export wrote"
+        ) from error
