@@ -120,8 +120,12 @@ def differing(run: str, schema: TableSchema, table: TrueTable) -> Iterator[str]:
             yield f"type:{name}"
 
 
-@pytest.mark.parametrize("run", RUNS if PROOF else FEW)
-def test_the_answer_is_right_or_refused(run: str, figure: Callable[[str, object], None]) -> None:
+Answers = tuple[Counter[str], frozenset[tuple[str, int]]]
+
+
+@cache
+def answers(run: str) -> Answers:
+    """How many answers are of which kind, and the tables and steps of the wrong ones."""
     counts: Counter[str] = Counter()
     wrong: set[tuple[str, int]] = set()
     for history in chain.histories(run):
@@ -130,9 +134,30 @@ def test_the_answer_is_right_or_refused(run: str, figure: Callable[[str, object]
             counts[said] += 1
             if said == "wrong":
                 wrong.add((name_of(history.table), step.number))
+    return counts, frozenset(wrong)
+
+
+ASKED = RUNS if PROOF else FEW
+
+
+@pytest.mark.parametrize("run", ASKED)
+def test_the_answer_is_right_or_refused(run: str) -> None:
+    counts, wrong = answers(run)
     assert set(counts) <= {"right", "wrong", "refused", "unknown", "behind the last record"}
     untold = UNTOLD | UNTOLD_IN.get(run, {})
     assert [w for w in sorted(wrong) if w[1] not in untold.get(w[0], ())] == []
     assert counts["right"] > 10
     assert counts["refused"] < counts["right"] * 2
-    figure(f"answers as of a place, {run}", dict(sorted(counts.items())))
+
+
+def test_what_leaves_no_trace_is_listed_only_where_it_happens(figure: Callable[[str, object], None]) -> None:
+    found = {run: answers(run)[1] for run in ASKED}
+    listed = {(table, step) for table, steps in UNTOLD.items() for step in steps}
+    every = {each for wrong in found.values() for each in wrong}
+    assert not PROOF or listed <= every
+    for run, tables in UNTOLD_IN.items():
+        own = {(table, step) for table, steps in tables.items() for step in steps}
+        assert own <= found.get(run, own)
+    whole = sum((answers(run)[0] for run in ASKED), Counter[str]())
+    told = ", ".join(f"{number} {kind}" for kind, number in whole.most_common())
+    figure(f"answers as of a place, {len(ASKED)} recordings", told)
