@@ -17,9 +17,13 @@ from random import Random
 from typing import Any
 
 from tests.cases.connector import INT, LONG, NOON, TEXT, Connector, decimal, time
-from tests.records import Node
+from tests.records import Node, node
 
-TYPES: tuple[Node, ...] = (INT, LONG, TEXT, decimal(8, 2), decimal(10, 3), time("Date", "int32"))
+TYPES: tuple[Node, ...] = (INT, LONG, TEXT, node("boolean"), node("float"), node("int16"))
+"""Types that no setting of a connector exchanges."""
+
+EXCHANGED: tuple[Node, ...] = (INT, LONG, TEXT, decimal(8, 2), decimal(10, 3), time("Date", "int32"))
+"""Types that a setting may have exchanged as well: two truths fit the same records, whoever reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,7 @@ class World:
 
     chance: Random
     partitions: int = 2
+    types: tuple[Node, ...] = TYPES
     now: int = 0
     lsn: int = 1000
     made: int = 0
@@ -272,7 +277,9 @@ class World:
         **source: Any,
     ) -> None:
         found = {} if catalogue is None else {c.name: c.nullable for c in catalogue.columns}
-        columns = {c.name: {**TYPES[c.type], "optional": found.get(c.name, True)} for c in structure.columns}
+        columns = {
+            c.name: {**self.types[c.type], "optional": found.get(c.name, True)} for c in structure.columns
+        }
         key = [] if catalogue is None else [k for k in catalogue.key if k in columns]
         self.connector.at = self.now - 8
         # a row keeps its partition by its key; without one it goes anywhere
@@ -311,9 +318,9 @@ STEPS = (
 )
 
 
-def world(seed: int, steps: Sequence[str], partitions: int = 2) -> World:
+def world(seed: int, steps: Sequence[str], partitions: int = 2, types: tuple[Node, ...] = TYPES) -> World:
     """A world in which these things happened, one after the other, and were read in the end."""
-    made = World(Random(seed), partitions)
+    made = World(Random(seed), partitions, types)
     made.start()
     for word in steps:
         made.step(word)

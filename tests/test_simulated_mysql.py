@@ -5,13 +5,14 @@ from __future__ import annotations
 from itertools import groupby, pairwise
 from random import Random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemaman.ddl import format_type
 from schemaman.evidence import Record
 from schemaman.types import without_labels
 from schemaman.versions import SchemaVersion, TableHistory
+from tests.house import PROOF
 from tests.simulated_mysql import DECLARED, STEPS, Database, State, database
 from tests.test_order import Desk
 
@@ -35,6 +36,7 @@ def columns_in(state: State) -> tuple[Column, ...]:
     return tuple((c.name, c.type, c.nullable) for c in state)
 
 
+@settings(max_examples=300 if PROOF else 30)
 @given(DATABASES, st.randoms(use_true_random=False))
 def test_the_history_does_not_depend_on_which_witness_is_read_first(made: Database, chance: Random) -> None:
     straight, desk = Desk(), Desk()
@@ -63,6 +65,7 @@ def lives(made: Database, history: TableHistory) -> list[list[tuple[int, State]]
     return [life for life in found if life]
 
 
+@settings(max_examples=400 if PROOF else 40)
 @given(DATABASES, st.permutations(range(3)))
 def test_what_was_declared_is_the_truth_and_begins_where_it_did(made: Database, order: list[int]) -> None:
     desk = Desk()
