@@ -180,7 +180,8 @@ class _Building:
             for kind, message in understood.told:
                 self.contradict(kind, self.versions[-1], message, point)
             self.follow(point, understood.schema, declared=False)
-            self.carry(point, self.versions[-1], carried_by(schema, understood.schema))
+            if not self.carriage.goes_on(point):
+                self.carry(point, self.versions[-1], carried_by(schema, understood.schema))
 
     def completed(self, point: Point, schema: TableSchema) -> TableSchema:
         """A declared structure with what it cannot tell."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from schemaman.ddl import format_type
 from schemaman.epochs import Epoch, WireFace, WireField
 from schemaman.evidence import Mark, Observation
+from schemaman.fold.points import Point
 from schemaman.schema import TableSchema
 from schemaman.types import Type, without_labels
 
@@ -22,6 +23,14 @@ class Carriage:
         self._own: dict[str, Type] = {}
         self._carried: Carried = {}
         self._last: Mark | None = None
+        self._said: Observation | None = None
+
+    def goes_on(self, point: Point) -> bool:
+        """Whether a point is the other edge of what was taken last, and tells nothing else."""
+        if point.observation is not self._said:
+            return False
+        self._last = point.mark
+        return True
 
     def take(self, mark: Mark, said: Observation, structure: TableSchema, carried: Carried) -> int:
         """Go on by an event of a structure, carried so; the number of its epoch."""
@@ -35,7 +44,7 @@ class Carriage:
             self.epochs.append(Epoch(number, *release, self._last, mark, changes))
         self._own |= own
         self._carried |= carried
-        self._last = mark
+        self._last, self._said = mark, said
         return len(self.epochs)
 
     def _changes(self, own: dict[str, Type], carried: Carried) -> Iterable[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from schemaman.epochs import Footprint, FormChange, Shown
 from schemaman.evidence import Mark
@@ -16,6 +17,7 @@ from schemaman.fold.naming import originals, under_own_names
 from schemaman.fold.points import Point
 from schemaman.names import adjust_field
 from schemaman.schema import TableSchema
+from schemaman.types import Type
 
 RAW, ESCAPED, ADJUSTED = NAMINGS
 
@@ -101,10 +103,15 @@ class _Walk:
 
 def _types(before: TableSchema, after: TableSchema) -> Iterator[tuple[str, str, str]]:
     known = {c.name: c.type for c in before.columns}
-    pairs = [(known[c.name], c.type, c.emitted_name or c.name) for c in after.columns if c.name in known]
-    same = [now for was, now, _ in pairs if was == now]
-    for was, now, name in pairs:
-        if was != now and may_be_encoded(was, now, same) and form_of(was) != form_of(now):
+    both = [(known[c.name], c) for c in after.columns if c.name in known]
+    others = [(was, c) for was, c in both if was is not c.type and was != c.type]
+    if not others:
+        return
+    changed = {c.name for _, c in others}
+    same = [c.type for _, c in both if c.name not in changed]
+    for was, column in others:
+        now, name = column.type, column.emitted_name or column.name
+        if may_be_encoded(was, now, same) and form_of(was) != form_of(now):
             yield form_of(was) or "", form_of(now) or "", name
 
 
@@ -119,11 +126,18 @@ def _names(before: TableSchema, after: TableSchema) -> Iterator[tuple[str, str, 
 
 def _forms(schema: TableSchema) -> Iterator[str]:
     """The forms that only one setting writes."""
-    yield from {form for c in schema.columns if (form := form_of(c.type)) and of_one_setting(form)}
+    yield from {form for type in {c.type for c in schema.columns} if (form := _form_of_one_setting(type))}
     namings = {_naming(c.emitted_name or c.name) for c in schema.columns}
     yield from namings & {RAW, ESCAPED}
 
 
+@lru_cache(1 << 12)
+def _form_of_one_setting(type: Type) -> str | None:
+    form = form_of(type)
+    return form if form is not None and of_one_setting(form) else None
+
+
+@lru_cache(1 << 14)
 def _naming(name: str) -> str:
     """How a name travels, as far as it shows: a name of letters alone looks like an adjusted one."""
     if adjust_field(name, "avro") != name:
