@@ -1,28 +1,25 @@
 """What tables show of their connector's settings, in a SQL store, so that no append has to ask all tables.
 
 Law: after each append the verdicts are those that `epochs.decide` gives for all footprints of a server; an
-append looks only at changes of form that what it brought may decide otherwise.
+append looks only at changes of form about which what it brought may decide otherwise, through indexes.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
-from sqlalchemy import Connection, Row, and_, delete, exists, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, and_, delete, exists, insert, select, update
 
 from schemaman import structure_codec
 from schemaman.epochs import (
     Footprint,
     FormChange,
     Place,
-    Rule,
     Shown,
     Verdict,
-    contradicted,
     decide,
-    verdicts,
 )
 from schemaman.evidence import Mark
 from schemaman.schema import TableId
@@ -115,18 +112,22 @@ class _Scope:
 
     def take(self, mine: Mapping[str, Footprint]) -> set[str]:
         """Keep footprints, and decide again what they may change; the tables with other verdicts."""
-        before = {key: list[Change]() for key in mine}
+        before = {key: dict[Place, Change]() for key in mine}
         for one in _changes_of(self.connection, [*mine]):
-            before[one.table].append(one)
+            before[one.table][one.change.place] = one
         parts = self.write_shown(mine)
-        changed = [key for key in mine if _bares(mine[key]) != [c.change for c in _ordered(before[key])]]
-        self.write_changes({key: (before[key], mine[key]) for key in changed})
+        now = {key: {c.place: c for c in _bares(mine[key])} for key in mine}
+        changed = [k for k in mine if now[k] != {place: c.change for place, c in before[k].items()}]
+        self.write_changes({key: (before[key], now[key]) for key in changed})
         if not self.has_changes():
             return set()
-        rules = {rule for key, part in parts for rule in self.touched(key, part)}
+        work = _Work(self)
         for key in changed:
-            rules |= self.moved(key, before[key], mine[key])
-        return {table for rule in sorted(rules) for table in self.decide(rule)}
+            work.compare(key, before[key], now[key])
+        for key, part in parts:
+            for one in self.hit(key, part):
+                work.ask(one)
+        return work.decide()
 
     def write_shown(self, mine: Mapping[str, Footprint]) -> list[tuple[str, Shown]]:
         """Write which forms tables show; each table with the stretches that are new, or gone."""
@@ -146,12 +147,15 @@ class _Scope:
             self.connection.execute(insert(FORM), rows)
         return [(key, part) for key, (was, now) in changed.items() for part in _difference(was, now)]
 
-    def write_changes(self, changed: Mapping[str, tuple[list[Change], Footprint]]) -> None:
+    def write_changes(
+        self, changed: Mapping[str, tuple[dict[Place, Change], dict[Place, FormChange]]]
+    ) -> None:
         """Write the changes of tables; what had been decided about one stays until it is decided again."""
-        rows = []
-        for key, (before, now) in changed.items():
-            known = {c.change.place: c.verdict for c in before}
-            rows += [_row(self.scope, key, c, known.get(c.place, "open")) for c in _bares(now)]
+        rows = [
+            _row(self.scope, key, change, before[place].verdict if place in before else "open")
+            for key, (before, now) in changed.items()
+            for place, change in now.items()
+        ]
         for keys in batches([*changed]):
             self.connection.execute(delete(FORM_CHANGE).where(FORM_CHANGE.c.table_key.in_(keys)))
         if rows:
@@ -161,48 +165,120 @@ class _Scope:
         """Whether there is anything to decide."""
         return bool(self.connection.scalar(select(exists().where(FORM_CHANGE.c.scope == self.scope))))
 
-    def touched(self, table: str, part: Shown) -> set[Rule]:
-        """The rules of which another table's change may be decided otherwise, since a form is shown there."""
+    def hit(self, table: str, part: Shown) -> Iterator[Change]:
+        """The changes of other tables that a form contradicts, or does no more, since it is shown there.
+
+        Of two bounds the one is left to the index that finds next to nothing where many changed alike.
+        """
         c = FORM_CHANGE.c
-        behind = and_(c.was == part.form, c.at_ms <= part.last_ms, c.until_ms >= part.first_ms)
-        before = and_(c.now == part.form, c.since_ms <= part.last_ms, c.after_ms >= part.first_ms)
-        query = select(c.was, c.now).where(c.scope == self.scope, c.table_key != table, or_(behind, before))
-        return {(row.was, row.now) for row in self.connection.execute(query.distinct())}
+        behind = and_(c.was == part.form, c.at_ms <= part.last_ms, c.until_ms + 0 >= part.first_ms)
+        before = and_(c.now == part.form, c.since_ms + 0 <= part.last_ms, c.after_ms >= part.first_ms)
+        for where in (behind, before):
+            query = select(FORM_CHANGE).where(c.scope == self.scope, where, c.table_key != table)
+            yield from [_change(row) for row in self.connection.execute(query)]
 
-    def moved(self, table: str, before: list[Change], footprint: Footprint) -> set[Rule]:
-        """The rules of the table's own changes that came, went, moved, or are contradicted otherwise now."""
-        old = {c.change.place: c for c in before}
-        rules = {c.change.rule for c in before if c.change.place not in {n.place for n in footprint.changes}}
-        for change in footprint.changes:
-            known = old.get(change.place)
-            if (
-                known is None
-                or _moment(known.change) != _moment(change)
-                or contradicted(table, change, self.shows) != (known.verdict == "own")
-            ):
-                rules.add(change.rule)
-        return rules
-
-    def decide(self, rule: Rule) -> Iterator[str]:
-        """Decide again about all changes of a rule; the tables about which it is something else."""
+    def beside(self, table: str, change: FormChange, verdict: Verdict) -> list[Change]:
+        """The changes of other tables by the same rule that may have been at the same moment."""
         c = FORM_CHANGE.c
-        where = and_(c.scope == self.scope, c.was == rule[0], c.now == rule[1])
-        found = [_change(row) for row in self.connection.execute(select(FORM_CHANGE).where(where))]
-        now = verdicts([(one.table, one.change) for one in found], self.shows)
-        for one, verdict in zip(found, now, strict=True):
-            if verdict != one.verdict:
-                at = one.change.at
-                here = and_(c.topic == at.topic, c.partition == at.partition, c.offset == at.offset)
-                of_it = and_(where, c.table_key == one.table, here)
-                self.connection.execute(update(FORM_CHANGE).where(of_it).values(verdict=verdict))
-                yield one.table
+        rule = and_(c.scope == self.scope, c.was == change.was, c.now == change.now, c.verdict == verdict)
+        meets = and_(c.after_ms <= change.at_ms, c.at_ms >= change.after_ms, c.table_key != table)
+        return [_change(row) for row in self.connection.execute(select(FORM_CHANGE).where(rule, meets))]
 
-    def shows(self, form: str, first: int, last: int, but: str) -> bool:
-        """Whether another table shows a form between two moments."""
+    def seconded(self, table: str, change: FormChange) -> bool:
+        """Whether another table that nothing contradicts changed so, too."""
+        c = FORM_CHANGE.c
+        rule = and_(c.scope == self.scope, c.was == change.was, c.now == change.now)
+        meets = and_(c.after_ms <= change.at_ms, c.at_ms >= change.after_ms, c.table_key != table)
+        query = select(c.was).where(rule, c.verdict.in_(("epoch", "open")), meets).limit(1)
+        return self.connection.execute(query).first() is not None
+
+    def write_verdict(self, one: Change, verdict: Verdict) -> None:
+        """Keep what is decided about a change."""
+        c, at = FORM_CHANGE.c, one.change.at
+        here = and_(c.topic == at.topic, c.partition == at.partition, c.offset == at.offset)
+        rule = and_(c.was == one.change.was, c.now == one.change.now)
+        of_it = and_(c.scope == self.scope, c.table_key == one.table, here, rule)
+        self.connection.execute(update(FORM_CHANGE).where(of_it).values(verdict=verdict))
+
+    def kept_form(self, form: str, first: int, last: int, but: str) -> bool:
+        """Whether another table shows a form between two moments; asked of what is behind a change."""
         c = FORM.c
-        meets = and_(c.last_ms >= first, c.first_ms <= last, c.table_key != but)
-        found = select(c.form).where(c.scope == self.scope, c.form == form, meets).limit(1)
-        return self.connection.execute(found).first() is not None
+        meets = and_(c.last_ms >= first, c.first_ms + 0 <= last, c.table_key != but)
+        return self._any(select(c.form).where(c.scope == self.scope, c.form == form, meets))
+
+    def had_form(self, form: str, first: int, last: int, but: str) -> bool:
+        """The same, asked of what is before a change."""
+        c = FORM.c
+        meets = and_(c.last_ms + 0 >= first, c.first_ms <= last, c.table_key != but)
+        return self._any(select(c.form).where(c.scope == self.scope, c.form == form, meets))
+
+    def contradicts(self, one: Change) -> bool:
+        """Whether another table kept the old form, or had the new one before."""
+        c = one.change
+        return self.kept_form(c.was, c.at_ms, c.until_ms, one.table) or self.had_form(
+            c.now, c.since_ms, c.after_ms, one.table
+        )
+
+    def _any(self, query: Select[tuple[str]]) -> bool:
+        return self.connection.execute(query.limit(1)).first() is not None
+
+
+class _Work:
+    """Changes of which something may be decided otherwise, and what they were decided before."""
+
+    def __init__(self, scope: _Scope) -> None:
+        self._scope = scope
+        self._asked: dict[tuple[str, Place], Change] = {}
+        self._first: dict[tuple[str, Place], Verdict] = {}
+        self._fresh: set[tuple[str, Place]] = set()
+        self._last: dict[tuple[str, Place], Verdict] = {}
+        self._lost: list[Change] = []
+
+    def ask(self, one: Change) -> None:
+        """Look whether it is contradicted now."""
+        self._asked.setdefault((one.table, one.change.place), one)
+
+    def compare(self, table: str, before: Mapping[Place, Change], now: Mapping[Place, FormChange]) -> None:
+        """The changes of one table as they were and as they are: what seconded others may do so no more."""
+        for place, known in before.items():
+            moved = place not in now or _moment(now[place]) != _moment(known.change)
+            if moved and known.verdict != "own":
+                self._lost.append(known)
+        for place, change in now.items():
+            was = before.get(place)
+            self.ask(Change(table, change, "open" if was is None else was.verdict))
+            if was is None or _moment(was.change) != _moment(change):
+                self._fresh.add((table, place))
+
+    def decide(self) -> set[str]:
+        """Decide, first what is contradicted, then what is seconded by what is not; the tables affected."""
+        again: dict[tuple[str, Place], Change] = {}
+        for place, one in self._asked.items():
+            own, was_own = self._scope.contradicts(one), one.verdict == "own"
+            if own and not was_own:
+                self._put(one, "own")
+                if place not in self._fresh:
+                    self._lost.append(one)
+            elif not own:
+                if was_own:
+                    self._put(one, "open")
+                again[place] = replace(one, verdict="open") if was_own else one
+        found = [*again.values()]
+        for one in [o for p, o in again.items() if p in self._fresh or self._asked[p].verdict == "own"]:
+            found += self._scope.beside(one.table, one.change, "open")
+        for one in self._lost:
+            found += self._scope.beside(one.table, one.change, "epoch")
+        for one in {(o.table, o.change.place): o for o in reversed(found)}.values():
+            verdict: Verdict = "epoch" if self._scope.seconded(one.table, one.change) else "open"
+            if verdict != one.verdict:
+                self._put(one, verdict)
+        return {place[0] for place, first in self._first.items() if first != self._last[place]}
+
+    def _put(self, one: Change, verdict: Verdict) -> None:
+        place = (one.table, one.change.place)
+        self._first.setdefault(place, one.verdict)
+        self._last[place] = verdict
+        self._scope.write_verdict(one, verdict)
 
 
 def _difference(was: set[Shown], now: set[Shown]) -> Iterator[Shown]:
@@ -261,4 +337,3 @@ def _ordered(changes: Iterable[Change]) -> list[Change]:
 
 def _moment(change: FormChange) -> tuple[int, int]:
     return (change.after_ms, change.at_ms)
-

@@ -131,7 +131,8 @@ FORM = Table(
     Column("first_ms", BigInteger, nullable=False),
     Column("last_ms", BigInteger, nullable=False),
     Index("ix_form_table_key", "table_key", postgresql_using="hash"),
-    Index("ix_form_scope", "scope", "form", "last_ms"),
+    Index("ix_form_last", "scope", "form", "last_ms"),
+    Index("ix_form_first", "scope", "form", "first_ms"),
 )
 FORM_CHANGE = Table(
     "form_change",
@@ -149,7 +150,9 @@ FORM_CHANGE = Table(
     Column("until_ms", BigInteger, nullable=False),
     Column("verdict", Text, nullable=False),
     Index("ix_form_change_table_key", "table_key", postgresql_using="hash"),
-    Index("ix_form_change_scope", "scope", "was", "now"),
+    Index("ix_form_change_rule", "scope", "was", "now", "verdict"),
+    Index("ix_form_change_was", "scope", "was", "at_ms"),
+    Index("ix_form_change_now", "scope", "now", "after_ms"),
 )
 LEASE = Table(
     "lease",
