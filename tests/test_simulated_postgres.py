@@ -9,6 +9,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemaman.coverage import GAPS
 from schemaman.ddl import format_type
 from schemaman.evidence import Mark, Record
 from schemaman.types import without_labels
@@ -58,6 +59,28 @@ def test_the_history_does_not_depend_on_who_read_what_first(made: World, chance:
     assert desk.rejected == straight.rejected
     desk.read(made.connector.records)
     assert desk.histories == straight.histories
+
+
+@settings(max_examples=40 if PROOF else 2)
+@given(st.integers(0, 2**32))
+def test_more_holes_than_runs_end_at_cost_no_version(seed: int) -> None:
+    """Runs pass over such gaps: what fills them has the same versions, with wider beginnings."""
+    chance = Random(seed)
+    made = world(seed, [chance.choice((*["row"] * 30, "ddl", "read", "catch up")) for _ in range(900)], 1)
+    straight, desk = whole(made), Desk()
+    for rest in range(2):
+        desk.read([record for record in made.connector.records if record.offset % 2 == rest])
+    assert max(record.offset for record in made.connector.records) > 2 * GAPS
+    for history, other in zip(straight.histories, desk.histories, strict=True):
+        assert history.table == other.table
+        assert sum(v.records for v in history.versions) == sum(v.records for v in other.versions)
+        for version, found in zip(history.versions, other.versions, strict=True):
+            assert (found.id, found.incarnation, found.schema) == (
+                version.id,
+                version.incarnation,
+                version.schema,
+            )
+            assert found.at.position.rank >= version.at.position.rank
 
 
 def shape_of(version: SchemaVersion) -> Shape:
