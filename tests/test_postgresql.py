@@ -470,3 +470,16 @@ def test_a_column_that_comes_back_where_it_was_may_have_been_left_out(names: str
 
     found = remember(told(0, "abc"), told(1, "ac"), told(2, names))
     assert ("perhaps-excluded" in kinds(found)) == doubted
+
+
+@pytest.mark.parametrize(("committed", "unconfirmed"), [(TIME + 1_000, ("default:n",)), (TIME + 9_000, ())])
+def test_a_default_that_came_later_is_confirmed_as_a_key_is(committed: int, unconfirmed: tuple[str]) -> None:
+    """Rows that were written before a default was set may be read with it: it may be from their future."""
+    with_default = {"id": ID, "n": {**node("int32", optional=True), "default": 7}}
+    found = remember(
+        event(0, {"id": ID, "n": node("int32", optional=True)}, key=("id",)),
+        event(1, with_default, key=("id",), committed=TIME + 500, lag=5_000),
+        event(2, with_default, key=("id",), committed=committed, lag=5_000),
+    )
+    assert found.latest.revision == 1
+    assert [f for f in found.latest.unconfirmed if f.startswith("default:")] == [*unconfirmed]

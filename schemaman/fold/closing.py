@@ -8,6 +8,7 @@ from schemaman.evidence import Dialect, Observation
 from schemaman.fold.confirmation import Confirmation, confirmations
 from schemaman.fold.faces import match
 from schemaman.fold.inferred_versions import uncover
+from schemaman.fold.late_defaults import late_defaults
 from schemaman.fold.open_version import Open, evidence_of, faces_of, status_of, with_emitted
 from schemaman.fold.required import made_required
 from schemaman.renames import candidates
@@ -20,12 +21,17 @@ def closed(versions: Sequence[Open], dialect_of: Callable[[str], Dialect]) -> tu
     uncover(versions)
     told = [(v.schema, v.incarnation, v.points) for v in versions]
     facts = confirmations(told, dialect_of)
-    required = list(made_required(told))
+    doubted = [
+        (*(f"nullable:{name}" for name in required), *(f"default:{name}" for name in defaults))
+        for required, defaults in zip(made_required(told), late_defaults(told, dialect_of), strict=True)
+    ]
     result: list[SchemaVersion] = []
     counted: set[Observation] = set()
     for number, (version, confirmation) in enumerate(zip(versions, facts, strict=True), start=1):
-        if doubted := tuple(f"nullable:{name}" for name in required[number - 1]):
-            confirmation = Confirmation((*confirmation.unconfirmed, *doubted), None)
+        if others := doubted[number - 1]:
+            late = any(fact.startswith("nullable:") for fact in others)
+            proven = None if late else confirmation.proven
+            confirmation = Confirmation((*confirmation.unconfirmed, *others), proven)
         suspects = _suspects(result[-1] if result else None, version, dialect_of)
         result.append(_closed(number, version, evidence_of(version, counted), confirmation, suspects))
     return tuple(result)

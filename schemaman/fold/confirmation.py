@@ -37,7 +37,7 @@ class Confirmation:
 
 def confirmations(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]) -> tuple[Confirmation, ...]:
     """What is certain of each version, in order."""
-    clock = _Clock(dialect_of, _clock_ahead(point for _, _, points in versions for point in points))
+    clock = _Clock(dialect_of, clock_ahead(point for _, _, points in versions for point in points))
     first_read: dict[Fact, int] = {}
     settled: set[Fact] = set()
     incarnation, lost = 0, False
@@ -107,7 +107,7 @@ def read_of(mark: Mark) -> int | None:
     return mark.timestamp_ms if mark.read_ms is None else mark.read_ms
 
 
-def _clock_ahead(points: Iterable[Point]) -> int:
+def clock_ahead(points: Iterable[Point]) -> int:
     """How far the database's clock is ahead at least: nothing is read before it was committed."""
     marks = (p.mark for p in points if not p.observation.snapshot)
     told = (m.ts_ms - m.read_ms for m in marks if m.ts_ms is not None and m.read_ms is not None)

@@ -17,7 +17,7 @@ from tests.truth.compare import TypeOf, name_of, true_table
 from tests.truth.judged import Judged
 from tests.truth.recording import Fact, Place
 from tests.truth.tables import TrueColumn
-from tests.truth.truth import Truth, place_of
+from tests.truth.truth import PostgresTruth, Truth, place_of
 
 _EVALUATED = re.compile(r"(?i)nextval\(|now\(\)|clock_timestamp\(\)|current[_ ]|gen_random_uuid\(\)")
 """Expressions of which a row has the value of its own moment."""
@@ -36,10 +36,16 @@ def defaults(
     histories: Iterable[TableHistory], truth: Truth, facts: dict[Place, Fact], type_of: TypeOf
 ) -> Iterator[Judged]:
     """Each default that a revision tells, and the one that the column had where the revision began."""
+    late = isinstance(truth, PostgresTruth)
     for history in histories:
+        older: set[int | None] = set()
         for version in (v for v in history.versions if v.status != "phantom"):
             for revision in version.revisions:
-                table = true_table(truth.at(facts[place_of(revision.at)]), history.table)
+                marks = [revision.at, *([version.proven] if version.proven is not None else [])]
+                # what is read late is certain from where the version is proven on
+                last = late and revision == version.revisions[-1]
+                at = max(marks, key=lambda m: (m.position.rank, m.offset)) if last else revision.at
+                table = true_table(truth.at(facts[place_of(at)]), history.table)
                 known = {} if table is None else {c.name: c for c in table.columns}
                 told = (c for c in revision.schema.columns if c.default is not None and c.name in known)
                 for column in told:
@@ -47,7 +53,13 @@ def defaults(
                     says = str(column.default)
                     truly = says if _stands_for(column.default, true) else str(true.default)
                     fact = f"default:{column.name}.{revision.number}"
-                    yield Judged(name_of(history.table), version.number, fact, "begin", says, truly)
+                    newest = version.schema.column(column.name)
+                    kept = newest is not None and newest.default == column.default
+                    # the default of a new column is as certain as its nullability
+                    fresh = [f"nullable:{column.name}"] if column.id not in older else []
+                    sure = not kept or not {f"default:{column.name}", *fresh} & {*version.unconfirmed}
+                    yield Judged(name_of(history.table), version.number, fact, "begin", says, truly, sure)
+            older |= {c.id for c in version.schema.columns}
 
 
 def _stands_for(says: Scalar, column: TrueColumn) -> bool:
