@@ -50,11 +50,11 @@ class SchemaVersion:
     the first mark of what followed, None while it lasts. `id` is the fingerprint of its shape;
     `number` is an ordinal that late evidence may shift. `unconfirmed` names the facts that may
     be from the future: `key`, `nullable:<column>` (of a new column, its default too), `default:<column>`,
-    and `type:<column>` where the connector's settings may have made the difference. `carried` are
-    the ways in which events carried it that are not just as it is, each from its mark on. `candidates`
-    are suspected renames from the version before. Columns and types are of `at`; key and nullability are certain from `proven` on, which
-    may be later, and is None while one of them is unconfirmed. `known_as` are the ids that its events alone
-    give it, which it had while no witness declared it.
+    and `type:<column>` where the connector's settings may have made the difference. `carried` are the
+    ways in which events carried it that are not just as it is, each from its mark on. `candidates` are
+    suspected renames from the version before. Columns and types are of `at`; key and nullability are
+    certain from `proven` on, which may be later, and is None while one of them is unconfirmed. `known_as`
+    are the ids that its events alone give it, which it had while no witness declared it.
     """
 
     number: int
