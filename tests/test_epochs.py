@@ -157,7 +157,7 @@ RECORDS = st.lists(
 )
 
 
-@settings(max_examples=500 if PROOF else 25)
+@settings(max_examples=150 if PROOF else 25)
 @given(RECORDS, st.integers(1, 5), st.randoms(use_true_random=False))
 def test_appends_in_any_order_and_pieces_decide_as_all_at_once(
     tmp_path_factory: pytest.TempPathFactory, said: list[Said], at_once: int, shuffle: random.Random
