@@ -47,7 +47,7 @@ class NotRename:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A fact of a version (`key`, `nullable:<column>`) is true, whoever told it when."""
+    """A fact of a version (`key`, `nullable:<column>`, `type:<column>`) is true, whoever told it when."""
 
     table: str
     fact: str

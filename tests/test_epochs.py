@@ -12,12 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemaman.decisions import Confirmation, Decisions, decided
 from schemaman.epochs import Footprint, FormChange, Shown, decide
 from schemaman.evidence import Mark, Observation, Position
 from schemaman.log import Observed
 from schemaman.schema import Column, TableId, TableSchema
 from schemaman.stores.memory import MemoryStore
 from schemaman.stores.sql import SqlStore
+from schemaman.summary.tables import provisional
 from schemaman.types import Decimal, Floating, Integer, String, Timestamp, Type
 from schemaman.versions import TableHistory
 from tests.house import PROOF
@@ -234,3 +236,16 @@ def test_what_is_decided_is_part_of_what_is_checked(tmp_path: Path) -> None:
         assert "what is decided about changes of form is not what the histories show" in store.check()
         store.rebuild()
         assert store.check() == ()
+
+
+def test_a_change_that_is_open_is_said_to_be_one(tmp_path: Path) -> None:
+    alone = [record("orders", PRECISE, 10), record("orders", DOUBLE, 20)]
+    for found in remembered(tmp_path, alone):
+        notice = provisional(found["orders"].latest)
+        assert notice.message == (
+            "A setting of the connector may have changed the type of price. Another table that changes so, "
+            "or does not, decides it, or a person."
+        )
+        answer = Confirmation(str(named("orders")), "type:price", found["orders"].latest.id, "")
+        (_, settled) = decided(found["orders"], Decisions(confirmations=(answer,))).versions
+        assert (settled.status, settled.unconfirmed) == ("confirmed", ())

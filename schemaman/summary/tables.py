@@ -193,15 +193,21 @@ def questions(history: TableHistory) -> Iterator[Block]:
 
 
 def provisional(version: SchemaVersion) -> Notice:
-    """What of a version may be from the future."""
-    facts = "; ".join(words.unconfirmed(fact) for fact in version.unconfirmed)
-    return Notice(
-        "provisional",
-        "note",
-        f"version {version.number}",
-        f"Read from the database later than the rows it belongs to: {facts}. "
-        "A later record, a declared structure or a person confirms it.",
-    )
+    """What of a version may be from the future, or may be how the connector wrote it."""
+    forms = [words.unconfirmed(fact) for fact in version.unconfirmed if fact.startswith("type:")]
+    late = [words.unconfirmed(fact) for fact in version.unconfirmed if not fact.startswith("type:")]
+    told = []
+    if late:
+        told.append(
+            f"Read from the database later than the rows it belongs to: {'; '.join(late)}. "
+            "A later record, a declared structure or a person confirms it."
+        )
+    if forms:
+        told.append(
+            f"A setting of the connector may have changed {'; '.join(forms)}. "
+            "Another table that changes so, or does not, decides it, or a person."
+        )
+    return Notice("provisional", "note", f"version {version.number}", " ".join(told))
 
 
 def _disagreement(found: Disagreement) -> Notice:

@@ -164,7 +164,7 @@ def unconfirmed(fact: str) -> str:
     kind, _, column = fact.partition(":")
     if kind == "key":
         return "its key"
-    return f"whether {column} may be NULL" if kind == "nullable" else f"{kind} of {column}"
+    return f"whether {column} may be NULL" if kind == "nullable" else f"the {kind} of {column}"
 
 
 def _name(path: Path) -> Text:
