@@ -680,6 +680,18 @@ def test_projections_are_folded_again_from_the_log(path: Path, damage: str):
         assert state(store) == before
 
 
+def test_nothing_is_folded_from_a_log_that_was_altered(path: Path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE log SET body=replace(body, 'price', 'prize') WHERE sequence=2")
+    connection.close()
+    with reopened(path) as store:
+        before = [store.history(table) for table in store.tables()]
+        with pytest.raises(StoreUnavailable, match="log entry 2 is not what was written") as caught:
+            store.rebuild()
+        assert "restore a copy" in (caught.value.hint or "")
+        assert [store.history(table) for table in store.tables()] == before
+
+
 def test_a_log_of_many_pages_is_read_whole(tmp_path: Path):
     with reopened(tmp_path / "store.db", create=True) as store:
         entries = [Migrated(str(n), "p", "t", None, "started") for n in range(2500)]

@@ -53,7 +53,7 @@ def upgrade(connection: Connection, histories: Histories) -> int:
     before = layout_of(connection)
     if before == LAYOUT:
         return before
-    fault = next(chain_faults(connection, histories.where), None)
+    fault = next(chain_faults(connection, histories.where, filing=False), None)
     if fault is not None:
         raise StoreUnavailable(
             f"{histories.where} cannot be upgraded from layout {before} to {LAYOUT}: {fault}", hint=RESTORE

@@ -273,12 +273,15 @@ class SqlStore:
     def check(self) -> tuple[str, ...]:
         """What is wrong with the store: its file, its hash chain, its projections; empty if nothing is."""
         with self._reading() as connection:
-            parts = (
-                self._database.faults,
-                partial(chain_faults, where=self.where),
-                self._histories.faults,
-            )
-            return tuple(fault for part in parts for fault in self._told(part, connection))
+            found = [
+                *self._told(self._database.faults, connection),
+                *self._told(partial(chain_faults, where=self.where), connection),
+            ]
+            # Folding what nobody wrote tells nothing, and may fail in any way.
+            written = partial(chain_faults, where=self.where, filing=False)
+            if not found or not any(self._told(written, connection)):
+                found += self._told(self._histories.faults, connection)
+            return tuple(found)
 
     def _told(self, part: Callable[[Connection], Iterable[str]], connection: Connection) -> Iterator[str]:
         """What a part of the check finds; what it cannot read is a fault, too."""
@@ -289,8 +292,15 @@ class SqlStore:
             yield error.message
 
     def rebuild(self) -> None:
-        """Fold everything again from the log, which stays as it is."""
+        """Fold everything again from the log, which stays as it is.
+
+        Raises:
+            StoreUnavailable: the log is damaged: nothing is folded from what nobody wrote.
+        """
         with self._writing() as connection:
+            fault = next(chain_faults(connection, self.where, filing=False), None)
+            if fault is not None:
+                raise damaged(f"{self.where}: {fault}")
             self._histories.rebuild(connection)
 
     def _adopt(self, create: bool) -> None:
