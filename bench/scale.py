@@ -8,6 +8,7 @@ there, and takes those that it finds. Every answer is checked; times are CPU sec
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import platform
@@ -23,6 +24,7 @@ from bench import gen, tables
 from bench.processes import SCRIPT, finished
 from schemaman.registry import Registry
 from schemaman.stores.sql import SqlStore
+from schemaman_cli.main import COLLECT
 
 TABLES = 2_000
 VERSIONS = 10
@@ -40,6 +42,7 @@ REPETITIONS = int(os.environ.get("BENCH_REPETITIONS", "4"))
 def main(count: int) -> None:
     """Print the figures, then one line of JSON for `bench.compare`."""
     few = max(count // 100, 1)
+    gc.set_threshold(*COLLECT)
     with _folder() as folder:
         small, large = folder / f"{few}.db", folder / f"{count}.db"
         _build(small, few)

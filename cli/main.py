@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -50,10 +51,16 @@ def root() -> None:
     """Know every change of every table behind a Debezium stream, and migrate the lake behind it."""
 
 
+COLLECT = (50_000, 20, 50)
+"""When Python looks for cycles. Histories are values by the hundred thousand and have none: looking at all of
+them again and again takes as long as reading them."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
+    gc.set_threshold(*COLLECT)
     signal.signal(signal.SIGTERM, _terminate)
     if not _has_stdout():
         return _say("standard output is closed", "redirect it to /dev/null if nobody reads it", FAILED)
