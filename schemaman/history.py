@@ -22,7 +22,7 @@ from schemaman.fold.doubts import LOOKED_BACK, UNSEEN, UNSEEN_TOLD, another_mode
 from schemaman.fold.encoding import NAMINGS, Encoding
 from schemaman.fold.faces import Match, differences, match
 from schemaman.fold.footprints import footprint
-from schemaman.fold.identity import identify
+from schemaman.fold.identity import Identifying
 from schemaman.fold.images import Renames, completed, composed, effective, inserted, of_another
 from schemaman.fold.inferred_versions import (
     Grown,
@@ -109,7 +109,7 @@ class _Building:
         self.table = table
         self.dialect_of = dialect_of
         self.encoding = encoding
-        self.carriage = Carriage()
+        self.identify, self.carriage = Identifying(), Carriage()
         self.keys: list[tuple[Open, CarriedKey]] = []
         self.doubted = tuple(doubted)
         self.versions: list[Open] = []
@@ -204,7 +204,7 @@ class _Building:
         self.ended = False
         self.encoding.begin(point.observation)
         after = self.last_mark if self.versions else None
-        self.open(point, identify(None, schema, (), False, self.next_id), declared, after)
+        self.open(point, self.identify(None, schema, (), False, self.next_id), declared, after)
         if not declared:
             self.carry(point, self.versions[-1], carried_by(schema, schema))
 
@@ -236,7 +236,7 @@ class _Building:
         append_only = self.dialect_of(observation.connector).append_only and not hides_types(observation)
         renames = observation.renames or effective(self.stated, schema)
         foreign = inserted(current.schema, schema) if declared and append_only else ()
-        known = identify(current.schema, schema, renames, append_only and not foreign, self.next_id)
+        known = self.identify(current.schema, schema, renames, append_only and not foreign, self.next_id)
         same = {c.id for c in known.columns} == {c.id for c in current.schema.columns}
         if not same or (known is not current.schema and fingerprint(known) != current.id):
             former = [p.observation for p in current.points]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from schemaman.ddl import format_type
 from schemaman.types import Array, Map, Struct, Type, without_labels
@@ -132,13 +133,16 @@ def _walk(path: Path, type: Type, nullable: bool) -> Iterator[tuple[Path, Type, 
             return
 
 
+_type_text = lru_cache(1 << 14)(format_type)
+
+
 def shape(schema: TableSchema) -> str:
     """The shape as text: names, logical types, nullability and key; nothing else.
 
     Order, comments, defaults, enum labels, ids and spellings of the source are attributes.
     """
     rows = sorted(
-        f"{c.name!r} {format_type(without_labels(c.type))}{'' if c.nullable else ' NOT NULL'}"
+        f"{c.name!r} {_type_text(without_labels(c.type))}{'' if c.nullable else ' NOT NULL'}"
         for c in schema.columns
     )
     return "\n".join([*rows, f"KEY {list(schema.key)!r}"])

@@ -22,6 +22,7 @@ VERSION = 1
 Json = dict[str, object]
 Parsed = Mapping[str, Any]
 V = TypeVar("V")
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 UPGRADE = "this store was written by another schemaman: upgrade schemaman, or use the one that wrote it"
 _DAMAGED = "the store is damaged: run `schemaman store check`, and restore a copy or read the records again"
 
@@ -31,7 +32,7 @@ def canonical(value: object) -> bytes:
 
     ASCII, because names out of broken JSON may hold lone surrogates, which UTF-8 cannot carry.
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+    return _CANONICAL.encode(value).encode("ascii")
 
 
 def loads(body: bytes | str, where: str) -> object:

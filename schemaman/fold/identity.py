@@ -13,6 +13,28 @@ from collections.abc import Iterable, Sequence
 from schemaman.schema import TableSchema
 
 
+class Identifying:
+    """`identify` for one record after the other: both edges of a run ask the same, which is answered once."""
+
+    def __init__(self) -> None:
+        self._asked: TableSchema | None = None
+        self._answer: TableSchema | None = None
+
+    def __call__(
+        self,
+        known: TableSchema | None,
+        schema: TableSchema,
+        renames: Iterable[tuple[str, str]],
+        append_only: bool,
+        next_id: int,
+    ) -> TableSchema:
+        """As `identify`: what has just been given ids has them still."""
+        if schema is self._asked and known is self._answer and known is not None and not renames:
+            return known
+        self._asked, self._answer = schema, identify(known, schema, renames, append_only, next_id)
+        return self._answer
+
+
 def identify(
     known: TableSchema | None,
     schema: TableSchema,

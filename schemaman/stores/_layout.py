@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import TypeVar
 
@@ -192,6 +193,7 @@ def set_meta(connection: Connection, **values: str) -> None:
         connection.execute(update(META).where(META.c.name == name).values(value=value))
 
 
+@lru_cache(1 << 14)
 def table_key(table: TableId) -> str:
     """The identity of a table as one text."""
     parts = [table.stream, table.server, table.database, table.schema, table.table]
