@@ -249,7 +249,8 @@ to version; when a table ended. `make scoreboard` prints it, and fails when a fa
 
 - **right**: it was so, and the history claims it.
 - **wrong**: it was not so; or the history doubts what its records prove.
-- **unknowable**: two truths fit the same records. Each is listed below with both.
+- **unknowable**: two truths fit the same records. Each is listed below with both. The values in rows are not
+  asked: a null would prove of some columns that they take nulls.
 
 Then the history is asked for the structure at the place in the source's log of each streamed record, as in
 `show TABLE@lsn:…`; what it told and was not so counts as wrong. It refuses where two versions may have stood:
