@@ -43,7 +43,7 @@ proof: java setup ## everything at full counts, in a browser too (Chromium); the
 	@$(BIN)/python -m pip install --quiet --editable '.[proof]'
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
-	@SCHEMAMAN_PROOF=1 $(BIN)/python -m pytest -q
+	@$(BIN)/python -m tests.proof
 
 bless: java setup ## write what comes out into stories and golden files; read the diff
 	@$(BIN)/python -m pytest -q --bless

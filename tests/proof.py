@@ -1,13 +1,22 @@
-"""The figures of a run at full counts, as `docs/proof.md` shows them."""
+"""A run of every test at full counts, in two pieces side by side; `docs/proof.md` shows their figures.
+
+Tests that wait for a JVM or a server run beside those that compute: `python -m tests.proof`.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import platform
 import subprocess
+import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
 
 from tests.house import ROOT
 
@@ -22,6 +31,11 @@ PARTS = (
     "hypothesis",
 )
 
+WAITING = ("tests/browser", "tests/jvm", "tests/live", "tests/spark")
+PIECES = {"waiting": WAITING, "computing": ("tests", *(f"--ignore={path}" for path in WAITING))}
+FIGURES = "SCHEMAMAN_PROOF_FIGURES"
+"""Names the file for the figures of a piece."""
+
 
 @dataclass(slots=True)
 class Figures:
@@ -34,17 +48,53 @@ class Figures:
         """One line of the table."""
         self.lines.append((what, str(value)))
 
-    def write(self, tests: int) -> None:
-        """Write the page anew."""
+    def save(self, path: Path, tests: int) -> None:
+        """Write down what a piece told."""
         minutes = (time.monotonic() - self.began) / 60
-        rows = [("tests", f"{tests}, none failed, {minutes:.1f} minutes"), *self.lines, *_machine()]
-        table = "\n".join(f"| {what} | {value} |" for what, value in rows)
-        (ROOT / "docs" / "proof.md").write_text(
-            "# Proof\n\nWritten by `make proof`: every test at full counts. What a line counts stands in\n"
-            "the test of that name; absolute times are of one machine and prove nothing.\n\n"
-            f"| what | figure |\n|---|---|\n{table}\n",
-            encoding="utf-8",
-        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"tests": tests, "minutes": minutes, "lines": self.lines}))
+
+
+def prove() -> int:
+    """Run both pieces, tell how each ended and, if none failed, write the page anew; the exit code."""
+    runs = {name: _started(name, arguments) for name, arguments in PIECES.items()}
+    codes = {name: run.wait() for name, run in runs.items()}
+    for name, code in codes.items():
+        lines = _place(name, "txt").read_text(encoding="utf-8", errors="replace").splitlines()
+        told = lines[-1:] if code == 0 else lines[-60:]
+        sys.stdout.write("\n".join((f"{name}: exit {code}", *told, "")))
+    if any(codes.values()):
+        return 1
+    write([json.loads(_place(name, "json").read_text()) for name in PIECES])
+    return 0
+
+
+def write(pieces: Sequence[Mapping[str, Any]]) -> None:
+    """Write the page out of what the pieces told."""
+    minutes = max(piece["minutes"] for piece in pieces)
+    tests = f"{sum(piece['tests'] for piece in pieces)}, none failed, {minutes:.1f} minutes in two pieces"
+    rows = [("tests", tests), *(line for piece in pieces for line in piece["lines"]), *_machine()]
+    table = "\n".join(f"| {what} | {value} |" for what, value in rows)
+    (ROOT / "docs" / "proof.md").write_text(
+        "# Proof\n\nWritten by `make proof`: every test at full counts. What a line counts stands in\n"
+        "the test of that name; absolute times are of one machine and prove nothing.\n\n"
+        f"| what | figure |\n|---|---|\n{table}\n",
+        encoding="utf-8",
+    )
+
+
+def _started(name: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+    place = _place(name, "txt")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    told = {"SCHEMAMAN_PROOF": "1", FIGURES: str(_place(name, "json"))}
+    sys.stderr.write(f"{name}: see {place.relative_to(ROOT)}\n")
+    with place.open("wb") as output:
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+        return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **told}, stdout=output, stderr=output)
+
+
+def _place(name: str, kind: str) -> Path:
+    return ROOT / "build" / "proof" / f"{name}.{kind}"
 
 
 def _machine() -> list[tuple[str, str]]:
@@ -68,3 +118,7 @@ def _version(part: str) -> str:
         return version(part)
     except PackageNotFoundError:
         return ""
+
+
+if __name__ == "__main__":
+    sys.exit(prove())
