@@ -27,7 +27,7 @@ SOURCES = (
     "mariadb/bookshop-mariadb-3.5.0-json",
 )
 KILLS = 200 if PROOF else 12
-KILLS_OF_TWO = 100 if PROOF else 4
+KILLS_OF_TWO = 50 if PROOF else 4
 PART = 8
 """Records a file: each file enters in a transaction of its own, so that a kill falls between them, too."""
 CONFLICT = 4
