@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -85,17 +86,29 @@ def test_equal_logs_give_equal_files(tmp_path: Path):
     assert list(archives.load(tmp_path / "one.gz").log) == LOG
 
 
+def unpacked(data: bytes) -> bytes | None:
+    """The text of a gzip file; None for what is none."""
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error):
+        return None
+
+
 def test_no_byte_of_a_copy_can_be_altered(tmp_path: Path):
     path = tmp_path / "copy.gz"
     archives.save(path, LINES)
     whole = path.read_bytes()
-    chance = random.Random(3)
+    text, chance = unpacked(whole), random.Random(3)
     # Of a gzip header, the flags of time and system say nothing. Source: RFC 1952 §2.3.
     places = range(10, len(whole)) if PROOF else sorted(chance.sample(range(10, len(whole)), 120))
     for place in places:
         altered = bytearray(whole)
         altered[place] ^= 1 << chance.randrange(8)
         path.write_bytes(altered)
+        if unpacked(bytes(altered)) == text:
+            # Deflate fills its last byte up with bits that say nothing. Source: RFC 1951 §3.2.3.
+            assert list(unbroken(archives.load(path).log, "copy.gz")) == LOG
+            continue
         with pytest.raises(UnreadableInput, match=r"copy\.gz"):
             list(unbroken(archives.load(path).log, "copy.gz"))
 

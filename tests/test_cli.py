@@ -206,7 +206,12 @@ def test_a_fault_of_our_own_is_one_line_that_asks_for_a_report(
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_have_their_exit_codes(place: Path, number: signal.Signals, code: int) -> None:
     process = subprocess.Popen(
-        [PROGRAM, "ingest", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [PROGRAM, "ingest", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # what a shell started in the background ignores SIGINT, and so would its children
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     while not (place / "schemaman.db").exists():
         time.sleep(0.05)
