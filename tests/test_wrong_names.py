@@ -100,8 +100,6 @@ NO_NAMES = ("", " ", ".", "a..b", ".a", "a.", "@", "@3", "a@b@c", '"', '"a', 'a"
 UNKNOWN = ("ordes", "a\nb", "a\x00b", "\x1b[31ma", "ü😀", "x" * 5000, "*", "%", "'; drop table log", "../x")
 
 
-
-
 def fits(command: list[str], name: str) -> list[str]:
     return [word.replace("{}", name) for word in command]
 
@@ -134,7 +132,9 @@ def test_what_nobody_knows_is_said_with_the_nearest_or_where_to_look(
         said = ask(*fits(command, quoted), "--store", f"sqlite:///{several}")
         assert_said(said, 3, name)
         assert "hint: the nearest: " in said.err or "hint: `schemaman tables` lists" in said.err
-    assert "shop:shopdb.shop.shop.orders" in ask(*fits(command, "ordes"), "--store", f"sqlite:///{several}").err
+    assert (
+        "shop:shopdb.shop.shop.orders" in ask(*fits(command, "ordes"), "--store", f"sqlite:///{several}").err
+    )
     empty = ask(*fits(command, "orders"), "--store", f"sqlite:///{blank}")
     assert_said(empty, 3, "orders")
     assert "the history is empty: run `schemaman ingest SOURCE` first" in empty.err
