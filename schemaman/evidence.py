@@ -259,14 +259,14 @@ class Note:
     count: int = 1
 
 
-UNORDERED = "schema-changes-unordered"
-"""A note that is about the topic and not about a record of it."""
+UNORDERED, FILLED_LATE = "schema-changes-unordered", "gaps-filled-late"
+"""Notes that are about a topic and not about a record of it."""
 
 
 SIGNAL_TABLE, KEY_TYPE = "signal-table", "key-type-differs"
 """Notes that are about a table and not about a record of it."""
 
-_LASTING = frozenset({UNORDERED, SIGNAL_TABLE, KEY_TYPE})
+_LASTING = frozenset({UNORDERED, FILLED_LATE, SIGNAL_TABLE, KEY_TYPE})
 
 
 def told_once(notes: Iterable[Note]) -> tuple[Note, ...]:

@@ -14,7 +14,7 @@ from schemaman.coverage import GAPS, Place, strays
 from schemaman.decode.body import SchemaLookup
 from schemaman.decode.decode import decode
 from schemaman.decode.framing import AUTO, Forms
-from schemaman.evidence import Aside, Observation, Outcome, Record, Reject, Run
+from schemaman.evidence import FILLED_LATE, Aside, Note, Observation, Outcome, Record, Reject, Run
 from schemaman.log import Covered, Entry, Rejected, Renumbered
 from schemaman.reading import CHUNK, Known, Stretch, Take, Unread, chunks, out_of_order, wires
 from schemaman.registry import Registry
@@ -133,7 +133,7 @@ class Intake:
         for stretch in map(self._gapped, taken.stretches):
             told = [outcome for run in stretch.runs for outcome in self._decoded(run)]
             covered.append(self._covered(stretch, told))
-            outcomes += told
+            outcomes += (*told, *self._late(stretch))
         outcomes += [outcome for run in taken.waiting for outcome in self._decoded(run)]
         recorded = self._registry.record(outcomes, covered)
         entered = [entry for entry in recorded.entries if isinstance(entry, Covered)]
@@ -169,6 +169,19 @@ class Intake:
         place = (stretch.topic, stretch.partition)
         self._gaps[place] += len(stretch.gaps)
         return stretch.over_gaps() if stretch.gaps and self._gaps[place] > GAPS else stretch
+
+    def _late(self, stretch: Stretch) -> tuple[Note, ...]:
+        """What is to know when one of too many gaps is filled: a run may have passed over it."""
+        known = self.known.ranges.get((stretch.topic, stretch.partition), ())
+        if len(known) <= GAPS + 1 or not known[0][0] < stretch.first < known[-1][1]:
+            return ()
+        told = (
+            f"records were read into gaps of a partition that had more than {GAPS} of them: versions keep "
+            "their ids and order, but may be said to begin within wider intervals, with other counts of "
+            "records, than by one reading of the whole"
+        )
+        place = (self._stream, stretch.topic, stretch.partition, stretch.first)
+        return (Note(*place, FILLED_LATE, told),)
 
     def _decoded(self, run: Run) -> tuple[Outcome, ...]:
         outcomes = decode(run, self._stream, self._schemas, self._forms)

@@ -24,6 +24,7 @@ from schemaman.log import Entry, Observed
 from schemaman.reading import Known, Unread, chunks, together, wires
 from schemaman.registry import Registry
 from schemaman.stores.memory import MemoryStore
+from schemaman.summary.listings import about
 from schemaman.versions import TableHistory
 from tests.house import CAPTURES
 
@@ -298,6 +299,22 @@ def test_a_topic_that_is_full_of_holes_costs_no_more_for_each_of_them(size):
     assert len(observed) <= GAPS + 1 + count // size
     assert desk.ingest([replace(row, offset=2 * n + 2 * count) for n in range(count)], run).new == count
     assert len(desk.log) - len(observed) <= 4 + count // size
+
+
+def test_what_fills_one_of_too_many_gaps_is_told():
+    run = "postgres/shop-json"
+    row = next(r for r in recorded(run) if r.topic.endswith("orders") and r.value)
+    desk = Desk()
+    desk.ingest([replace(row, offset=2 * n + 2) for n in range(GAPS + 3)], run)
+    desk.ingest([replace(row, offset=n) for n in (0, 1, 2 * GAPS + 7)], run)
+    assert desk.registry.notes() == ()
+    for offset in (3, 9):
+        desk.ingest([replace(row, offset=offset)], run)
+    (note,) = desk.registry.notes()
+    assert (note.kind, note.topic, note.offset, note.count) == ("gaps-filled-late", row.topic, 3, 2)
+    (history,) = desk.registry.tables()
+    assert about(history, [note]) == (note,)
+    assert about(history, [replace(note, topic="another")]) == ()
 
 
 def long_partition() -> list[Record]:

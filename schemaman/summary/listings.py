@@ -11,7 +11,7 @@ from schemaman.diff import diff
 from schemaman.documents import changes as change_documents
 from schemaman.documents import intake as intake_documents
 from schemaman.documents import tables as table_documents
-from schemaman.evidence import UNORDERED, Mark, Note, Reject
+from schemaman.evidence import FILLED_LATE, UNORDERED, Mark, Note, Reject
 from schemaman.renames import candidates as suspected
 from schemaman.report import (
     Block,
@@ -45,7 +45,6 @@ _MORE: dict[str, Callable[[Column], str | None]] = {
     "comment": lambda c: c.comment,
 }
 """What a structure may tell of a column besides, each in a column of its own if any column has it."""
-
 
 
 def tables_report(
@@ -131,22 +130,22 @@ def history_report(
     return replace(history_data(history, notes, extent), blocks=tuple(blocks))
 
 
-def history_data(
-    history: TableHistory, notes: Sequence[Note] = (), extent: Extent = NO_EXTENT
-) -> Report:
+def history_data(history: TableHistory, notes: Sequence[Note] = (), extent: Extent = NO_EXTENT) -> Report:
     """What `history TABLE` says to scripts: nothing has to be compared or judged for it."""
     data = table_documents.history(history) | {"notes": [table_documents.note(n) for n in notes]}
     return Report(str(history.table), (), dict(data | extent.document()))
 
 
 def about(history: TableHistory, notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Those of the notes that are about a table, or about a topic that declared it."""
-    declared = [e for v in history.versions for e in v.evidence if e.witness == "declared"]
-    topics = {mark.topic for e in declared for mark in (e.first, e.last)}
+    """Those of the notes that are about a table, or about a topic that told of it."""
+    evidence = [e for v in history.versions for e in v.evidence]
+    topics = {(e.witness == "declared", mark.topic) for e in evidence for mark in (e.first, e.last)}
+    of_topics = {UNORDERED: (True,), FILLED_LATE: (True, False)}
     return tuple(
         note
         for note in notes
-        if note.table == history.table or (note.kind == UNORDERED and note.topic in topics)
+        if note.table == history.table
+        or any((declared, note.topic) in topics for declared in of_topics.get(note.kind, ()))
     )
 
 
