@@ -176,9 +176,9 @@ class Intake:
         if len(known) <= GAPS + 1 or not known[0][0] < stretch.first < known[-1][1]:
             return ()
         told = (
-            f"records were read into gaps of a partition that had more than {GAPS} of them: versions keep "
-            "their ids and order, but may be said to begin within wider intervals, with other counts of "
-            "records, than by one reading of the whole"
+            f"records were read into gaps of a partition that had more than {GAPS} of them: what changed and "
+            "changed back there may be missing, and versions may be said to begin within wider intervals, "
+            "than by one reading of the whole into an empty store"
         )
         place = (self._stream, stretch.topic, stretch.partition, stretch.first)
         return (Note(*place, FILLED_LATE, told),)
