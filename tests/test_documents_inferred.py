@@ -50,10 +50,10 @@ def observed(run: str, first: int = 0, last: int | None = None) -> list[Observat
     return [o for o in told if isinstance(o, Observation)]
 
 
-def histories(observations: list[Observation]) -> dict[str, TableHistory]:
+def histories(observations: list[Observation]) -> dict[TableId, TableHistory]:
     tables = {o.table for o in observations}
-    found = {t.table: fold(observations, t, DIALECTS.get) for t in tables}
-    return {name: history for name, history in found.items() if history is not None}
+    found = {t: fold(observations, t, DIALECTS.get) for t in tables}
+    return {table: history for table, history in found.items() if history is not None}
 
 
 def counted(observations: list[Observation], table: str) -> Seen:
@@ -255,8 +255,9 @@ def test_a_better_witness_supersedes_what_is_inferred():
     """The same table as rows with schemas and without: the schemas make the versions, the others count."""
     emitted = observed("postgres/shop-json")
     inferred = [o for o in observed("postgres/shop-modes") if o.table.table == "orders"]
-    known = histories(emitted)["orders"]
-    told = histories([*emitted, *inferred])["orders"]
+    (orders,) = {o.table for o in inferred}
+    known = histories(emitted)[orders]
+    told = histories([*emitted, *inferred])[orders]
     assert [(v.id, v.status) for v in told.versions] == [(v.id, v.status) for v in known.versions]
     extra = sum(o.count for o in inferred if o.action == "image")
     assert sum(v.records for v in told.versions) == sum(v.records for v in known.versions) + extra
