@@ -9,12 +9,17 @@ from tests.orders import batch, fold
 
 
 def main(path: str) -> None:
-    print("ready", flush=True)  # noqa: T201
+    _tell("ready")
     store = SqlStore.open(path, create=True, fold=fold)
     end = store.end()
     while True:
         end = store.append(batch(end // 4), end)
-        print(end, flush=True)  # noqa: T201
+        _tell(end)
+
+
+def _tell(word: object) -> None:
+    sys.stdout.write(f"{word}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

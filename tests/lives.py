@@ -61,7 +61,7 @@ def changed(draw: st.DrawFn, schema: TableSchema, next_id: int) -> tuple[TableSc
                 columns_[at] = replace(column, nullable=not column.nullable)
             case _:
                 columns_[at] = replace(column, comment=draw(COMMENTS))
-    ids = {schema.column(name).id: name for name in schema.key}  # type: ignore[union-attr]
+    ids = [column.id for name in schema.key for column in schema.columns if column.name == name]
     called = {c.id: c.name for c in columns_}
     key = tuple(called[id] for id in ids if id in called)
     return TableSchema(tuple(columns_), key, schema.comment), next_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from schemaman import history
 from schemaman.epochs import UNDECIDED, Verdicts
@@ -69,11 +70,11 @@ def renamed(old: TableId, new: TableId, structure: TableSchema, at: int) -> Obse
     return replace(said(structure, at, table=new), witness="declared", action="rename", previous=old)
 
 
-def covered(first: int, last: int, table: TableId = ORDERS, **more: object) -> Covered:
+def covered(first: int, last: int, table: TableId = ORDERS, **more: Any) -> Covered:
     """The records of a table's topic that were read; each record's hash is made of its offset."""
     topic = f"{table.server}.{table.schema}.{table.table}"
     made = Covered(table.stream, topic, 0, first, last, f"h{first}", f"h{last}")
-    return replace(made, **more)  # type: ignore[arg-type]
+    return replace(made, **more)
 
 
 def batch(number: int) -> tuple[Entry, ...]:

@@ -235,7 +235,10 @@ def test_who_may_nothing_is_told_what_to_ask_for(url: str, server: psycopg.Conne
 def test_a_schema_of_its_own_is_enough_to_make_a_store(url: str, server: psycopg.Connection):
     name = f"owner_{named(url)}"
     role(server, name, f"CREATE SCHEMA {named(url)} AUTHORIZATION {{}}")
-    filled(url.replace("postgres@", f"{name}@"))
+    mine = url.replace("postgres@", f"{name}@")
+    filled(mine)
+    with reopened(mine) as store:
+        assert (store.end(), store.check()) == (12, ())
 
 
 def test_a_session_that_only_reads_is_told(url: str):

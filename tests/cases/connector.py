@@ -27,11 +27,11 @@ INT, LONG, TEXT, BYTES = (node(kind) for kind in ("int32", "int64", "string", "b
 NOTE = node("string", optional=True)
 
 
-def decimal(precision: int, scale: int, **more: object) -> Node:
+def decimal(precision: int, scale: int, **more: Any) -> Node:
     """A node of Connect's Decimal. Source: Kafka Connect Decimal; Debezium adds the precision."""
     parameters = {"scale": str(scale), "connect.decimal.precision": str(precision)}
     named = "org.apache.kafka.connect.data.Decimal"
-    return node("bytes", named, version=1, parameters=parameters, **more)  # type: ignore[arg-type]
+    return node("bytes", named, version=1, parameters=parameters, **more)
 
 
 def time(name: str, kind: str = "int64") -> Node:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from schemaman.diff import MoveColumn, RenameColumn
@@ -15,9 +17,9 @@ MEMO = column("memo", "VARCHAR", 2, length=20)
 MYSQL = '"shop"."t"'
 
 
-def table(*columns: object, key: tuple[str, ...] = ("id",)) -> dict[str, object]:
+def table(*columns: Any, key: tuple[str, ...] = ("id",)) -> dict[str, object]:
     """An image of a table."""
-    return dict(image(*columns, key=key))  # type: ignore[arg-type]
+    return dict(image(*columns, key=key))
 
 
 @pytest.mark.case(6)
@@ -137,10 +139,10 @@ def test_a_second_capture_instance_begins_a_version_where_it_starts():
     change(entry("DROP", MYSQL, table(ID)), ddl="DROP TABLE t"),
     change(ddl="DROP TABLE t"),
 ], ids=["null table", "full table", "statement alone"])  # fmt: skip
-def test_every_form_of_a_drop_ends_a_life(dropped: object):
+def test_every_form_of_a_drop_ends_a_life(dropped: dict[str, Any]):
     connector = Connector("mysql")
     connector.change(entry("CREATE", MYSQL, table(ID)), ddl="CREATE TABLE t (id INT)")
-    last = connector.change(*dropped["tableChanges"], ddl=dropped["ddl"])  # type: ignore[index]
+    last = connector.change(*dropped["tableChanges"], ddl=dropped["ddl"])
     history = connector.told()["t"]
     assert [(e.kind, e.at.offset) for e in history.events] == [("dropped", last.offset)]
     assert history.dropped

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests import chain
@@ -11,9 +13,9 @@ from tests.records import column, image, node, struct
 FIELDS = {"id": INT, "note": NOTE}
 
 
-def flat(connector: Connector, payload: dict[str, object] | None, **added: object) -> None:
+def flat(connector: Connector, payload: dict[str, object] | None, **added: Any) -> None:
     """A flattened row, or a delete that keeps the schema beside a null."""
-    schema = struct("srv.public.t.Value", **FIELDS, **added)  # type: ignore[arg-type]
+    schema = struct("srv.public.t.Value", **FIELDS, **added)
     key = {"schema": struct("srv.public.t.Key", id=INT), "payload": {"id": 1}}
     connector.write("srv.public.t", key, {"schema": schema, "payload": payload})
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -50,9 +51,9 @@ def send(broker: str, records: Iterable[Record]) -> None:
     assert producer.flush(30) == 0
 
 
-def read(broker: str, topics: str, known: object = None, **options: str) -> list[Record]:
+def read(broker: str, topics: str, known: Any = None, **options: str) -> list[Record]:
     source = kafka.find(f"kafka://{broker}/{topics}")
-    return list(kafka.records(source, options, known or {}))  # type: ignore[arg-type]
+    return list(kafka.records(source, options, known or {}))
 
 
 def some(topic: str, count: int, partition: int = 0, first: int = 0) -> list[Record]:
@@ -84,7 +85,10 @@ def test_names_and_patterns_of_topics(broker: str, topic: str) -> None:
     for name in ("a", "b", "other"):
         create(broker, f"{topic}.{name}")
         send(broker, some(f"{topic}.{name}", 1))
-    topics = lambda text: [r.topic for r in read(broker, text)]  # noqa: E731
+
+    def topics(text: str) -> list[str]:
+        return [r.topic for r in read(broker, text)]
+
     assert topics(f"{topic}.b,{topic}.a") == [f"{topic}.b", f"{topic}.a"]
     assert topics(f"{topic}.?".replace("?", "*")) == [f"{topic}.a", f"{topic}.b", f"{topic}.other"]
     assert topics(f"{topic}.other,{topic}.*") == [f"{topic}.other", f"{topic}.a", f"{topic}.b"]
