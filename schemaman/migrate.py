@@ -6,11 +6,12 @@ plan whose table moved is not applied; after a whole plan the table is what the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from schemaman.columns import format_columns, parse_columns
+from schemaman.conditions import holds, structure
 from schemaman.diff import Diff, diff
 from schemaman.errors import (
     Conflict,
@@ -23,7 +24,6 @@ from schemaman.errors import (
 from schemaman.log import Entry, Leases, Migrated, StepState
 from schemaman.plan import Executor, Live, Plan, Step, words
 from schemaman.planfile import plan_hash, to_text
-from schemaman.planner import holds, structure
 from schemaman.schema import TableSchema
 
 Clock = Callable[[], int]
@@ -209,10 +209,10 @@ class _Applying:
         )
 
     def step(self, number: int, step: Step, live: Live | None) -> Live | None:
-        if step.postcondition and holds(live, step.postcondition):
+        if step.postcondition and self.holds(live, step.postcondition):
             self.skip(number, step, live)
             return live
-        if not holds(live, step.precondition):
+        if not self.holds(live, step.precondition):
             raise self.stopped(number, StalePlan(f"{self.plan.table} was changed by someone else meanwhile"))
         self.write(number, "intent", live, step.statement)
         after = self.attempt(number, step)
@@ -229,9 +229,9 @@ class _Applying:
             except StatementFailed as error:
                 failure = error
             live = self.inspect()
-            if holds(live, step.postcondition) and (failure is None or step.postcondition):
+            if self.holds(live, step.postcondition) and (failure is None or step.postcondition):
                 return live
-            again = left and isinstance(failure, StatementConflict) and holds(live, step.precondition)
+            again = left and isinstance(failure, StatementConflict) and self.holds(live, step.precondition)
             if not again:
                 fault = failure or PartlyApplied(_unexpected(step))
                 self.write(number, "failed", live, step.statement, error=fault.message)
@@ -251,6 +251,13 @@ class _Applying:
     def skip(self, number: int, step: Step, live: Live | None) -> None:
         self.write(number, "skipped", live, step.statement)
         self.outcomes.append(Outcome(number, "skipped", step.statement, _version(live)))
+
+    def holds(self, live: Live | None, condition: Mapping[str, object]) -> bool:
+        return holds(live, condition, self.ask)
+
+    def ask(self, query: str) -> int:
+        ((number,),) = self.executor.query(query)
+        return int(str(number))
 
     def inspect(self) -> Live | None:
         return self.executor.inspect(self.plan.table, self.plan.format)

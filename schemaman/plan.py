@@ -123,10 +123,9 @@ class Policy:
 class Step:
     """One statement: one commit, one line in the journal.
 
-    `precondition` and `postcondition` are conditions as `planner.holds` checks them: `structure` (a
-    fingerprint of the whole table, None for no table), `columns` (name → type in words, None for
-    absent), `comments`, `properties`, `key`. A step whose postcondition already holds is recorded and
-    not run; an empty postcondition means that the statement may be repeated without harm.
+    `precondition` and `postcondition` are conditions as `conditions.holds` checks them. A step whose
+    postcondition already holds is recorded and not run; an empty one means that the
+    statement may be repeated without harm.
     """
 
     kind: StepKind
@@ -179,7 +178,7 @@ class Held:
 class Draft:
     """A statement that a target proposes for one or several changes of the diff.
 
-    `after`: conditions that it brings about besides the changes themselves.
+    `before`: conditions that it needs, `after`: those that it brings about, besides the changes themselves.
     """
 
     changes: tuple[Change, ...]
@@ -190,6 +189,7 @@ class Draft:
     undo: str | None = None
     hurts: tuple[str, ...] = ()
     after: Mapping[str, object] = field(default_factory=dict)
+    before: Mapping[str, object] = field(default_factory=dict)
 
 
 class Target(Protocol):

@@ -6,13 +6,12 @@ can be checked on the table alone.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from schemaman.conditions import step
 from schemaman.counterparts import TEMPORARY, began_text
-from schemaman.ddl import format_type
 from schemaman.diff import (
     AddColumn,
     Change,
@@ -44,7 +43,7 @@ from schemaman.plan import (
     words,
 )
 from schemaman.projection import Projection, key_is_known, project
-from schemaman.schema import Column, Path, TableSchema, walk
+from schemaman.schema import Path, TableSchema, walk
 from schemaman.types import Struct
 
 _ORDER: tuple[type[Change], ...] = (ChangeNullable, ChangeType, ChangeComment, AddColumn, DropColumn)
@@ -97,51 +96,6 @@ def make_plan(
         tuple(f"{s.kind}: {s.statement}" for s in draft.steps if _needs_approval(s)),
         expires_ms,
     )
-
-
-def structure(schema: TableSchema | None) -> str | None:
-    """A fingerprint of everything that a step can change in a table but its properties; None for no table.
-
-    Unlike the fingerprint of a version it sees order and comments: a swap of two names shows in the order.
-    """
-    if schema is None:
-        return None
-    rows = [f"{c.name!r} {_column_text(c)} {c.comment or ''!r}" for c in schema.columns]
-    return hashlib.sha256("\n".join([*rows, repr(schema.comment or "")]).encode()).hexdigest()[:12]
-
-
-def holds(live: Live | None, condition: Mapping[str, object]) -> bool:
-    """Whether a condition of a step is true of a live table (None: there is no such table).
-
-    Raises:
-        ValueError: a member that this version does not know; it must not pass for true.
-    """
-    for member, wanted in condition.items():
-        match member, wanted:
-            case "structure", _:
-                true = wanted == (structure(live.schema) if live else None)
-            case "columns", {**columns}:
-                true = live is not None and all(_described(live, str(n)) == c for n, c in columns.items())
-            case "properties", {**properties}:
-                true = live is not None and all(
-                    live.properties.get(str(k)) == v for k, v in properties.items()
-                )
-            case "key", [*key]:
-                true = live is not None and list(live.schema.key) == key
-            case _:
-                raise ValueError(f"a plan with an unknown condition: {member}")
-        if not true:
-            return False
-    return True
-
-
-def _described(live: Live, name: str) -> str | None:
-    column = live.schema.column(name)
-    return None if column is None else _column_text(column)
-
-
-def _column_text(column: Column) -> str:
-    return format_type(column.type) + ("" if column.nullable else " NOT NULL")
 
 
 def _needs_approval(step: Step) -> bool:
@@ -293,28 +247,8 @@ class _Drawing:
         return told | (version if settled else {})
 
     def _add(self, draft: Draft, after: Live | None) -> None:
-        before = self.now
-        touched = sorted({c.path[0] for c in draft.changes if not isinstance(c, ChangeKey) and c.path})
-        touched += [c.name for c in draft.changes if isinstance(c, RenameColumn)]
-        post: dict[str, object] = {} if after is None else _condition(after, touched)
-        self.steps.append(
-            Step(
-                draft.kind,
-                draft.statement,
-                draft.step_class,
-                draft.reversible,
-                _condition(before, touched),
-                post | dict(draft.after),
-                draft.undo,
-                draft.hurts,
-            )
-        )
+        self.steps.append(step(draft, self.now, after))
         self.now = after
-
-
-def _condition(live: Live | None, touched: Sequence[str]) -> dict[str, object]:
-    columns = {name: _described(live, name) for name in touched} if live else {}
-    return {"structure": structure(live.schema if live else None)} | ({"columns": columns} if columns else {})
 
 
 def _in_turn(renames: Sequence[RenameColumn]) -> tuple[list[RenameColumn], list[RenameColumn]]:

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 
 from schemaman.columns import parse_columns
+from schemaman.conditions import holds, structure
 from schemaman.counterparts import began_text, source_of
 from schemaman.evidence import Mark
 from schemaman.migrate import apply
 from schemaman.plan import VERSION_PROPERTY, Live, Past, Plan, Policy, Source, Target
-from schemaman.planner import holds, make_plan, structure
+from schemaman.planner import make_plan
 from schemaman.schema import Column, TableId, TableSchema, fingerprint
 from schemaman.targets import delta, iceberg
 from schemaman.types import Integer, widens
@@ -409,6 +410,18 @@ def test_the_structure_sees_order_and_comments_and_not_the_key() -> None:
 def test_an_unknown_condition_never_passes_for_true() -> None:
     with pytest.raises(ValueError, match="unknown condition"):
         holds(None, {"weather": "good"})
+
+
+def test_a_condition_may_ask_the_table_for_a_number() -> None:
+    live = Live("t", parse_columns("id INT"), "i", "7")
+    counted = {"counts": {"SELECT 1": 0}}
+    assert holds(live, counted, lambda query: 0)
+    assert not holds(live, counted, lambda query: 1)
+    assert not holds(None, counted, lambda query: 0)
+    assert holds(live, {"version": "7", "properties": {"gone": None}})
+    assert not holds(live, {"version": "6"})
+    with pytest.raises(ValueError, match="nobody to ask"):
+        holds(live, counted)
 
 
 def version(number: int, ddl: str, *candidates: tuple[str, str], incarnation: int = 1) -> SchemaVersion:

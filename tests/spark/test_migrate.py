@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from schemaman.columns import parse_columns
+from schemaman.conditions import structure
 from schemaman.errors import StatementFailed
 from schemaman.migrate import LEASE_MS, apply
 from schemaman.plan import Live, Plan, Policy, Source, Target
 from schemaman.planfile import from_text, to_text
-from schemaman.planner import make_plan, structure
+from schemaman.planner import make_plan
 from schemaman.spark.lake import SparkExecutor
 from schemaman.stores.sql import SqlStore
 from schemaman.targets import delta, iceberg

@@ -1,0 +1,93 @@
+"""What is true of a table before a step and after it: conditions that can be checked on the table alone.
+
+Law: a member that is not known never passes for true.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+
+from schemaman.ddl import format_type
+from schemaman.diff import ChangeKey, RenameColumn
+from schemaman.plan import Draft, Live, Step
+from schemaman.schema import Column, TableSchema
+
+Ask = Callable[[str], int]
+"""Runs a query that gives one number."""
+
+
+def structure(schema: TableSchema | None) -> str | None:
+    """A fingerprint of everything that a step can change in a table but its properties; None for no table.
+
+    Unlike the fingerprint of a version it sees order and comments: a swap of two names shows in the order.
+    """
+    if schema is None:
+        return None
+    rows = [f"{c.name!r} {_column_text(c)} {c.comment or ''!r}" for c in schema.columns]
+    return hashlib.sha256("\n".join([*rows, repr(schema.comment or "")]).encode()).hexdigest()[:12]
+
+
+def holds(live: Live | None, condition: Mapping[str, object], ask: Ask | None = None) -> bool:
+    """Whether a condition of a step is true of a live table (None: there is no such table).
+
+    Members: `structure` (a fingerprint of the whole table, None for no table), `columns` (name → type in
+    words, None for absent), `properties` (None for absent), `key`, `version` (nobody committed since) and
+    `counts` (query → the one number that it gives), for which the table has to be asked.
+
+    Raises:
+        ValueError: a member that this version does not know, or nobody to ask; it must not pass for true.
+    """
+    return all(_is_true(live, member, wanted, ask) for member, wanted in condition.items())
+
+
+def _is_true(live: Live | None, member: str, wanted: object, ask: Ask | None) -> bool:
+    match member, wanted:
+        case "structure", _:
+            return wanted == (structure(live.schema) if live else None)
+        case "columns", {**columns}:
+            return live is not None and all(_described(live, str(n)) == c for n, c in columns.items())
+        case "properties", {**properties}:
+            return live is not None and all(live.properties.get(str(k)) == v for k, v in properties.items())
+        case "key", [*key]:
+            return live is not None and list(live.schema.key) == key
+        case "version", str(version):
+            return live is not None and live.version == version
+        case "counts", {**counts}:
+            if ask is None:
+                raise ValueError("a condition that asks the table for a number, and nobody to ask")
+            return live is not None and all(ask(str(query)) == number for query, number in counts.items())
+        case _:
+            raise ValueError(f"a plan with an unknown condition: {member}")
+
+
+def step(draft: Draft, before: Live | None, after: Live | None) -> Step:
+    """The step that a draft makes, from one state of the table to the next."""
+    touched = sorted({c.path[0] for c in draft.changes if not isinstance(c, ChangeKey) and c.path})
+    touched += [c.name for c in draft.changes if isinstance(c, RenameColumn)]
+    post: dict[str, object] = {} if after is None else condition(after, touched)
+    return Step(
+        draft.kind,
+        draft.statement,
+        draft.step_class,
+        draft.reversible,
+        condition(before, touched) | dict(draft.before),
+        post | dict(draft.after),
+        draft.undo,
+        draft.hurts,
+    )
+
+
+def condition(live: Live | None, touched: Sequence[str]) -> dict[str, object]:
+    """The structure of a table, and each touched column in words."""
+    columns = {name: _described(live, name) for name in touched} if live else {}
+    return {"structure": structure(live.schema if live else None)} | ({"columns": columns} if columns else {})
+
+
+def _described(live: Live, name: str) -> str | None:
+    column = live.schema.column(name)
+    return None if column is None else _column_text(column)
+
+
+def _column_text(column: Column) -> str:
+    return format_type(column.type) + ("" if column.nullable else " NOT NULL")
