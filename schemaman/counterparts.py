@@ -22,6 +22,7 @@ from schemaman.plan import (
     Source,
     column_of,
 )
+from schemaman.rulings import Judge
 from schemaman.versions import SchemaVersion, TableHistory
 
 TEMPORARY = "__schemaman_"
@@ -30,8 +31,9 @@ TEMPORARY = "__schemaman_"
 
 @dataclass(slots=True)
 class Talk:
-    """What there is to say, gathered on the way."""
+    """What there is to say, gathered on the way; `judge` knows the policy."""
 
+    judge: Judge
     notes: list[str] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
 
@@ -149,11 +151,14 @@ def _unanswered(source: Source, live: Live, talk: Talk) -> dict[str, str]:
         if column is None or column_of(live.schema, new) is not None or column_of(source.schema, new) is None:
             continue
         waiting[column.name] = new
-        talk.refuse(
-            f"rename {quote_name(old)} to {quote_name(new)}",
-            "rename not decided: the values may belong to one column or to two",
-            f"say with `schemaman decide` whether {quote_name(old)} became {quote_name(new)}",
-        )
+        change = f"rename {quote_name(old)} to {quote_name(new)}"
+        ruling = talk.judge.rule(change, (new,), "rename-suspected")
+        reason = "rename not decided: the values may belong to one column or to two"
+        if ruling.level in ("ignore", "quarantine"):
+            talk.note((new,), f"{reason}; it is not in the lake ({ruling.why})")
+        else:
+            say = f"say with `schemaman decide` whether {quote_name(old)} became {quote_name(new)}"
+            talk.refuse(change, reason, say)
     return waiting
 
 

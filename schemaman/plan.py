@@ -20,7 +20,11 @@ from schemaman.diff import (
     MoveColumn,
     RenameColumn,
 )
-from schemaman.schema import Column, TableSchema
+from schemaman.policy import ChangeKind as ChangeKind
+from schemaman.policy import DropPolicy as DropPolicy
+from schemaman.policy import Level as Level
+from schemaman.policy import Policy as Policy
+from schemaman.schema import Column, Path, TableSchema
 from schemaman.types import Type
 
 StepClass = Literal[
@@ -31,7 +35,6 @@ StepKind = Literal[
     "drop-columns", "change-comment", "set-properties", "set-key",
 ]  # fmt: skip
 Reversible = Literal["reversible", "time-travel", "no"]
-DropPolicy = Literal["keep", "drop"]
 
 SOURCE_PROPERTY = "schemaman.source"
 """Table property: the source table that a target table follows."""
@@ -108,18 +111,6 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """What the user allows; the defaults are those that nobody regrets.
-
-    `upgrades`: a table may be given features that older readers cannot read.
-    """
-
-    drops: DropPolicy = "keep"
-    comments: bool = True
-    upgrades: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
     """One statement: one commit, one line in the journal.
 
@@ -148,6 +139,22 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class Ruled:
+    """What the policy says of one change of a plan, where that is not simply to make it.
+
+    `path` is the column or part of one that it is about, by its name in the source, empty for the table;
+    `why` names the rule. Rows that need a change whose level is `quarantine` are to be set aside by
+    whoever writes them.
+    """
+
+    change: str
+    path: Path
+    kind: ChangeKind
+    level: Level
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What will be done to one target table, hashed; the plan file is this and nothing more."""
 
@@ -164,6 +171,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     approvals_needed: tuple[str, ...] = ()
     expires_ms: int | None = None
+    rulings: tuple[Ruled, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

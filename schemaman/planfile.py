@@ -15,7 +15,8 @@ from typing import Any, cast, get_args
 from schemaman.columns import format_columns, parse_columns
 from schemaman.ddl import format_type, parse_type
 from schemaman.errors import BadConfiguration, BadReference, StalePlan
-from schemaman.plan import Past, Plan, Refusal, Reversible, Source, Step, StepClass, StepKind
+from schemaman.plan import Past, Plan, Refusal, Reversible, Ruled, Source, Step, StepClass, StepKind
+from schemaman.policy import KINDS, LEVELS, ChangeKind, Level
 from schemaman.schema import Column, TableSchema
 
 SCHEMA_VERSION = 1
@@ -74,6 +75,7 @@ def document(plan: Plan) -> dict[str, object]:
         "notes": list(plan.notes),
         "approvals_needed": list(plan.approvals_needed),
         "expires": None if plan.expires_ms is None else _moment(plan.expires_ms),
+        "rulings": [_ruled_document(ruled) for ruled in plan.rulings],
     }
     return told | {"hash": _hash(told)}
 
@@ -204,6 +206,22 @@ def _step(told: _Json) -> Step:
     )
 
 
+def _ruled_document(ruled: Ruled) -> _Json:
+    return {
+        "change": ruled.change,
+        "path": list(ruled.path),
+        "kind": ruled.kind,
+        "level": ruled.level,
+        "why": ruled.why,
+    }
+
+
+def _ruled(told: _Json) -> Ruled:
+    kind = cast(ChangeKind, _one_of(told["kind"], KINDS))
+    level = cast(Level, _one_of(told["level"], LEVELS))
+    return Ruled(told["change"], tuple(told["path"]), kind, level, told["why"])
+
+
 def _one_of(word: str, known: tuple[str, ...]) -> str:
     if word not in known:
         raise ValueError(f"{word!r} is none of {', '.join(known)}")
@@ -226,6 +244,7 @@ def _plan(told: _Json) -> Plan:
         notes=tuple(told["notes"]),
         approvals_needed=tuple(told["approvals_needed"]),
         expires_ms=None if told["expires"] is None else _milliseconds(told["expires"]),
+        rulings=tuple(map(_ruled, told.get("rulings", ()))),
     )
 
 

@@ -7,7 +7,7 @@ can be checked on the table alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from schemaman.conditions import step
@@ -38,16 +38,17 @@ from schemaman.plan import (
     Refusal,
     Source,
     Step,
-    StepKind,
     Target,
     words,
 )
+from schemaman.policy import ChangeKind, Level, Ruling
 from schemaman.projection import Projection, key_is_known, project
+from schemaman.rulings import Judge, blocked_by, kinds_of
 from schemaman.schema import Path, TableSchema, walk
 from schemaman.types import Struct
 
 _ORDER: tuple[type[Change], ...] = (ChangeNullable, ChangeType, ChangeComment, AddColumn, DropColumn)
-_NEEDS_APPROVAL: tuple[StepKind, ...] = ("drop-columns",)
+_NOT_MADE: tuple[Level, ...] = ("ignore", "quarantine")
 _OLDER_READERS = "readers that do not know the feature"
 _LACKS_FEATURE = (
     "the table lacks a feature that this needs, and older readers cannot read tables that have it"
@@ -75,12 +76,13 @@ def make_plan(
     Raises:
         BadReference: the table is no name that the format's catalogue takes.
     """
-    projection = project(source, live, target, policy)
-    draft = _Drawing(target, source, table, live, projection)
+    projection = project(source, live, target, policy, target_name)
+    judge = Judge(policy, source.table, (target_name or target.name, target.name))
+    draft = _Drawing(target, source, table, live, projection, judge)
     if live is None:
         draft.create()
     else:
-        draft.alter(policy)
+        draft.alter()
     return Plan(
         target_name or target.name,
         target.name,
@@ -92,21 +94,24 @@ def make_plan(
         draft.now.schema if draft.now else projection.wanted,
         tuple(draft.steps),
         tuple(dict.fromkeys((*projection.refusals, *draft.refusals))),
-        projection.notes,
-        tuple(f"{s.kind}: {s.statement}" for s in draft.steps if _needs_approval(s)),
+        (*projection.notes, *draft.notes),
+        tuple(draft.approvals),
         expires_ms,
+        tuple(dict.fromkeys((*projection.rulings, *judge.rulings))),
     )
-
-
-def _needs_approval(step: Step) -> bool:
-    return step.kind in _NEEDS_APPROVAL or step.step_class == "capability-upgrade"
 
 
 class _Drawing:
     """A plan being drawn: `now` is the table as it stands after the steps drawn so far."""
 
     def __init__(
-        self, target: Target, source: Source, table: str, live: Live | None, projection: Projection
+        self,
+        target: Target,
+        source: Source,
+        table: str,
+        live: Live | None,
+        projection: Projection,
+        judge: Judge,
     ) -> None:
         self.target = target
         self.source = source
@@ -115,8 +120,12 @@ class _Drawing:
         self.keyed = live is not None and key_is_known(live)
         self.settled = projection.settled
         self.projection = projection
+        self.judge = judge
         self.steps: list[Step] = []
         self.refusals: list[Refusal] = []
+        self.notes: list[str] = []
+        self.approvals: list[str] = []
+        self.to_approve: dict[tuple[type[Change], Path], str] = {}
 
     def create(self) -> None:
         """A new table, with its stamp at birth."""
@@ -124,30 +133,43 @@ class _Drawing:
         if not wanted.columns:
             self.refusals.append(Refusal(f"create {self.table}", "no column can be held", "see the others"))
             return
+        ruling = self.judge.rule(f"create {self.table}", (), "new-table")
+        if ruling.level == "block":
+            self.refusals.append(blocked_by(f"create {self.table}", ruling))
+        elif ruling.level in _NOT_MADE:
+            self.notes.append(f"the table is not created ({ruling.why})")
+        else:
+            self._create(ruling)
+
+    def _create(self, ruling: Ruling) -> None:
+        wanted = self.projection.wanted
         namespace = self.target.create_namespace(self.table)
         if namespace is not None:
             self._add(namespace, None)
         stamp = self._stamp(wanted.key, settled=True)
-        self._add(self.target.create(self.table, wanted, stamp), Live(self.table, wanted, "", ""))
+        why = ruling.why if ruling.level == "approve" else ""
+        self._add(self.target.create(self.table, wanted, stamp), Live(self.table, wanted, "", ""), why)
         key = self.target.set_key(self.table, wanted)
         if key is not None:
             self._add(key, self.now)
 
-    def alter(self, policy: Policy) -> None:
+    def alter(self) -> None:
         """An existing table: upgrades, renames and the stamp, then the rest by kind."""
         assert self.now is not None
         live = self.now
         if self.projection.wanted == live.schema and not self.settled:
             return
         changes = diff(live.schema, self.projection.wanted, self.projection.renames)
-        renames, others = self._judged(live, changes, policy)
+        renames, others = self._judged(live, changes)
         upgrade: dict[str, str] = {}
         for change in (*renames, *others):
             upgrade |= self.target.needs(live, change)
         if upgrade:
             draft = self.target.set_properties(self.table, upgrade)
             cost = replace(draft, step_class="capability-upgrade", reversible="no", hurts=(_OLDER_READERS,))
-            self._add(cost, replace(live, properties={**live.properties, **upgrade}))
+            ruling = self.judge.rule(f"set {', '.join(sorted(upgrade))}", (), "upgrade")
+            why = ruling.why if ruling.level == "approve" else ""
+            self._add(cost, replace(live, properties={**live.properties, **upgrade}), why)
         self._rename(renames)
         for kind in _ORDER:
             for wave in _waves([c for c in others if isinstance(c, kind)]):
@@ -164,23 +186,22 @@ class _Drawing:
         for rename in closing:
             self._change([rename])
 
-    def _judged(self, live: Live, changes: Diff, policy: Policy) -> tuple[list[RenameColumn], list[Change]]:
+    def _judged(self, live: Live, changes: Diff) -> tuple[list[RenameColumn], list[Change]]:
         """What the target agrees to. Renames are taken all or none: they hang together."""
         renames = [c for c in changes if isinstance(c, RenameColumn)]
-        refused = [r for c in renames for r in self._objections(live, c, policy)]
+        agreed = [self._agreed(live, c) for c in renames]
+        made = all(agreed)
         before, after = _lowered(live.schema.names), _lowered(self.projection.wanted.names)
         reused = any(c.name.lower() in before or c.path[0].lower() in after for c in renames)
-        if not refused and reused and not self.settled:
-            refused = [Refusal(words(c), _HALF_STAMPED, "settle the other refusals first") for c in renames]
-        if refused:
+        if made and reused and not self.settled:
+            made = False
+            self.refusals += (Refusal(words(c), _HALF_STAMPED, "settle the others first") for c in renames)
+        if not made:
             self.settled = False
-            self.refusals += refused
             renames = []
-        return renames, self._judged_others(live, renames, changes, policy)
+        return renames, self._judged_others(live, renames, changes)
 
-    def _judged_others(
-        self, live: Live, renames: Sequence[RenameColumn], changes: Diff, policy: Policy
-    ) -> list[Change]:
+    def _judged_others(self, live: Live, renames: Sequence[RenameColumn], changes: Diff) -> list[Change]:
         """The other changes, each judged on the table as it will be by then: drops come last."""
         names = {c.path[0]: c.name for c in renames}
         layout = tuple(names.get(name, name) for name in live.layout)
@@ -193,22 +214,49 @@ class _Drawing:
                 continue
             if isinstance(change, AddColumn) and _is_there(stands.schema, change.path):
                 continue
-            objections = self._objections(stands, change, policy)
-            self.refusals += objections
-            if not objections:
+            if self._agreed(stands, change):
                 agreed.append(change)
                 stands = replace(stands, schema=patch(stands.schema, [_at_end(stands.schema, change)]))
         return agreed
 
-    def _objections(self, live: Live, change: Change, policy: Policy) -> list[Refusal]:
+    def _agreed(self, live: Live, change: Change) -> bool:
+        """Whether policy and target both agree to a change; what stands against it is said."""
         answer = self.target.alter(live, change)
-        if isinstance(answer, Refusal):
-            return [answer]
-        missing = self.target.needs(live, change)
-        if not missing or policy.upgrades:
-            return []
+        refused = answer if isinstance(answer, Refusal) else None
+        missing = {} if refused else self.target.needs(live, change)
+        kinds = kinds_of(change, self.source, live, in_place=refused is None, upgrade=bool(missing))
+        ruling = self.judge.rule(words(change), () if isinstance(change, ChangeKey) else change.path, *kinds)
+        if ruling.level in _NOT_MADE:
+            self.notes.append(f"{words(change)}: not made ({ruling.why})")
+        elif refused is not None:
+            self.refusals.append(refused)
+        elif ruling.level == "block":
+            self.refusals.append(self._blocked(change, ruling, missing))
+        else:
+            self._to_approve(change, kinds)
+            return True
+        return False
+
+    def _blocked(self, change: Change, ruling: Ruling, missing: Mapping[str, str]) -> Refusal:
+        if ruling.kind != "upgrade":
+            return blocked_by(words(change), ruling)
         statement = self.target.set_properties(self.table, missing).statement
-        return [Refusal(words(change), _LACKS_FEATURE, f"allow upgrades in the policy, or run: {statement}")]
+        instead = f"allow upgrades in the policy, or run: {statement}"
+        return Refusal(words(change), f"{_LACKS_FEATURE} ({ruling.why})", instead)
+
+    def _to_approve(self, change: Change, kinds: Sequence[ChangeKind]) -> None:
+        """Keeps what a person has to approve of a change; an upgrade is a step of its own."""
+        asked = [self.judge.ask(kind) for kind in kinds if kind != "upgrade"]
+        why = "; ".join(r.why for r in asked if r.level == "approve")
+        if why and not isinstance(change, ChangeKey):
+            self.to_approve[type(change), change.path] = why
+
+    def _needed(self, changes: Sequence[Change]) -> str:
+        """Why a statement for these changes needs approval; renames hang together."""
+        renamed = [why for (kind, _), why in self.to_approve.items() if kind is RenameColumn]
+        others = [self.to_approve.get((type(c), c.path), "") for c in changes if not isinstance(c, ChangeKey)]
+        whys = renamed if any(isinstance(c, RenameColumn) for c in changes) else others
+        return "; ".join(dict.fromkeys(why for why in whys if why))
 
     def _change(self, changes: Sequence[Change]) -> None:
         """One statement for changes of one kind."""
@@ -246,7 +294,11 @@ class _Drawing:
         version = {VERSION_PROPERTY: self.source.id, BEGAN_PROPERTY: began_text(self.source.began)}
         return told | (version if settled else {})
 
-    def _add(self, draft: Draft, after: Live | None) -> None:
+    def _add(self, draft: Draft, after: Live | None, approve: str = "") -> None:
+        """Another step; `approve` says why a person has to approve it."""
+        why = approve or self._needed(draft.changes)
+        if why:
+            self.approvals.append(f"{draft.kind}: {draft.statement} ({why})")
         self.steps.append(step(draft, self.now, after))
         self.now = after
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from schemaman.counterparts import TEMPORARY, Counterparts, Talk, blocked, counterparts
 from schemaman.ddl import format_type, quote_name
-from schemaman.plan import KEY_PROPERTY, Live, Policy, Refusal, Source, Target
+from schemaman.plan import KEY_PROPERTY, Live, Policy, Refusal, Ruled, Source, Target
+from schemaman.rulings import Judge, blocked_by
 from schemaman.schema import Column, TableSchema
 from schemaman.types import Array, Decimal, Field, Integer, Map, Struct, Type, widens
 
@@ -36,9 +37,12 @@ class Projection:
     notes: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     settled: bool = True
+    rulings: tuple[Ruled, ...] = ()
 
 
-def project(source: Source, live: Live | None, target: Target, policy: Policy) -> Projection:
+def project(
+    source: Source, live: Live | None, target: Target, policy: Policy, target_name: str = ""
+) -> Projection:
     """The wanted table in the target's own alphabet, with what is to be said about it.
 
     A live table keeps its columns, their order and every type that is wide enough; the source adds, widens
@@ -48,10 +52,12 @@ def project(source: Source, live: Live | None, target: Target, policy: Policy) -
         now = live.schema if live else TableSchema(())
         why, instead = (_GUESSED, _TELL) if source.inferred else (_IMPOSSIBLE, _WAIT)
         return Projection(now, {}, (), (Refusal(f"follow {source.table}", why, instead),), settled=False)
-    talk = Talk()
+    talk = Talk(Judge(policy, source.table, (target_name or target.name, target.name)))
+    comments = talk.judge.ask("change-comment").level != "ignore"
     held = _held(source.schema, target, talk)
     if live is None:
-        return Projection(_created(source.schema, held, policy), {}, tuple(talk.notes), tuple(talk.refusals))
+        created = _created(source.schema, held, comments)
+        return Projection(created, {}, tuple(talk.notes), tuple(talk.refusals))
     barred = blocked(source, live)
     if barred:
         return Projection(live.schema, {}, (), barred, settled=False)
@@ -65,19 +71,26 @@ def project(source: Source, live: Live | None, target: Target, policy: Policy) -
         if column.name in match.frozen or (name is not None and name not in held):
             columns.append(column)
         elif name is None:
-            columns += _left(column, column.name in known, policy, talk)
+            columns += _left(column, column.name in known, talk)
         else:
-            columns.append(_followed(column, raw[name], held[name], match.renames, policy, talk))
+            columns.append(_followed(column, raw[name], held[name], match.renames, comments, talk))
     taken = {name.lower() for name in (*(c.name for c in columns), *match.absent)}
     columns += [
-        replace(_plain(raw[name], type, policy), nullable=True)
+        replace(_plain(raw[name], type, comments), nullable=True)
         for name, type in held.items()
         if name.lower() not in taken
     ]
     key = _key(source, live, match, talk)
-    comment = (source.schema.comment if policy.comments else None) or live.schema.comment
+    comment = (source.schema.comment if comments else None) or live.schema.comment
     wanted = TableSchema(tuple(columns), key, comment)
-    return Projection(wanted, match.renames, tuple(talk.notes), tuple(talk.refusals), match.settled)
+    return Projection(
+        wanted,
+        match.renames,
+        tuple(talk.notes),
+        tuple(talk.refusals),
+        match.settled,
+        tuple(talk.judge.rulings),
+    )
 
 
 def key_is_known(live: Live) -> bool:
@@ -122,21 +135,21 @@ def unusable_names(schema: TableSchema) -> dict[str, Refusal]:
     return refused
 
 
-def _created(schema: TableSchema, held: Mapping[str, Type], policy: Policy) -> TableSchema:
+def _created(schema: TableSchema, held: Mapping[str, Type], comments: bool) -> TableSchema:
     columns = tuple(
-        replace(_plain(c, held[c.name], policy), nullable=c.nullable or c.name not in schema.key)
+        replace(_plain(c, held[c.name], comments), nullable=c.nullable or c.name not in schema.key)
         for c in schema.columns
         if c.name in held
     )
     key = schema.key if all(name in held for name in schema.key) else ()
-    return TableSchema(columns, key, (schema.comment or None) if policy.comments else None)
+    return TableSchema(columns, key, (schema.comment or None) if comments else None)
 
 
-def _plain(column: Column, type: Type, policy: Policy) -> Column:
+def _plain(column: Column, type: Type, comments: bool) -> Column:
     """The column without what only a source knows: default, spelling, wire name and id."""
-    told = type if policy.comments else _without_comments(type)
+    told = type if comments else _without_comments(type)
     return Column(
-        column.name, told, column.nullable, comment=(column.comment or None) if policy.comments else None
+        column.name, told, column.nullable, comment=(column.comment or None) if comments else None
     )
 
 
@@ -153,43 +166,48 @@ def _without_comments(type: Type) -> Type:
 
 
 def _followed(
-    live: Column, raw: Column, held: Type, renames: Mapping[str, str], policy: Policy, talk: Talk
+    live: Column, raw: Column, held: Type, renames: Mapping[str, str], comments: bool, talk: Talk
 ) -> Column:
     """A live column that the source still has."""
-    comment = (raw.comment if policy.comments else None) or live.comment
+    comment = (raw.comment if comments else None) or live.comment
     return Column(
         renames.get(live.name, live.name),
-        _merged((raw.name,), live.type, held, raw.type, policy, talk),
+        _merged((raw.name,), live.type, held, raw.type, comments, talk),
         live.nullable or raw.nullable,
         comment=comment,
     )
 
 
-def _left(live: Column, known: bool, policy: Policy, talk: Talk) -> list[Column]:
+def _left(live: Column, known: bool, talk: Talk) -> list[Column]:
     """A live column that the source does not have: it left, or it was never of the source."""
     path = (live.name,)
     if not known:
         blocked = "" if live.nullable else "; it is NOT NULL, so writers that do not know it will fail"
         talk.note(path, f"the source never had it: it stays as it is{blocked}")
         return [live]
-    if policy.drops == "drop":
+    if talk.judge.ask("drop-column").level in ("auto", "approve"):
         return []
-    talk.note(path, "the source has dropped it: it stays with its old values (drops = keep)")
+    change = f"drop {quote_name(live.name)}"
+    ruling = talk.judge.rule(change, path, "drop-column")
+    if ruling.level == "block":
+        talk.refusals.append(blocked_by(change, ruling))
+        return [live]
+    talk.note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
     return [replace(live, nullable=True)]
 
 
-def _merged(path: tuple[str, ...], live: Type, held: Type, raw: Type, policy: Policy, talk: Talk) -> Type:
+def _merged(path: tuple[str, ...], live: Type, held: Type, raw: Type, comments: bool, talk: Talk) -> Type:
     """The type that takes the values of both sides: the live one wherever it is wide enough."""
     match live, held, raw:
         case Struct(old), Struct(new), Struct(told):
-            return _merged_struct(path, old, new, told, policy, talk)
+            return _merged_struct(path, old, new, told, comments, talk)
         case Array(old, nullable), Array(new, _), Array(told, told_null):
-            inner = _merged((*path, "element"), old, new, told, policy, talk)
+            inner = _merged((*path, "element"), old, new, told, comments, talk)
             return Array(inner, nullable or told_null)
         case Map(key, old, nullable), Map(new_key, new, _), Map(told_key, told, told_null):
-            merged_key = _merged((*path, "key"), key, new_key, told_key, policy, talk)
+            merged_key = _merged((*path, "key"), key, new_key, told_key, comments, talk)
             return Map(
-                merged_key, _merged((*path, "value"), old, new, told, policy, talk), nullable or told_null
+                merged_key, _merged((*path, "value"), old, new, told, comments, talk), nullable or told_null
             )
         case _:
             return _leaf(path, live, held, raw, talk)
@@ -200,7 +218,7 @@ def _merged_struct(
     live: Sequence[Field],
     held: Sequence[Field],
     raw: Sequence[Field],
-    policy: Policy,
+    comments: bool,
     talk: Talk,
 ) -> Struct:
     news = {f.name.lower(): (f, r) for f, r in zip(held, raw, strict=True)}
@@ -211,12 +229,12 @@ def _merged_struct(
             fields.append(old)
             continue
         new, told = news.pop(old.name.lower())
-        type = _merged((*path, old.name), old.type, new.type, told.type, policy, talk)
-        comment = (new.comment if policy.comments else None) or old.comment
+        type = _merged((*path, old.name), old.type, new.type, told.type, comments, talk)
+        comment = (new.comment if comments else None) or old.comment
         fields.append(Field(old.name, type, old.nullable or told.nullable, comment))
     for new, _ in news.values():
-        comment = (new.comment or None) if policy.comments else None
-        type = new.type if policy.comments else _without_comments(new.type)
+        comment = (new.comment or None) if comments else None
+        type = new.type if comments else _without_comments(new.type)
         fields.append(Field(new.name, type, True, comment))
     return Struct(tuple(fields))
 
@@ -225,10 +243,7 @@ def _leaf(path: tuple[str, ...], live: Type, held: Type, raw: Type, talk: Talk) 
     if held == live:
         return live
     if widens(held, live) or widens(raw, live):
-        talk.note(
-            path,
-            f"the source says {format_type(raw)}: the lake keeps {format_type(live)}, which is wide enough",
-        )
+        _kept_wide(path, live, raw, talk)
         return live
     joined = _joined(live, held)
     if joined is None:
@@ -236,6 +251,16 @@ def _leaf(path: tuple[str, ...], live: Type, held: Type, raw: Type, talk: Talk) 
     if joined != held:
         talk.note(path, f"{format_type(joined)} holds the old values and those of {format_type(raw)}")
     return joined
+
+
+def _kept_wide(path: tuple[str, ...], live: Type, raw: Type, talk: Talk) -> None:
+    change = f"narrow {'.'.join(quote_name(p) for p in path)} to {format_type(raw)}"
+    ruling = talk.judge.rule(change, path, "narrow")
+    if ruling.level == "block":
+        talk.refusals.append(blocked_by(change, ruling))
+    else:
+        says = f"the source says {format_type(raw)}: the lake keeps {format_type(live)}"
+        talk.note(path, f"{says}, which is wide enough")
 
 
 def _joined(live: Type, held: Type) -> Type | None:
@@ -268,9 +293,12 @@ def _key(source: Source, live: Live, match: Counterparts, talk: Talk) -> tuple[s
     here = tuple(match.renames.get(name, name) for name in live.schema.key)
     undecided = match.frozen & set(live.schema.key)
     if wanted != here and not undecided:
-        talk.refuse(
-            f"change the key from ({', '.join(live.schema.key)}) to ({', '.join(source.schema.key)})",
-            "the rows of the table were merged by the old key",
-            "build a new table with the new key, fill it from a snapshot, and swap the names",
-        )
+        change = f"change the key from ({', '.join(live.schema.key)}) to ({', '.join(source.schema.key)})"
+        ruling = talk.judge.rule(change, (), "change-key")
+        reason = "the rows of the table were merged by the old key"
+        if ruling.level in ("ignore", "quarantine"):
+            talk.notes.append(f"{change}: not done, {reason} ({ruling.why})")
+        else:
+            rebuild = "build a new table with the new key, fill it from a snapshot, and swap the names"
+            talk.refuse(change, f"{reason} ({ruling.why})", rebuild)
     return here

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -17,13 +17,16 @@ from typing import Any, Generic, TypeVar
 from schemaman.compat import READERS, SEVERITIES, Reader, Severity
 from schemaman.decode.framing import FORMS, Form, Forms
 from schemaman.errors import BadConfiguration, UnknownName
-from schemaman.plan import DropPolicy, Policy
+from schemaman.policy import ANY, DropPolicy, Policy, PolicyRule, nearest
+from schemaman.policy_entries import policies
 from schemaman.schema import TableId
+from schemaman.shelf import Shelf
 
 T = TypeVar("T")
 Value = str | bool | tuple[str, ...] | tuple[tuple[str, str], ...]
 
 PREFIX = "SCHEMAMAN_"
+_TARGETS: Shelf[object] = Shelf("schemaman.targets", "TARGET")
 _DROPS: tuple[DropPolicy, ...] = ("keep", "drop")
 _ENGINES = ("auto", "local", "spark")
 _COLORS = ("auto", "always", "never")
@@ -136,6 +139,7 @@ class Settings:
     drops: Setting[DropPolicy]
     comments: Setting[bool]
     upgrades: Setting[bool]
+    policies: Setting[tuple[PolicyRule, ...]]
     targets: Setting[tuple[TargetSetting, ...]]
 
     @property
@@ -146,7 +150,7 @@ class Settings:
     @property
     def policy(self) -> Policy:
         """What a plan may do."""
-        return Policy(drops=self.drops.value, comments=self.comments.value, upgrades=self.upgrades.value)
+        return Policy(self.drops.value, self.comments.value, self.upgrades.value, self.policies.value)
 
     def target(self, name: str) -> TargetSetting:
         """The target of that name. Raises `UnknownName`."""
@@ -156,7 +160,7 @@ class Settings:
         names = tuple(t.name for t in self.targets.value)
         known = f"there are: {', '.join(names)}" if names else f"{self.targets.origin} names none"
         hint = (
-            _nearest(name, names) or "add a [[target]] to schemaman.toml, or say --target delta --table TABLE"
+            nearest(name, names) or "add a [[target]] to schemaman.toml, or say --target delta --table TABLE"
         )
         raise UnknownName(f"no target is called {name!r}; {known}", hint=hint)
 
@@ -175,7 +179,7 @@ def read(
         BadConfiguration: a value that cannot be, a key that nobody knows, a file that is no TOML.
     """
     sources = _Sources(flags, environment, {} if file is None else _section(file), file)
-    return Settings(
+    found = Settings(
         store=sources.get("store", _text, "sqlite:///schemaman.db"),
         stream=sources.get("stream", _stream, "main"),
         engine=sources.get("engine", _one_of(_ENGINES), "auto"),
@@ -197,12 +201,15 @@ def read(
         spark=sources.get("spark", _pairs, ()),
         drops=sources.get("drops", _one_of(_DROPS), "keep"),
         comments=sources.get("comments", _boolean, True),
-        upgrades=sources.get("upgrades", _boolean, False),
+        upgrades=sources.get("upgrades", _boolean, True),
+        policies=sources.get("policy", policies, ()),
         targets=sources.get("target", _targets, ()),
     )
+    _check_targets(found)
+    return found
 
 
-KEYS = (*(name for name in Settings.__slots__ if name != "targets"), "target")
+KEYS = (*(name for name in Settings.__slots__ if name not in ("targets", "policies")), "policy", "target")
 """What `schemaman.toml` may hold."""
 
 
@@ -244,14 +251,9 @@ def _section(file: SettingsFile) -> Mapping[str, object]:
         raise BadConfiguration(f"{file.path}: [{'.'.join(file.section)}] is not a table", hint=None)
     for key in document:
         if key not in KEYS:
-            hint = _nearest(key, KEYS) or f"known keys: {', '.join(KEYS)}"
+            hint = nearest(key, KEYS) or f"known keys: {', '.join(KEYS)}"
             raise BadConfiguration(f"{file.path}: unknown key {key!r}", hint=hint)
     return document
-
-
-def _nearest(word: str, known: Sequence[str]) -> str | None:
-    near = get_close_matches(word, known, 1, 0.5)
-    return f"did you mean {near[0]}?" if near else None
 
 
 def _text(value: object) -> str:
@@ -337,6 +339,20 @@ def _rules(value: object) -> tuple[tuple[str, Severity], ...]:
     return tuple((name, severity(text)) for name, text in _pairs(value))
 
 
+def _check_targets(settings: Settings) -> None:
+    """Every target that a policy names is there. Raises `BadConfiguration`."""
+    named = {word for rule in settings.policies.value for word in rule.targets if word != ANY}
+    if not named:
+        return
+    known = (*(t.name for t in settings.targets.value), *_TARGETS.names())
+    for word in sorted(named):
+        if word not in known:
+            hint = nearest(word, known) or f"there are: {', '.join(known)}"
+            raise BadConfiguration(
+                f"{settings.policies.origin}: a policy names the target {word!r}, which is none", hint=hint
+            )
+
+
 def _targets(value: object) -> tuple[TargetSetting, ...]:
     if not isinstance(value, list | tuple):
         raise ValueError("targets are written as [[target]]")
@@ -354,7 +370,7 @@ def _target(entry: Any, number: int) -> TargetSetting:
     known = ("name", "format", "tables", "table", "path")
     for key in entry:
         if key not in known:
-            hint = _nearest(key, known) or f"known keys: {', '.join(known)}"
+            hint = nearest(key, known) or f"known keys: {', '.join(known)}"
             raise ValueError(f"target {number} has an unknown key {key!r}; {hint}")
     for key in ("name", "format"):
         if key not in entry:

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from schemaman.columns import parse_columns
 from schemaman.errors import BadConfiguration, StalePlan
-from schemaman.plan import Past, Plan, Policy, Refusal, Source, Step
+from schemaman.plan import Past, Plan, Policy, Refusal, Ruled, Source, Step
 from schemaman.planfile import document, from_text, plan_hash, to_sql, to_text
 from schemaman.planner import make_plan
+from schemaman.policy import KINDS, LEVELS
 from schemaman.targets import iceberg
 from tests.strategies import NAMES, TEXTS, schemas
 
@@ -62,6 +63,7 @@ def _bare(schema):
 
 LAKE = schemas().map(_bare)
 TEXT_LISTS = st.lists(TEXTS, max_size=2).map(tuple)
+RULED = st.builds(Ruled, TEXTS, TEXT_LISTS, st.sampled_from(KINDS), st.sampled_from(LEVELS), TEXTS)
 
 
 @st.composite
@@ -83,6 +85,7 @@ def plans(draw: st.DrawFn) -> Plan:
         draw(TEXT_LISTS),
         draw(TEXT_LISTS),
         draw(st.none() | st.integers(0, 4_000_000_000_000)),
+        draw(st.lists(RULED, max_size=2).map(tuple)),
     )
 
 

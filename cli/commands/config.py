@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from schemaman.policy import PolicyRule
 from schemaman.report import Grid, Report, Text
 from schemaman.settings import TargetSetting, secret, without_password
 from schemaman_cli.group import verb
@@ -32,6 +33,9 @@ def config(door: Door, action: str, format: str) -> None:
 def _words(value: object) -> str:
     if isinstance(value, TargetSetting):
         return f"{value.name} ({value.format}): {', '.join(value.tables)} to {value.table or value.path}"
+    if isinstance(value, PolicyRule):
+        where = f"{', '.join(value.tables)} to {', '.join(value.targets)}"
+        return f"{', '.join(value.changes)} = {value.level} for {where}"
     if isinstance(value, tuple):
         pairs = [f"{v[0]}={_pair(v)}" if isinstance(v, tuple) else _words(v) for v in value]
         return ", ".join(pairs) or "none"
@@ -46,6 +50,13 @@ def _value(value: object) -> object:
             "tables": list(value.tables),
             "table": value.table,
             "path": value.path,
+        }
+    if isinstance(value, PolicyRule):
+        return {
+            "changes": list(value.changes),
+            "level": value.level,
+            "tables": list(value.tables),
+            "targets": list(value.targets),
         }
     if isinstance(value, tuple):
         if all(isinstance(v, tuple) for v in value) and value:

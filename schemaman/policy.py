@@ -1,0 +1,192 @@
+"""What may be done to a target table unasked: a level for each kind of change, table and target.
+
+Laws: the most specific rule decides, among equally specific ones the most restrictive; their order means
+nothing; `auto` reaches a kind that destroys values or their meaning only by that kind's own name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Literal, get_args
+
+Level = Literal["auto", "approve", "ignore", "quarantine", "block"]
+"""What becomes of a change: it is made; made once a person has approved the plan; not made, and said; not
+made, and rows that need it are set aside; not made, and the plan refuses. The later, the more restrictive."""
+
+ChangeKind = Literal[
+    "new-table", "add-column", "add-required-column", "reuse-name",
+    "widen", "integer-to-decimal", "integer-to-double", "upgrade", "narrow", "retype",
+    "drop-not-null", "set-not-null", "change-default", "change-comment", "reorder",
+    "drop-column", "rename-stated", "rename-proven", "rename-suspected",
+    "change-key", "change-layout-column", "drop-table", "rename-table", "truncate", "change-representation",
+]  # fmt: skip
+"""What a change means for the rows that a table has and for those who read it."""
+
+DropPolicy = Literal["keep", "drop"]
+
+LEVELS: tuple[Level, ...] = get_args(Level)
+KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
+
+DEFAULTS: Mapping[ChangeKind, Level] = {
+    "new-table": "auto",
+    "add-column": "auto",
+    "add-required-column": "auto",
+    "reuse-name": "approve",
+    "widen": "auto",
+    "integer-to-decimal": "approve",
+    "integer-to-double": "approve",
+    "upgrade": "approve",
+    "narrow": "ignore",
+    "retype": "approve",
+    "drop-not-null": "auto",
+    "set-not-null": "block",
+    "change-default": "auto",
+    "change-comment": "auto",
+    "reorder": "ignore",
+    "drop-column": "ignore",
+    "rename-stated": "auto",
+    "rename-proven": "approve",
+    "rename-suspected": "approve",
+    "change-key": "block",
+    "change-layout-column": "block",
+    "drop-table": "block",
+    "rename-table": "block",
+    "truncate": "block",
+    "change-representation": "approve",
+}
+"""What holds where nobody said anything."""
+
+DESTRUCTIVE: frozenset[ChangeKind] = frozenset({
+    "reuse-name", "narrow", "retype", "drop-column", "rename-suspected", "change-key",
+    "change-layout-column", "drop-table", "rename-table", "truncate",
+})  # fmt: skip
+"""Kinds after which values are gone or mean something else: no pattern makes them automatic."""
+
+NEVER: Mapping[ChangeKind, frozenset[Level]] = {
+    "narrow": frozenset({"auto", "approve"}),
+    "reorder": frozenset({"auto", "approve", "quarantine"}),
+    "change-comment": frozenset({"quarantine"}),
+    "change-default": frozenset({"approve", "quarantine", "block"}),
+    "rename-suspected": frozenset({"auto"}),
+}
+"""Levels that a kind cannot have: the lake keeps what is wide enough and where it stands, no row needs a
+comment, writers bring every value whatever its default, and a suspicion is no evidence."""
+
+ANY = "*"
+_PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRule:
+    """A level for the kinds, tables and targets that its patterns mean; `origin` says where it stands.
+
+    `tables` are patterns over the whole name of a source table or any end of it; `targets` are names of
+    targets or of formats.
+    """
+
+    level: Level
+    changes: tuple[str, ...] = (ANY,)
+    tables: tuple[str, ...] = (ANY,)
+    targets: tuple[str, ...] = (ANY,)
+    origin: str = "a rule"
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """The level of a kind of change, and which rule decided."""
+
+    kind: ChangeKind
+    level: Level
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the user allows; the defaults are those that nobody regrets.
+
+    `drops`, `comments` and `upgrades` are short for the defaults of `drop-column`, `change-comment` and
+    `upgrade`: what readers must learn a new feature for. `rules` are more specific than all of them.
+    """
+
+    drops: DropPolicy = "keep"
+    comments: bool = True
+    upgrades: bool = True
+    rules: tuple[PolicyRule, ...] = ()
+
+    def ruling(self, kind: ChangeKind, table: str, *targets: str) -> Ruling:
+        """What holds for a kind of change of a source table, and why.
+
+        `targets` are all names of the target: its own and that of its format.
+        """
+        names = tuple(names_of(table))
+        ranked = [(rank, r) for r in self.rules if (rank := _rank(r, kind, names, targets)) is not None]
+        if not ranked:
+            return self._default(kind)
+        best = max(rank for rank, _ in ranked)
+        rule = max((r for rank, r in ranked if rank == best), key=lambda r: (LEVELS.index(r.level), r.origin))
+        return Ruling(kind, rule.level, f"{kind} = {rule.level}, says {rule.origin}")
+
+    def strictest(self, kinds: Iterable[ChangeKind], table: str, *targets: str) -> Ruling:
+        """What holds for a change that is of several kinds at once: the most restrictive of their levels."""
+        rulings = [self.ruling(kind, table, *targets) for kind in kinds]
+        return max(rulings, key=lambda r: LEVELS.index(r.level))
+
+    def _default(self, kind: ChangeKind) -> Ruling:
+        if kind == "drop-column" and self.drops == "drop":
+            return Ruling(kind, "approve", f"{kind} = approve, says drops = drop")
+        if kind == "change-comment" and not self.comments:
+            return Ruling(kind, "ignore", f"{kind} = ignore, says comments = false")
+        if kind == "upgrade" and not self.upgrades:
+            return Ruling(kind, "block", f"{kind} = block, says upgrades = false")
+        return Ruling(kind, DEFAULTS[kind], f"{kind} = {DEFAULTS[kind]} by default")
+
+
+def names_of(table: str) -> Iterator[str]:
+    """The names by which a pattern may mean a source table: all of it, and every end of it, unquoted."""
+    yield table
+    parts = [quoted.replace('""', '"') or plain for quoted, plain in _PART.findall(_without_stream(table))]
+    for start in range(len(parts)):
+        yield ".".join(parts[start:])
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The question whether a similar word was meant; None if nothing is similar."""
+    near = get_close_matches(word, list(known), 1, 0.5)
+    return f"did you mean {near[0]}?" if near else None
+
+
+def _without_stream(table: str) -> str:
+    """The name without the stream that a colon outside quotes ends."""
+    found = re.match(r'(?:"(?:[^"]|"")*"|[^":])*:', table)
+    return table[found.end() :] if found else table
+
+
+_Rank = tuple[tuple[int, int], int, tuple[int, int]]
+
+
+def _rank(
+    rule: PolicyRule, kind: ChangeKind, names: tuple[str, ...], targets: tuple[str, ...]
+) -> _Rank | None:
+    """How narrowly a rule means this change: by its table, then its target, then its kind; None if not."""
+    table = max((_narrow(p) for p in rule.tables if any(fnmatchcase(n, p) for n in names)), default=None)
+    target = max((_aim(t, targets) for t in rule.targets if t == ANY or t in targets), default=None)
+    kinds = [] if rule.level in NEVER.get(kind, ()) else [p for p in rule.changes if fnmatchcase(kind, p)]
+    if rule.level == "auto" and kind in DESTRUCTIVE:
+        kinds = [p for p in kinds if p == kind]
+    change = max(map(_narrow, kinds), default=None)
+    return None if table is None or target is None or change is None else (table, target, change)
+
+
+def _aim(word: str, targets: tuple[str, ...]) -> int:
+    """A target's own name (the first of its names) is narrower than its format, and that than any."""
+    return 0 if word == ANY else 2 if word == targets[0] else 1
+
+
+def _narrow(pattern: str) -> tuple[int, int]:
+    """A name is narrower than a pattern, and of two alike the one with more letters of its own."""
+    wild = any(ch in pattern for ch in "*?[")
+    return (0 if wild else 1, sum(ch not in "*?" for ch in pattern))

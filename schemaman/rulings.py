@@ -1,0 +1,129 @@
+"""Which kinds of change a change of a lake table is, and what the policy says of it.
+
+Law: a change that is of several kinds is made only as freely as the strictest of them allows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from schemaman.diff import (
+    AddColumn,
+    Change,
+    ChangeAttribute,
+    ChangeComment,
+    ChangeDefault,
+    ChangeKey,
+    ChangeNullable,
+    ChangeType,
+    DropColumn,
+    MoveColumn,
+    RenameColumn,
+)
+from schemaman.plan import Live, Refusal, Ruled, Source
+from schemaman.policy import ChangeKind, Policy, Ruling
+from schemaman.schema import Path
+from schemaman.types import Decimal, Floating, Integer
+
+
+@dataclass(slots=True)
+class Judge:
+    """Asks the policy about the changes of one table, and keeps what it said where that is not just `auto`.
+
+    `targets` are the names of the target: its own, then that of its format.
+    """
+
+    policy: Policy
+    table: str
+    targets: tuple[str, ...]
+    rulings: list[Ruled] = field(default_factory=list)
+
+    def ask(self, *kinds: ChangeKind) -> Ruling:
+        """What holds for a change of these kinds; nothing is kept."""
+        return self.policy.strictest(kinds, self.table, *self.targets)
+
+    def rule(self, change: str, path: Path, *kinds: ChangeKind) -> Ruling:
+        """What holds for this change."""
+        ruling = self.ask(*kinds)
+        if ruling.level != "auto":
+            self.rulings.append(Ruled(change, path, ruling.kind, ruling.level, ruling.why))
+        return ruling
+
+
+def blocked_by(change: str, ruling: Ruling, reason: str = "") -> Refusal:
+    """The refusal of a change that the policy blocks; `reason` is what else stands against it."""
+    why = f"the policy blocks it: {ruling.why}"
+    return Refusal(change, f"{reason}; {why}" if reason else why, allow(ruling.kind))
+
+
+def allow(kind: ChangeKind) -> str:
+    """What to write into the settings, to let a kind of change be approved."""
+    return f'to allow it, write {kind} = "approve" into a [[policy]] for this table'
+
+
+def kinds_of(
+    change: Change, source: Source, live: Live, *, in_place: bool, upgrade: bool
+) -> tuple[ChangeKind, ...]:
+    """The kinds that a change of a live table is of.
+
+    `in_place`: the format makes it without rewriting data; `upgrade`: it needs a feature that older readers
+    do not know.
+    """
+    kinds = _kinds(change, source, in_place)
+    if isinstance(change, ChangeType) and change.path[0] in live.layout:
+        kinds = (*kinds, "change-layout-column")
+    return (*kinds, "upgrade") if upgrade else kinds
+
+
+def _kinds(change: Change, source: Source, in_place: bool) -> tuple[ChangeKind, ...]:
+    match change:
+        case AddColumn(path):
+            return _addition(path, source)
+        case DropColumn():
+            return ("drop-column",)
+        case RenameColumn():
+            return ("rename-stated",)
+        case ChangeType(_, old, new):
+            return (_retyping(old, new) if in_place else "retype",)
+        case ChangeNullable(_, _, new):
+            return ("drop-not-null" if new else "set-not-null",)
+        case ChangeComment():
+            return ("change-comment",)
+        case ChangeKey():
+            return ("change-key",)
+        case MoveColumn():
+            return ("reorder",)
+        case ChangeDefault() | ChangeAttribute():
+            return ("change-default",)
+        case _:
+            assert_never(change)
+
+
+def _addition(path: Path, source: Source) -> tuple[ChangeKind, ...]:
+    if len(path) > 1:
+        return ("add-column",)
+    column = source.schema.column(path[0])
+    required = column is not None and not column.nullable
+    kind: ChangeKind = "add-required-column" if required else "add-column"
+    return (kind, "reuse-name") if _meant_another(source, path[0]) else (kind,)
+
+
+def _meant_another(source: Source, name: str) -> bool:
+    """Whether an earlier version had another column of this name: one that left, or has another name now."""
+    lowered = name.lower()
+    return any(
+        then.lower() == lowered and (now is None or now.lower() != lowered)
+        for past in source.past
+        for then, now in past.names.items()
+    )
+
+
+def _retyping(old: object, new: object) -> ChangeKind:
+    match old, new:
+        case Integer(), Decimal():
+            return "integer-to-decimal"
+        case Integer(), Floating():
+            return "integer-to-double"
+        case _:
+            return "widen"
