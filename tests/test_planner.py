@@ -349,7 +349,7 @@ def test_a_name_that_was_used_before_is_not_filled_with_another_column(format: s
 def test_a_plain_delta_table_is_upgraded_only_when_that_is_allowed() -> None:
     plain = Live("/lake/t", parse_columns("id INT, a INT"), "i", "0", {"schemaman.source": "shop.public.t"})
     later = source("id BIGINT, b INT", former_names={"b": ("a",)})
-    drawn = plan("delta", later, plain)
+    drawn = plan("delta", later, plain, upgrades=False)
     assert drawn.steps == ()
     assert any("SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')" in r.instead for r in drawn.refusals)
     drawn = plan("delta", later, plain, upgrades=True)

@@ -43,7 +43,7 @@ def test_flag_wins_over_environment_over_file_over_default(flag: bool, variable:
 
 def test_every_key_can_be_printed_with_its_origin() -> None:
     names = [name for name, _, _ in read({}, {}).origins()]
-    assert set(names) - {"targets"} == set(KEYS) - {"target"}
+    assert set(names) - {"targets", "policies"} == set(KEYS) - {"target", "policy"}
 
 
 def test_a_section_of_pyproject_is_read_alike() -> None:
@@ -130,3 +130,42 @@ def test_lists_and_tables_may_stand_in_variables() -> None:
     settings = read({}, {"SCHEMAMAN_READERS": "spark, delta", "SCHEMAMAN_RULES": "column-dropped=off"})
     assert settings.readers.value == ("spark", "delta")
     assert settings.rules.value == (("column-dropped", "off"),)
+
+
+def test_policy_entries_become_rules_that_say_where_they_stand() -> None:
+    text = """
+    drops = "drop"
+    [[policy]]
+    tables = "billing.*, public.orders"
+    targets = ["delta"]
+    drop-column = "block"
+    "rename-*" = "approve"
+    [[policy]]
+    widen = "ignore"
+    """
+    settings = of(text)
+    policy = settings.policy
+    assert policy.ruling("drop-column", "shop.app.billing.x", "raw", "delta").why.endswith("[[policy]] 1")
+    assert policy.ruling("drop-column", "shop.app.billing.x", "raw", "iceberg").level == "approve"
+    assert policy.ruling("rename-stated", "shop.app.public.orders", "delta").level == "approve"
+    assert policy.ruling("widen", "t", "iceberg").why == "widen = ignore, says [[policy]] 2"
+    assert settings.policies.origin == "/p/schemaman.toml"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("policy = 'auto'", "policies are written as"),
+        ("[[policy]]\ntables='x'", "policy 1 says no level"),
+        ("[[policy]]\ndrop-colum='auto'", "unknown kind of change 'drop-colum'; did you mean drop-column"),
+        ("[[policy]]\ntabels='x'\nwiden='auto'", "'tabels'; did you mean tables"),
+        ("[[policy]]\nwiden='aprove'", "unknown level 'aprove'; did you mean approve"),
+        ("[[policy]]\nnarrow='auto'", "narrow cannot be auto; it may be ignore, quarantine, block"),
+        ("[[policy]]\ntables=''\nwiden='auto'", "policy 1 means no tables"),
+        ("[[policy]]\ntargets=[1]\nwiden='auto'", "expected a list of texts"),
+        ("[[policy]]\ntargets='detla'\nwiden='auto'", "names the target 'detla', which is none"),
+    ],
+)
+def test_a_policy_that_cannot_be_meant_is_an_error(text: str, message: str) -> None:
+    with pytest.raises(BadConfiguration, match=message):
+        of(text)

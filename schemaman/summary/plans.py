@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.plan import Plan, Refusal
+from schemaman.plan import Level, Plan, Refusal, Ruled
 from schemaman.report import Block, Code, Grid, Heading, Inline, Notice, Paragraph, Text, Tone
 from schemaman.summary import words
 
 _CLASSES: dict[str, Tone] = {
     "none": "muted", "additive": "good", "widening": "good", "metadata": "good", "capability-upgrade": "note",
     "needs-scan": "danger", "needs-rewrite": "danger",
+}  # fmt: skip
+_LEVELS: dict[Level, Tone] = {
+    "auto": "good", "approve": "note", "ignore": "muted", "quarantine": "danger", "block": "break",
 }  # fmt: skip
 
 
@@ -23,6 +26,8 @@ def plan_blocks(plan: Plan, anchor: str = "") -> Iterator[Block]:
         yield Grid("Steps, one commit each", ("step", "what", "class", "way back"), tuple(_rows(plan)))
         yield Code("\n".join(f"{step.statement};" for step in plan.steps), "sql")
     yield from (refusal_notice(refusal, plan.table) for refusal in plan.refusals)
+    if plan.rulings:
+        yield Grid("Policy", ("change", "level", "why"), tuple(map(_ruling, plan.rulings)))
     yield from (Paragraph((Text("note: ", "muted"), Text(note))) for note in plan.notes)
     if plan.approvals_needed:
         yield Paragraph((Text("Needs approval: "), Text(", ".join(plan.approvals_needed))))
@@ -52,6 +57,10 @@ def _state(plan: Plan) -> Inline:
     if plan.refusals:
         return (Text(f"{refused}, {steps}", "break"),)
     return (Text(steps, "note"),) if plan.steps else (Text("nothing to do", "good"),)
+
+
+def _ruling(ruled: Ruled) -> tuple[Inline, ...]:
+    return (Text(ruled.change),), (Text(ruled.level, _LEVELS[ruled.level]),), (Text(ruled.why),)
 
 
 def _rows(plan: Plan) -> Iterator[tuple[Inline, ...]]:
