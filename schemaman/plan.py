@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, assert_never
@@ -44,6 +45,20 @@ BEGAN_PROPERTY = "schemaman.began"
 """Table property: where that version began, as JSON; an id alone can come back, a place cannot."""
 KEY_PROPERTY = "schemaman.key"
 """Table property: the key columns as a JSON list, whether or not the format knows keys."""
+CHECK_PREFIX = "delta.constraints."
+"""Table property of Delta: the expression of a CHECK constraint, under its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutField:
+    """A column, or a member of one, by which files are laid out.
+
+    `transform` is in the format's own words: `identity`, `bucket[4]`, `truncate[8]`, `day`, …; of a sort
+    order with its direction behind it: `identity asc nulls-first`.
+    """
+
+    path: Path
+    transform: str = "identity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +68,10 @@ class Live:
     `identity` names this very table (Delta's table id, Iceberg's uuid or location); `version`
     its newest metadata state (Delta's version, Iceberg's metadata file). `key` of the schema
     is what the target keeps as key (Iceberg identifier fields; for Delta the property). `layout`
-    names the columns by which files are partitioned, clustered or sorted.
+    names the columns by which files are partitioned, clustered or sorted; `partitions`, `clustering`
+    and `sort` say which is which. `generated` maps a generated column to its expression, an identity column
+    to an empty one. `identifiers` are the paths of Iceberg's identifier fields; `format_version` is Iceberg's
+    alone.
     """
 
     name: str
@@ -63,6 +81,21 @@ class Live:
     properties: Mapping[str, str] = field(default_factory=dict)
     features: frozenset[str] = frozenset()
     layout: tuple[str, ...] = ()
+    partitions: tuple[LayoutField, ...] = ()
+    clustering: tuple[Path, ...] = ()
+    sort: tuple[LayoutField, ...] = ()
+    generated: Mapping[str, str] = field(default_factory=dict)
+    identifiers: tuple[Path, ...] = ()
+    format_version: int | None = None
+
+    @property
+    def checks(self) -> Mapping[str, str]:
+        """The name of each CHECK constraint and what it demands. Source: Delta `Constraints`."""
+        return {
+            key.removeprefix(CHECK_PREFIX): expression
+            for key, expression in self.properties.items()
+            if key.startswith(CHECK_PREFIX)
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +280,14 @@ class Executor(Protocol):
 
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
         """The rows of a query."""
+
+
+def told_key(properties: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The key that a table's own property tells, None where it tells none that can be read."""
+    try:
+        return tuple(json.loads(properties[KEY_PROPERTY]))
+    except (KeyError, ValueError, TypeError):
+        return None
 
 
 def column_of(schema: TableSchema, name: str) -> Column | None:

@@ -123,6 +123,12 @@ def session_settings(warehouse: Path, catalog: str, master: str) -> dict[str, st
     }
 
 
+def is_classic(spark: SparkSession) -> bool:
+    """Whether a JVM shares this process with the session; Spark Connect has none on its side."""
+    # Spark Connect raises for this attribute what `hasattr` takes for a missing one.
+    return hasattr(spark, "_jsparkSession")
+
+
 def require_java() -> str:
     """The `java` that Spark will start.
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from schemaman.columns import parse_columns
 from schemaman.errors import StatementConflict, StatementFailed, UnknownName
-from schemaman.plan import Live
+from schemaman.plan import LayoutField, Live
+from schemaman.spark.iceberg_metadata import described_live
 from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.session import session, session_settings
 
@@ -78,6 +80,77 @@ def test_an_iceberg_table_is_read_back(executor: SparkExecutor) -> None:
     later = inspect(executor, table, "iceberg")
     assert later.identity == live.identity
     assert later.version != live.version
+
+
+LAID_OUT = f"""CREATE TABLE ice.laid.out ({COLUMNS}, `a.b` VARCHAR(9), t TIMESTAMP) USING iceberg
+PARTITIONED BY (bucket(4, id), days(t), s.x, truncate(3, `a.b`)) COMMENT 'all' TBLPROPERTIES ('a' = 'b')"""
+
+
+def laid_out(executor: SparkExecutor) -> str:
+    """An Iceberg table with everything that names a column."""
+    executor.run("CREATE NAMESPACE IF NOT EXISTS ice.laid")
+    executor.run("DROP TABLE IF EXISTS ice.laid.out")
+    executor.run(LAID_OUT)
+    executor.run("ALTER TABLE ice.laid.out SET IDENTIFIER FIELDS id")
+    executor.run("ALTER TABLE ice.laid.out WRITE ORDERED BY `a.b` DESC NULLS LAST, bucket(3, s.x)")
+    executor.run("ALTER TABLE ice.laid.out DROP PARTITION FIELD bucket(4, id)")
+    executor.run("ALTER TABLE ice.laid.out ADD COLUMNS (e INT AFTER id)")
+    return "ice.laid.out"
+
+
+def test_the_layout_of_an_iceberg_table_is_read_back(executor: SparkExecutor) -> None:
+    live = inspect(executor, laid_out(executor), "iceberg")
+    assert live.partitions == (
+        LayoutField(("t",), "day"),
+        LayoutField(("s", "x")),
+        LayoutField(("a.b",), "truncate[3]"),
+    )
+    assert live.sort == (
+        LayoutField(("a.b",), "identity desc nulls-last"),
+        LayoutField(("s", "x"), "bucket[3] asc nulls-first"),
+    )
+    assert live.layout == ("t", "s", "a.b")
+    assert live.identifiers == (("id",),)
+    assert live.format_version == 2
+
+
+def test_the_layout_of_a_delta_table_is_read_back(executor: SparkExecutor, warehouse: Path) -> None:
+    table = str(warehouse / "laid")
+    executor.run(
+        f"CREATE TABLE delta.`{table}` (id INT, `x.y` INT, s STRUCT<d: DATE>, "
+        "g INT GENERATED ALWAYS AS (id + 1), n BIGINT GENERATED ALWAYS AS IDENTITY) USING delta "
+        "CLUSTER BY (id, `x.y`, s.d) TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    executor.run(f"ALTER TABLE delta.`{table}` ADD CONSTRAINT positive CHECK (id > 0)")
+    before = inspect(executor, table, "delta")
+    assert before.clustering == (("id",), ("x.y",), ("s", "d"))
+    assert before.layout == ("id", "x.y", "s")
+    assert before.generated == {"g": "id + 1", "n": ""}
+    assert before.checks == {"positive": "id > 0"}
+    # A checkpoint comes with the tenth commit; the log that begins before it is cleaned in time.
+    for number in range(9):
+        executor.run(f"ALTER TABLE delta.`{table}` ADD COLUMNS (c{number} INT)")
+    for commit in (warehouse / "laid" / "_delta_log").glob("0000000000000000000?.json"):
+        commit.unlink()
+    after = inspect(executor, table, "delta")
+    assert (after.version, after.generated) == ("10", before.generated)
+
+
+def test_without_a_jvm_at_hand_the_same_is_told(spark, executor: SparkExecutor, warehouse: Path) -> None:
+    far = SparkExecutor(spark, java=False)
+    path = str(warehouse / "told twice")
+    executor.run(f"CREATE TABLE delta.`{path}` ({COLUMNS}) USING delta PARTITIONED BY (id) COMMENT 'all'")
+    for table, format in ((laid_out(executor), "iceberg"), (path, "delta")):
+        assert far.inspect(table, format) == executor.inspect(table, format)
+
+
+def test_a_metadata_file_that_nobody_can_read_is_made_up_for(spark, executor: SparkExecutor) -> None:
+    live = inspect(executor, laid_out(executor), "iceberg")
+    told = {row["key"]: row["value"] for row in spark.sql("SHOW TBLPROPERTIES ice.laid.out").collect()}
+    described = [(r[0], r[1]) for r in spark.sql("DESCRIBE TABLE EXTENDED ice.laid.out").collect()]
+    other = described_live(live.name, live.schema.columns, live.version, told, described)
+    assert other == replace(live, identity=other.identity, properties=other.properties)
+    assert other.properties.items() <= live.properties.items()
 
 
 def test_a_table_that_was_made_anew_is_another_one(executor: SparkExecutor) -> None:

@@ -1,0 +1,61 @@
+"""What a failing statement says: absent, lost to another writer, or refused; by a session of either kind.
+
+A classic session raises Java's exception, Spark Connect an error of its own whose text tells the Java class.
+Delta and Spark give a condition, Iceberg only a class and a text.
+"""
+
+from __future__ import annotations
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+from schemaman.errors import StatementConflict, StatementFailed
+
+RAISED = (PySparkException, Py4JError)
+"""What a session raises when a statement fails."""
+
+_ABSENT = frozenset({
+    "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE",
+    "PATH_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST",
+})  # fmt: skip
+# Iceberg's JDBC catalogue of layout V0 answers so once the table is known to be missing.
+_ABSENT_WORDS = ("JDBC catalog is initialized without view support",)
+_CONFLICTS = (
+    "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED", "DELTA_CONCURRENT_", "CommitFailedException",
+)  # fmt: skip
+
+
+def is_absent(error: Exception) -> bool:
+    """Whether the table, or the namespace that it should be in, is not there."""
+    if isinstance(error, PySparkException) and error.getCondition() in _ABSENT:
+        return True
+    return any(words in str(error) for words in _ABSENT_WORDS)
+
+
+def condition_of(error: Exception) -> str:
+    """The error's condition without its second part; empty where it has none."""
+    told = error.getCondition() if isinstance(error, PySparkException) else None
+    return (told or "").split(".")[0]
+
+
+def failure(error: Exception, statement: str) -> StatementFailed:
+    """The error as one line: its condition, or the Java class where the format gives none."""
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    text = _text(error)
+    line = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+    if condition and condition.split(".")[0] not in line:
+        line = f"[{condition}] {line}"
+    kind = StatementConflict if any(word in f"{condition} {text}" for word in _CONFLICTS) else StatementFailed
+    return kind(f"{_first_line(statement)}: {line}")
+
+
+def _text(error: Exception) -> str:
+    if isinstance(error, Py4JJavaError):
+        java = error.java_exception
+        return f"{java.getClass().getSimpleName()}: {java.getMessage()}"
+    return str(error)
+
+
+def _first_line(statement: str) -> str:
+    line = statement.splitlines()[0]
+    return line if len(line) <= 200 else f"{line[:197]}..."

@@ -1,0 +1,148 @@
+"""An Iceberg table as its metadata file tells it, or as Spark describes it where nobody can read that file.
+
+Source for the members of the file: Iceberg table spec, "Table Metadata Fields" and what it refers to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any
+
+from schemaman.plan import LayoutField, Live, told_key
+from schemaman.schema import Column, Path, TableSchema
+from schemaman.targets._spark_sql import identifier_fields, table_parts
+
+Metadata = Mapping[str, Any]
+
+# What `SHOW TBLPROPERTIES` adds to the properties of the table. Source: Iceberg `BaseSparkTable.properties`.
+_ADDED = ("format", "provider", "current-snapshot-id", "location", "sort-order")
+_WORD = re.compile(r"(\w+)\((?:(\d+), )?(.+)\)")
+_SORTED = re.compile(r"(.+?) (ASC|DESC) NULLS (FIRST|LAST)(?:, |$)")
+_TRANSFORMS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
+
+
+def iceberg_live(table: str, columns: tuple[Column, ...], file: str, metadata: Metadata) -> Live:
+    """The table by one metadata file; `columns` are its columns as Spark reads them."""
+    schema = _current(metadata, "schemas", "schema-id", "current-schema-id")
+    paths = dict(_paths(schema["fields"], ()))
+    spec = _current(metadata, "partition-specs", "spec-id", "default-spec-id")
+    order = _current(metadata, "sort-orders", "order-id", "default-sort-order-id")
+    return _live(
+        table,
+        columns,
+        identity=str(metadata["table-uuid"] or metadata["location"]),
+        file=file,
+        properties=metadata["properties"],
+        format_version=int(metadata["format-version"]),
+        identifiers=tuple(paths[id] for id in schema.get("identifier-field-ids", ())),
+        partitions=tuple(
+            LayoutField(paths[each["source-id"]], each["transform"])
+            for each in spec.get("fields", ())
+            if each["transform"] != "void" and each["source-id"] in paths
+        ),
+        sort=tuple(
+            LayoutField(
+                paths[each["source-id"]], f"{each['transform']} {each['direction']} {each['null-order']}"
+            )
+            for each in order.get("fields", ())
+        ),
+    )
+
+
+def described_live(
+    table: str,
+    columns: tuple[Column, ...],
+    file: str,
+    properties: Mapping[str, str],
+    described: Sequence[tuple[str, str]],
+) -> Live:
+    """The table by `SHOW TBLPROPERTIES` and `DESCRIBE TABLE EXTENDED`: all but its uuid."""
+    details = dict(described[described.index(("# Detailed Table Information", "")) :])
+    told = properties.get("identifier-fields", "[]")[1:-1].split(",")
+    names = {c.name for c in columns}
+    partitions = [_field(word, names) for name, word in described if re.fullmatch(r"Part \d+", name)]
+    sort = [
+        _field(found[1], names, f" {found[2].lower()} nulls-{found[3].lower()}")
+        for found in _SORTED.finditer(properties.get("sort-order", ""))
+    ]
+    return _live(
+        table,
+        columns,
+        identity=details["Location"],
+        file=file,
+        properties={key: value for key, value in properties.items() if key not in _ADDED},
+        format_version=int(properties["format-version"]),
+        identifiers=tuple((c.name,) for c in columns if c.name in told),
+        partitions=tuple(partitions),
+        sort=tuple(sort),
+        comment=details.get("Comment"),
+    )
+
+
+def _live(
+    table: str,
+    columns: tuple[Column, ...],
+    *,
+    identity: str,
+    file: str,
+    properties: Mapping[str, str],
+    format_version: int,
+    identifiers: tuple[Path, ...],
+    partitions: tuple[LayoutField, ...],
+    sort: tuple[LayoutField, ...],
+    comment: str | None = None,
+) -> Live:
+    names = tuple(c.name for c in columns if (c.name,) in identifiers)
+    key = told_key(properties)
+    # Spark keeps the comment of a table among its properties. Source: Spark `TableCatalog.PROP_COMMENT`.
+    comment = properties.get("comment") or comment or None
+    return Live(
+        table,
+        TableSchema(columns, names if key is None else key, comment),
+        identity=identity,
+        version=file.rpartition("/")[2],
+        properties={
+            **properties,
+            "identifier-fields": identifier_fields(".".join(path) for path in identifiers),
+            "format-version": str(format_version),
+        },
+        layout=tuple(dict.fromkeys(field.path[0] for field in (*partitions, *sort))),
+        partitions=partitions,
+        sort=sort,
+        identifiers=identifiers,
+        format_version=format_version,
+    )
+
+
+def _current(metadata: Metadata, several: str, id: str, chosen: str) -> Metadata:
+    """The one schema, spec or order that the metadata names as the current one."""
+    return next((each for each in metadata.get(several, ()) if each[id] == metadata.get(chosen)), {})
+
+
+def _paths(fields: Sequence[Metadata], above: Path) -> Iterator[tuple[int, Path]]:
+    """Each field id of a schema and its path; `element`, `key` and `value` inside lists and maps."""
+    for field in fields:
+        here = (*above, str(field["name"]))
+        yield field["id"], here
+        yield from _inside(field["type"], here)
+
+
+def _inside(type: Any, here: Path) -> Iterator[tuple[int, Path]]:
+    if isinstance(type, str):
+        return
+    for member in ("element", "key", "value"):
+        if member in type:
+            yield type[f"{member}-id"], (*here, member)
+            yield from _inside(type[member], (*here, member))
+    yield from _paths(type.get("fields", ()), here)
+
+
+def _field(word: str, names: Set[str], direction: str = "") -> LayoutField:
+    """`bucket(4, a.b)` or `a` as Spark and Iceberg write them, the one with back-ticks, the other without."""
+    found = _WORD.fullmatch(word)
+    transform, place = "identity", word
+    if found is not None:
+        transform = _TRANSFORMS.get(found[1], found[1]) + (f"[{found[2]}]" if found[2] else "")
+        place = found[3]
+    return LayoutField((place,) if place in names else table_parts(place), f"{transform}{direction}")
