@@ -1,0 +1,94 @@
+"""Rows decoded cell by cell, by decoders that were made once for a schema and a version of a table.
+
+Law: a decoder gives all cells of a row, or a reason; none is left out in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from schemaman.languages.connect import Node, type_of
+from schemaman.rows import source
+from schemaman.rows.unavailable import PLACEHOLDER, Marks, marks
+from schemaman.rows.values import Convert, UnfitValue, Value, told
+from schemaman.rows.wire import PLAIN, Written, is_plain, reader
+from schemaman.schema import Column
+
+Cell = tuple[str, str, Marks, type | None, Convert | None]
+"""Field, column, what stands for an unavailable value, and how a value is read: it must be of a type of
+Python and is taken as it is, or it is converted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The cells of a row under the names of their columns, without those that are unavailable."""
+
+    row: Mapping[str, Value]
+    unavailable: frozenset[str]
+
+
+class UnreadableCell(ValueError):
+    """A cell that cannot be had exactly; the message names its column and says why."""
+
+
+Decoder = Callable[[Mapping[str, object]], Decoded]
+_ALL: frozenset[str] = frozenset()
+_FAULTS = (UnfitValue, AttributeError, AssertionError, ArithmeticError, TypeError)
+"""What a cell that is not as its schema says makes converters raise."""
+
+
+def decoder(cells: Sequence[Cell]) -> Decoder:
+    """The decoder of rows with those cells.
+
+    It raises UnreadableCell for a cell that is missing or cannot be had exactly.
+    """
+
+    def decode(row: Mapping[str, object]) -> Decoded:
+        found: dict[str, Value] = {}
+        missing: list[str] = []
+        name = ""
+        try:
+            for field, name, unavailable, expected, convert in cells:
+                value = row[field]
+                if value is None:
+                    found[name] = None
+                elif unavailable and value in unavailable:
+                    missing.append(name)
+                elif convert is not None:
+                    found[name] = convert(value)
+                elif type(value) is expected:
+                    found[name] = value  # type: ignore[assignment]
+                else:
+                    raise UnfitValue(f"{told(value)} is no {expected.__name__ if expected else 'value'}")
+        except KeyError:
+            raise UnreadableCell(f"{name}: the record has no such field") from None
+        except _FAULTS as fault:
+            raise UnreadableCell(f"{name}: {fault}") from None
+        return Decoded(found, frozenset(missing) if missing else _ALL)
+
+    return decode
+
+
+def cell(
+    field: Node, column: Column, written: Written, *, whole: bool = False, placeholder: bytes = PLACEHOLDER
+) -> Cell:
+    """How one field is read as its column. `whole`: no placeholder can stand in it, as in keys.
+
+    Raises:
+        UnreadableInput: the field is no Connect schema.
+    """
+    kind = str(field.get("type")).lower()
+    wire, unavailable = type_of(field), () if whole else marks(field, written, placeholder)
+    convert = source.converter(wire, column.type)
+    if kind in PLAIN and convert is None and is_plain(field):
+        return field["field"], column.name, unavailable, PLAIN[kind], None
+    read = reader(field, written)
+    return field["field"], column.name, unavailable, None, read if convert is None else _both(read, convert)
+
+
+def _both(read: Convert, convert: Convert) -> Convert:
+    def both(value: object) -> Value:
+        return convert(read(value))
+
+    return both

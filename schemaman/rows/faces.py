@@ -1,0 +1,121 @@
+"""Which version of a table a record is of, and which column each of its fields carries.
+
+Law: a record is taken for a version only if that version has just the fields of the record; where several
+do, its place in the source's log decides. What no version explains is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from schemaman.evidence import STATEMENTS, Mark
+from schemaman.fold.faces import match
+from schemaman.schema import Column, TableSchema
+from schemaman.types import Type, without_labels
+from schemaman.versions import SchemaVersion, TableHistory
+
+Fields = Mapping[str, Type | None]
+"""The fields of a row and the types that they have on the wire; None where no schema tells them."""
+
+
+class UnknownFace(ValueError):
+    """No version of the table explains a record; the message is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """A version as a record carries it: its structure, and the column of each field."""
+
+    number: int
+    schema: TableSchema
+    columns: Mapping[str, Column]
+    version: SchemaVersion
+
+
+def faces(history: TableHistory, fields: Fields) -> tuple[Face, ...]:
+    """The versions that can have such records, oldest first.
+
+    Those whose fields have the very types, if there are any; else those with the names.
+
+    Raises:
+        UnknownFace: no version has these fields.
+    """
+    named: list[Face] = []
+    typed: list[Face] = []
+    for version in history.versions:
+        found = [f for f in _carried(version, fields) if f.keys() == fields.keys()]
+        if not found:
+            continue
+        exact = next((f for f in found if _same_types(f, fields)), None)
+        columns = {name: column for name, (column, _) in (exact or found[-1]).items()}
+        face = Face(version.number, version.schema, columns, version)
+        named.append(face)
+        if exact is not None:
+            typed.append(face)
+    if not named:
+        raise UnknownFace(
+            f"no version of {history.table} has just the fields {', '.join(fields)}: "
+            "read the records into the history first (schemaman ingest)"
+        )
+    return tuple(typed or named)
+
+
+def at(candidates: Sequence[Face], mark: Mark) -> Face:
+    """The version that a record at a mark is of: the last one that had begun there, else the first one."""
+    if len(candidates) == 1:
+        return candidates[0]
+    begun = [face for face in candidates if _had_begun(face.version, mark)]
+    return begun[-1] if begun else candidates[0]
+
+
+def same(candidates: Sequence[Face]) -> bool:
+    """Whether all of them carry the same columns in the same fields, so that any will do."""
+    first = candidates[0]
+    return all(face.columns == first.columns and face.schema == first.schema for face in candidates[1:])
+
+
+Carried = Mapping[str, tuple[Column, Type | None]]
+"""For each field its column, and the type that it has on the wire if that is known."""
+
+
+def _carried(version: SchemaVersion, fields: Fields) -> Iterator[Carried]:
+    """The ways in which events carry a version: as it is, under each of its faces, by adjusted names."""
+    for face in (None, *version.carried):
+        others = {} if face is None else {field.column: field for field in face.fields}
+        found: dict[str, tuple[Column, Type | None]] = {}
+        for column in version.schema.columns:
+            field = others.get(column.name)
+            if field is None:
+                found[column.emitted_name or column.name] = (column, column.type)
+            elif field.name is not None:
+                found[field.name] = (column, field.type)
+        yield found
+    told = {name: type for name, type in fields.items() if type is not None}
+    if len(told) == len(fields):
+        wire = TableSchema(tuple(Column(name, type) for name, type in told.items()))
+        fit = match(version.schema, wire)
+        declared = any(e.witness in STATEMENTS for e in version.evidence)
+        if fit.exact or (declared and not fit.wrong):
+            columns = {c.name: c for c in version.schema.columns}
+            yield {emitted: (columns[own], None) for own, emitted in fit.names.items()}
+
+
+def _same_types(carried: Carried, fields: Fields) -> bool:
+    return all(
+        known is not None and (wire is None or without_labels(known) == without_labels(wire))
+        for (_, known), wire in ((carried[name], fields[name]) for name in fields)
+    )
+
+
+def _had_begun(version: SchemaVersion, mark: Mark) -> bool:
+    began = version.at
+    if began.position.kind == mark.position.kind and began.position.rank and mark.position.rank:
+        return began.position.rank <= mark.position.rank
+    if (began.topic, began.partition) == (mark.topic, mark.partition):
+        return began.offset <= mark.offset
+    return _time(began) <= _time(mark)
+
+
+def _time(mark: Mark) -> int:
+    return next((t for t in (mark.read_ms, mark.timestamp_ms, mark.ts_ms) if t is not None), 0)

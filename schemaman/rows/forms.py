@@ -1,0 +1,149 @@
+"""Bodies of records with what their bytes prove: an equal schema is parsed once, then payloads alone.
+
+Source: Kafka Connect JsonConverter (`{"schema":…,"payload":…}`), the framings of `decode.framing`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from schemaman.decode.body import SchemaLookup, avro_value, read
+from schemaman.decode.cloud_event import MARK
+from schemaman.decode.framing import AUTO, Forms, SchemaId, Side, framed
+from schemaman.decode.wire import prove
+from schemaman.errors import UnreadableInput
+from schemaman.evidence import UNKNOWN_SCHEMA, Record
+from schemaman.languages.avro import to_connect
+from schemaman.languages.connect import DECIMAL, Node
+from schemaman.rows.wire import Written
+
+_KEPT = 64
+"""Forms of JSON that are kept for a topic and a side; one more and the one that was not met longest goes."""
+
+
+@dataclass(eq=False, slots=True)
+class Form:
+    """What all bodies of one schema have in common; `decoders` are what has been made for them.
+
+    `schema` is None for JSON without a schema. `exact`: it has decimal numbers, which may be JSON numbers.
+    """
+
+    schema: Node | None
+    written: Written
+    prefix: bytes = b""
+    exact: bool = False
+    decoders: dict[object, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of the schema, empty if it has none."""
+        return str((self.schema or {}).get("name") or "")
+
+
+class Bodies:
+    """Reads keys and values; one for each process, since it remembers forms."""
+
+    def __init__(self, schemas: SchemaLookup, forms: Forms = AUTO) -> None:
+        self._schemas = schemas
+        self._forms = forms
+        self._json: dict[tuple[str, Side], list[Form]] = {}
+        self._avro: dict[SchemaId, tuple[str, Form]] = {}
+        self._others: dict[str, Form] = {}
+        self._bare = Form(None, "json", exact=True)
+
+    def read(self, record: Record, data: bytes, side: Side) -> tuple[Any, Form]:
+        """Payload and form of a key or a value.
+
+        Raises:
+            UnreadableInput: the bytes are damaged, or the registry does not know their schema.
+        """
+        framing = framed(data, record.headers, side, self._forms.of(side))
+        if framing is not None:
+            text, form = self._registered(framing.schema)
+            return avro_value(text, data, framing), form
+        if data[:1] == b"{":
+            found = self._proven(record.topic, side, data)
+            if found is not None:
+                return found
+        if MARK not in data:
+            return self._whole(data)
+        body = read(data, self._schemas, framing)
+        written: Written = "avro" if body.schema is not None and _is_framed(data) else "json"
+        return body.payload, self._other(body.schema, written)
+
+    def _registered(self, id: SchemaId) -> tuple[str, Form]:
+        known = self._avro.get(id)
+        if known is None:
+            text = self._schemas(id)
+            if text is None:
+                raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}")
+            known = self._avro[id] = (text, Form(to_connect(text), "avro"))
+        return known
+
+    def _proven(self, topic: str, side: Side, data: bytes) -> tuple[Any, Form] | None:
+        """The payload behind leading bytes that were seen before; None if the record is of no known form."""
+        forms = self._json.setdefault((topic, side), [])
+        form = next((f for f in forms if data.startswith(f.prefix)), None)
+        if form is None:
+            proven = prove(data)
+            if proven is None:
+                return None
+            form = Form(proven[1], "json", proven[0], _has_decimals(proven[1]))
+            forms.append(form)
+        if form is not forms[0]:
+            forms.remove(form)
+            forms.insert(0, form)
+            del forms[_KEPT:]
+        end = len(data.rstrip()) - 1
+        if data[end : end + 1] != b"}":
+            return None
+        try:
+            return _parsed(data[len(form.prefix) : end], form.exact), form
+        except ValueError:
+            return None  # damaged, or with members behind the payload: read as a whole, which says why
+
+    def _whole(self, data: bytes) -> tuple[Any, Form]:
+        try:
+            document = _parsed(data, exact=True)
+        except UnicodeDecodeError as error:
+            raise UnreadableInput(f"not UTF-8: byte {error.start} cannot be read") from None
+        except json.JSONDecodeError as error:
+            what = error.msg.removesuffix(" at")  # some of these messages end in the word that leads on
+            raise UnreadableInput(f"not JSON: {what} at character {error.pos}") from None
+        except (ValueError, RecursionError):
+            raise UnreadableInput("not JSON that can be read: a number or the nesting is too large") from None
+        if isinstance(document, dict) and document.keys() == {"schema", "payload"}:
+            schema = document["schema"]
+            if schema is None:
+                return document["payload"], self._bare
+            if isinstance(schema, dict) and isinstance(schema.get("type"), str):
+                return document["payload"], self._other(schema, "json")
+        return document, self._bare
+
+    def _other(self, schema: Node | None, written: Written) -> Form:
+        if schema is None:
+            return self._bare
+        text = json.dumps([written, schema], sort_keys=True, default=str)
+        return self._others.setdefault(text, Form(schema, written, exact=True))
+
+
+def _parsed(data: bytes, exact: bool) -> Any:
+    """JSON; with `exact` numbers with a point are decimal ones, whose digits are all kept."""
+    return json.loads(data.decode(), parse_float=Decimal) if exact else json.loads(data.decode())
+
+
+def _has_decimals(schema: object) -> bool:
+    if isinstance(schema, dict):
+        return schema.get("name") == DECIMAL or any(map(_has_decimals, schema.values()))
+    return isinstance(schema, list) and any(map(_has_decimals, schema))
+
+
+def _is_framed(data: bytes) -> bool:
+    """Whether the data of a CloudEvent is framed Avro in base64."""
+    try:
+        return isinstance(json.loads(data).get("data"), str)
+    except (ValueError, AttributeError):
+        return False

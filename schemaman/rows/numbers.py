@@ -1,0 +1,127 @@
+"""Decimal numbers as Kafka Connect and Debezium write them, read digit by digit.
+
+Source: `org.apache.kafka.connect.data.Decimal` (unscaled, big-endian two's complement; the scale is a
+parameter of the schema), JsonConverter `decimal.format`, Debezium `io.debezium.data.VariableScaleDecimal`.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+
+from schemaman.rows.values import EXACT, Convert, UnfitValue, Value, told
+
+_SINGLE = struct.Struct("<f")
+_SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_DOUBLE_DIGITS = 15
+"""Every decimal number of so many digits is told from its neighbours by a double. Source: IEEE 754."""
+
+
+def unscaled(data: bytes, scale: int) -> Decimal:
+    """The number of those bytes, with just that scale; a negative scale counts zeros before the point."""
+    if not data:
+        raise UnfitValue("a decimal number without a byte")
+    return EXACT.scaleb(Decimal(int.from_bytes(data, "big", signed=True)), -scale)
+
+
+def of_scale(scale: int, read_bytes: Convert) -> Convert:
+    """How a Decimal of that scale is read: bytes, or a JSON number where `decimal.format` is NUMERIC."""
+
+    def read(value: object) -> Value:
+        if type(value) in (int, Decimal):
+            return rescaled(Decimal(value), scale)  # type: ignore[arg-type]
+        return unscaled(read_bytes(value), scale)  # type: ignore[arg-type]
+
+    return read
+
+
+def variable_scale(read_bytes: Convert) -> Convert:
+    """How a VariableScaleDecimal is read: a struct of `scale` and `value`."""
+
+    def read(value: object) -> Value:
+        if not isinstance(value, Mapping) or type(value.get("scale")) is not int:
+            raise UnfitValue(f"{told(value)} is no decimal number with its scale")
+        return unscaled(read_bytes(value.get("value")), value["scale"])  # type: ignore[arg-type]
+
+    return read
+
+
+def rescaled(number: Decimal, scale: int) -> Decimal:
+    """The same number with that scale. Raises UnfitValue if digits would be lost."""
+    if not number.is_finite():
+        return number
+    try:
+        return EXACT.quantize(number, Decimal((0, (1,), -scale)))
+    except ArithmeticError:
+        raise UnfitValue(f"{told_number(number)} has more than {scale} digits behind the point") from None
+
+
+def of_text(value: object) -> Value:
+    """A decimal number written out, as mode `string` does; NaN and the infinities too."""
+    try:
+        if type(value) is not str:
+            raise InvalidOperation
+        return Decimal(value)
+    except InvalidOperation:
+        raise UnfitValue(f"{told(value)} is no decimal number") from None
+
+
+def of_double(scale: int) -> Convert:
+    """A number of that scale which was written as a double, as mode `double` does.
+
+    Raises UnfitValue where a double does not tell it: from sixteen digits on, several numbers of that scale
+    have the same double.
+    """
+
+    def read(value: object) -> Value:
+        number = float(double(value))  # type: ignore[arg-type]
+        if not math.isfinite(number):
+            return Decimal(number)
+        exact = round(Decimal(number), max(scale, 0)) if scale < 400 else Decimal(number)
+        digits = exact.adjusted() + 1 + scale if exact else 0
+        if digits > _DOUBLE_DIGITS:
+            raise UnfitValue(f"a double does not tell a number of {digits} digits: {number!r}")
+        if float(exact) != number:
+            raise UnfitValue(f"{number!r} has more than {scale} digits behind the point")
+        return exact
+
+    return read
+
+
+def double(value: object) -> Value:
+    """A number of 64 bits; JSON has no NaN and no infinities, which come as texts."""
+    if type(value) is float:
+        return value
+    if type(value) is int or isinstance(value, Decimal):
+        number = _as_float(value)
+        if type(value) is int and int(number) != value:
+            raise UnfitValue(f"{told(value)} is no number of 64 bits")
+        return number
+    if type(value) is str and value in _SPECIAL:
+        return _SPECIAL[value]
+    raise UnfitValue(f"{told(value)} is no floating-point number")
+
+
+def single(value: object) -> Value:
+    """A number of 32 bits: JSON tells as many digits of it as tell it from its neighbours."""
+    number = double(value)
+    try:
+        (rounded,) = _SINGLE.unpack(_SINGLE.pack(number))
+    except OverflowError:
+        raise UnfitValue(f"{told(value)} is no number of 32 bits") from None
+    return float(rounded)
+
+
+def told_number(number: Decimal) -> str:
+    """A number in a message."""
+    text = format(number, "f")
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def _as_float(value: int | Decimal) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise UnfitValue(f"{told(value)} is no number of 64 bits") from None

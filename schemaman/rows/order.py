@@ -1,0 +1,63 @@
+"""The order of the changes of one table as text that compares plainly, in Python and in SQL alike.
+
+Law: of two changes of one table, the one that the source made later has the greater text; a change that was
+delivered twice has the same place, and its second delivery the greater text.
+
+The text is `<place>/<step>/<partition>.<offset>`, all padded with zeros. `<place>` is where the source's log
+has the change; PostgreSQL orders by the transaction's commit, then by the record in it. `<step>` parts what
+has one place: `0` a snapshot, which the stream goes on from, `1` the stream, `2` a read beside the stream
+(an incremental snapshot), which shows what the stream has done so far. Partition and offset break what ties
+are left.
+
+What cannot be ordered: without a place (flattened records that carry none) offsets alone tell, so that
+changes of different partitions have no order; after a failover the positions of two MySQL servers do not
+compare. Before release 1.5 PostgreSQL's connector tells no commit: transactions that overlap are ordered by
+their records, which is right for each row, as a row that one transaction writes is locked for the others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from schemaman.evidence import Position
+
+_NOWHERE = "-"
+"""The place of what tells none: before all others, since it sorts before digits."""
+
+
+def order(position: Position, step: int, partition: int, offset: int) -> str:
+    """The order of a change at a position; `step` as the module says."""
+    return f"{place(position)}/{step}/{partition:06d}.{offset:020d}"
+
+
+def place(position: Position) -> str:
+    """A position as text that compares as the source orders."""
+    match position.kind:
+        case "none":
+            return _NOWHERE
+        case "binlog":
+            # a file is known by its number: its name may change while it counts on
+            _, index, at, row = position.rank
+            return f"{index:012d}.{at:020d}.{row:010d}"
+        case "lsn" | "scn" | "mongo":
+            return ".".join(f"{part:020d}" for part in position.rank)
+        case _:
+            return "/".join(f"{part:010d}" if isinstance(part, int) else part for part in position.rank)
+
+
+def beside_the_stream(source: Mapping[str, object]) -> Position | None:
+    """Where the stream stood when a row was read beside it; None where the record does not tell.
+
+    Source: Debezium SourceInfo of PostgreSQL: `sequence` is that of the stream even where the row has no lsn.
+    """
+    sequence = source.get("sequence")
+    if not isinstance(sequence, str) or source.get("connector") != "postgresql":
+        return None
+    try:
+        commit, lsn = json.loads(sequence)
+        commit, lsn = (None if n is None else str(int(n)) for n in (commit, lsn))
+    except (ValueError, TypeError):
+        return None
+    last = lsn or commit
+    return None if last is None else Position("lsn", last, commit)

@@ -1,0 +1,239 @@
+"""Times as Debezium writes them, in all its units, read exactly.
+
+Source: Debezium `io.debezium.time` (Date, Time, MicroTime, NanoTime, Timestamp, MicroTimestamp,
+NanoTimestamp, ZonedTime, ZonedTimestamp, Iso…, MicroDuration, NanoDuration) and
+`org.apache.kafka.connect.data`.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+
+from schemaman.rows.values import Beyond, UnfitValue, Value, told
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a timestamp without a zone
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_FIRST, _LAST = date.min.toordinal() - _EPOCH_DAY, date.max.toordinal() - _EPOCH_DAY
+_DAY_US = 86_400_000_000
+_INFINITE = {9_223_372_036_825_200_000: Beyond("infinity"), -9_223_372_036_832_400_000: Beyond("-infinity")}
+"""PostgreSQL's infinite dates and timestamps, whatever the unit. Source: PGStatement.DATE_POSITIVE_INFINITY
+and DATE_NEGATIVE_INFINITY of the JDBC driver, which Debezium hands on; recordings show them in
+microseconds."""
+_INFINITE_DAYS = {-622_191_234: Beyond("infinity"), 622_191_233: Beyond("-infinity")}
+"""The same as days, cut to 32 bits: no date of PostgreSQL is so early, and none so late was ever meant."""
+
+_TIME = re.compile(r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?\Z")
+_STAMP = re.compile(
+    r"([+-]?\d{4,})-(\d\d)-(\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.(\d+))?(Z|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?\Z"
+)
+
+
+def whole(value: object) -> int:
+    """A whole number. Raises UnfitValue for anything else."""
+    if type(value) is not int:
+        raise UnfitValue(f"{told(value)} is no whole number")
+    return value
+
+
+def day(value: object) -> Value:
+    """Days since 1970-01-01 as a date."""
+    days = whole(value)
+    if _FIRST <= days <= _LAST:
+        return date.fromordinal(days + _EPOCH_DAY)
+    return _INFINITE_DAYS.get(days) or Beyond(_civil(days))
+
+
+def timestamp_ms(value: object) -> Value:
+    """Milliseconds since 1970-01-01 as a timestamp without a zone."""
+    count = whole(value)
+    return _INFINITE.get(count) or timestamp_us(count * 1000)
+
+
+def timestamp_us(value: object) -> Value:
+    """Microseconds since 1970-01-01 as a timestamp without a zone."""
+    count = whole(value)
+    days, inside = divmod(count, _DAY_US)
+    if _FIRST <= days <= _LAST:
+        return _EPOCH + timedelta(days=days, microseconds=inside)
+    return _INFINITE.get(count) or Beyond(f"{_civil(days)}T{clock(inside * 1000)}")
+
+
+def timestamp_ns(value: object) -> Value:
+    """Nanoseconds since 1970-01-01 as a timestamp without a zone; `Beyond` if microseconds do not tell it."""
+    count = whole(value)
+    micros, nanos = divmod(count, 1000)
+    if not nanos:
+        return timestamp_us(micros)
+    days, inside = divmod(count, _DAY_US * 1000)
+    return _INFINITE.get(count) or Beyond(f"{_civil(days)}T{clock(inside)}")
+
+
+def instant_ms(value: object) -> Value:
+    """Milliseconds since 1970-01-01 as an instant."""
+    return _at_utc(timestamp_ms(value))
+
+
+def instant_us(value: object) -> Value:
+    """Microseconds since 1970-01-01 as an instant."""
+    return _at_utc(timestamp_us(value))
+
+
+def instant_ns(value: object) -> Value:
+    """Nanoseconds since 1970-01-01 as an instant."""
+    return _at_utc(timestamp_ns(value))
+
+
+def _at_utc(value: Value) -> Value:
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=UTC)
+    if isinstance(value, Beyond) and "infinity" not in value.text:
+        return Beyond(f"{value.text}Z")
+    return value
+
+
+def time_ms(value: object) -> Value:
+    """Milliseconds past midnight as text; MySQL's TIME may be negative, and longer than a day."""
+    return clock(whole(value) * 1_000_000)
+
+
+def time_us(value: object) -> Value:
+    """Microseconds past midnight as text."""
+    return clock(whole(value) * 1000)
+
+
+def time_ns(value: object) -> Value:
+    """Nanoseconds past midnight as text."""
+    return clock(whole(value))
+
+
+def clock(nanos: int) -> str:
+    """A time of day, or a span in hours: `HH:MM:SS` and what is behind the point without trailing zeros."""
+    sign = "-" if nanos < 0 else ""
+    seconds, rest = divmod(abs(nanos), 1_000_000_000)
+    text = f"{sign}{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return f"{text}.{rest:09d}".rstrip("0") if rest else text
+
+
+def local_time(value: object) -> Value:
+    """A time of day in the words of ISO 8601, without its `Z`, which is none of the source's."""
+    hours, minutes, seconds, fraction, _ = _time_parts(value)
+    return _time_text(hours, minutes, seconds, fraction)
+
+
+def zoned_time(value: object) -> Value:
+    """A time of day with an offset, in the words of ISO 8601."""
+    hours, minutes, seconds, fraction, offset = _time_parts(value)
+    if offset is None:
+        raise UnfitValue(f"the time {told(value)} has no offset")
+    return _time_text(hours, minutes, seconds, fraction) + offset
+
+
+def _time_parts(value: object) -> tuple[str, str, str, str, str | None]:
+    found = _TIME.match(value) if isinstance(value, str) else None
+    if found is None:
+        raise UnfitValue(f"{told(value)} is no time of day")
+    hours, minutes, seconds, fraction, offset = found.groups()
+    return hours, minutes, seconds or "00", fraction or "", offset
+
+
+def _time_text(hours: str, minutes: str, seconds: str, fraction: str) -> str:
+    behind = fraction.rstrip("0")
+    return f"{hours}:{minutes}:{seconds}" + (f".{behind}" if behind else "")
+
+
+def iso_day(value: object) -> Value:
+    """A date in the words of ISO 8601; Debezium writes it with a `Z`."""
+    text = _text(value).removesuffix("Z")
+    if text in ("infinity", "-infinity"):
+        return Beyond(text)
+    found = re.fullmatch(r"([+-]?\d{4,})-(\d\d)-(\d\d)", text)
+    if found is None:
+        raise UnfitValue(f"{told(value)} is no date")
+    try:
+        return date(int(found[1]), int(found[2]), int(found[3]))
+    except ValueError:
+        return _beyond(value, int(found[1]), text)
+
+
+def iso_timestamp(value: object) -> Value:
+    """A timestamp without a zone in the words of ISO 8601; its `Z` is none of the source's."""
+    return _stamp(value, zoned=False)
+
+
+def zoned_timestamp(value: object) -> Value:
+    """An instant in the words of ISO 8601 with an offset, at UTC."""
+    return _stamp(value, zoned=True)
+
+
+def _stamp(value: object, zoned: bool) -> Value:
+    text = _text(value)
+    found = _STAMP.match(text)
+    if found is None:
+        if text in ("infinity", "-infinity"):
+            return Beyond(text)
+        raise UnfitValue(f"{told(value)} is no timestamp")
+    year, month, inside, at, fraction, offset = found.groups()
+    if zoned and offset is None:
+        raise UnfitValue(f"the timestamp {told(value)} has no offset")
+    fraction = (fraction or "").rstrip("0")
+    if len(fraction) > 6:
+        return Beyond(text)
+    try:
+        local = datetime.fromisoformat(f"{year}-{month}-{inside}T{at}")
+        local = local.replace(microsecond=int(fraction.ljust(6, "0")))
+        # a shift may lead out of the years that Python knows
+        return (local - _offset(offset)).replace(tzinfo=UTC) if zoned else local
+    except (ValueError, OverflowError):
+        return _beyond(value, int(year), text)
+
+
+def _beyond(value: object, year: int, text: str) -> Value:
+    if 1 < year < 9999:
+        raise UnfitValue(f"{told(value)} is no date of the calendar")
+    return Beyond(text)
+
+
+def _offset(text: str | None) -> timedelta:
+    if text in (None, "Z"):
+        return timedelta()
+    digits = re.sub(r"\D", "", text or "").ljust(6, "0")
+    span = timedelta(hours=int(digits[:2]), minutes=int(digits[2:4]), seconds=int(digits[4:6]))
+    return -span if (text or "").startswith("-") else span
+
+
+def duration_us(value: object) -> Value:
+    """A span of microseconds in the words of ISO 8601, days of 24 hours: `P1DT2H3M4.5S`."""
+    return duration(whole(value) * 1000)
+
+
+def duration_ns(value: object) -> Value:
+    """A span of nanoseconds in the words of ISO 8601."""
+    return duration(whole(value))
+
+
+def duration(nanos: int) -> str:
+    """A span in the words of ISO 8601; a negative one has its sign in front."""
+    seconds, rest = divmod(abs(nanos), 1_000_000_000)
+    days, seconds = divmod(seconds, 86_400)
+    parts = [(seconds // 3600, "H"), (seconds // 60 % 60, "M")]
+    clock = "".join(f"{count}{unit}" for count, unit in parts if count)
+    if seconds % 60 or rest:
+        clock += f"{seconds % 60}" + (f".{rest:09d}".rstrip("0") if rest else "") + "S"
+    text = (f"{days}D" if days else "") + (f"T{clock}" if clock else "")
+    return f"{'-' if nanos < 0 else ''}P{text or 'T0S'}"
+
+
+def _text(value: object) -> str:
+    if type(value) is not str:
+        raise UnfitValue(f"{told(value)} is no text")
+    return value
+
+
+def _civil(days: int) -> str:
+    """The day of any year, days since 1970-01-01, in ISO 8601; years above 9999 and below 0 with a sign."""
+    cycles, rest = divmod(days - _FIRST, 146_097)  # days of 400 years, from year 1 on
+    inside = date.fromordinal(rest + 1)
+    year = inside.year + 400 * cycles
+    sign = "-" if year < 0 else "+" if year > 9999 else ""
+    return f"{sign}{abs(year):04d}-{inside.month:02d}-{inside.day:02d}"

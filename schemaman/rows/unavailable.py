@@ -1,0 +1,107 @@
+"""What stands for a large value that did not change: never a value, whatever the type of its column.
+
+PostgreSQL does not repeat such a value in its log, so that the connector writes a placeholder instead of it.
+Source: Debezium UnchangedToastedPlaceholder, in all releases: the text itself; its bytes; an array with it,
+or with one element for each byte of it; a map of it to itself; in arrays of UUIDs the UUID that its MD5
+makes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from uuid import UUID
+
+from schemaman.languages.connect import DECIMAL, Node
+from schemaman.rows.wire import Written
+
+PLACEHOLDER = b"__debezium_unavailable_value"
+"""Source: Debezium `unavailable.value.placeholder`, its default."""
+PARAMETER = "__debezium.unavailable.value.placeholder"
+"""Where the newest releases tell it in the schema. Source: Debezium UnavailableValuePlaceholderParameter."""
+
+Marks = tuple[object, ...]
+
+
+def configured(text: str) -> bytes:
+    """The placeholder that is configured under `unavailable.value.placeholder`: a text, or `hex:` and digits.
+
+    Source: Debezium RelationalDatabaseConnectorConfig.getUnavailableValuePlaceholder.
+
+    Raises:
+        ValueError: no hexadecimal digits behind `hex:`.
+    """
+    return bytes.fromhex(text.removeprefix("hex:")) if text.startswith("hex:") else text.encode()
+
+
+def marks(node: Node, written: Written, placeholder: bytes = PLACEHOLDER) -> Marks:
+    """The raw forms that stand for an unavailable value in cells of a schema node; empty if there is none."""
+    return _marks(json.dumps(node, sort_keys=True, default=str), written, placeholder)
+
+
+@lru_cache(maxsize=1 << 14)
+def _marks(text: str, written: Written, placeholder: bytes) -> Marks:
+    node = json.loads(text)
+    kind, name = str(node.get("type")).lower(), node.get("name")
+    word = placeholder.decode(errors="replace")
+    match kind:
+        case "string" if name == "io.debezium.data.Json":
+            return (word, json.dumps({word: word}, separators=(",", ":"), ensure_ascii=False))
+        case "string":
+            # of bytes in one of the modes that write them as text, too
+            coded = (base64.b64encode(placeholder), base64.urlsafe_b64encode(placeholder))
+            return tuple(dict.fromkeys((word, *(c.decode() for c in coded), placeholder.hex())))
+        case "bytes":
+            return (_bytes(placeholder, written),)
+        case "map":
+            return ({word: word}, [[word, word]], [{"key": word, "value": word}])
+        case "array" if isinstance(node.get("items"), dict):
+            return _array(node["items"], written, placeholder)
+        case "struct" if name == "io.debezium.data.VariableScaleDecimal":
+            return ({"scale": 0, "value": _bytes(placeholder, written)},)
+        case _:
+            return ()
+
+
+def _array(items: Node, written: Written, placeholder: bytes) -> Marks:
+    kind, name = str(items.get("type")).lower(), items.get("name")
+    word = placeholder.decode(errors="replace")
+    match kind:
+        case "string" if name == "io.debezium.data.Uuid":
+            return ([_uuid(placeholder)], [word])
+        case "string":
+            forms = _marks(json.dumps(dict(items), default=str), written, placeholder)
+            return tuple([form] for form in forms)
+        case "bytes" if name == DECIMAL:
+            return (_each(placeholder, lambda b: _bytes(bytes([b]), written)), [_bytes(placeholder, written)])
+        case "bytes":
+            return ([_bytes(placeholder, written)],)
+        case "int8" | "int16" | "int32" | "int64" | "float" | "double" | "float32" | "float64":
+            return (_each(placeholder, _signed),)
+        case "boolean":
+            return (_each(placeholder, bool),)
+        case "struct" if name == "io.debezium.data.VariableScaleDecimal":
+            return (_each(placeholder, lambda b: {"scale": 0, "value": _bytes(bytes([b]), written)}),)
+        case _:
+            return ()
+
+
+def _each(placeholder: bytes, form: Callable[[int], object]) -> list[object]:
+    return [form(byte) for byte in placeholder]
+
+
+def _signed(byte: int) -> int:
+    """Java's bytes have a sign."""
+    return byte - 256 if byte > 127 else byte
+
+
+def _bytes(data: bytes, written: Written) -> object:
+    return base64.b64encode(data).decode() if written == "json" else data
+
+
+def _uuid(placeholder: bytes) -> str:
+    """As Java's UUID.nameUUIDFromBytes makes it: version 3 of the bytes alone."""
+    return str(UUID(bytes=hashlib.md5(placeholder, usedforsecurity=False).digest(), version=3))
