@@ -121,8 +121,15 @@ def find(source: str) -> Topics:
     return Topics(brokers, topics)
 
 
-def records(source: Topics, options: Mapping[str, str], known: Mapping[Place, Ranges]) -> Iterator[Record]:
+def records(
+    source: Topics,
+    options: Mapping[str, str],
+    known: Mapping[Place, Ranges],
+    since_ms: int | None = None,
+) -> Iterator[Record]:
     """The records of the topics that had been committed when the reading began.
+
+    `since_ms`: only those from the first one of that time (epoch milliseconds) on, as the broker finds it.
 
     What is `known` is passed over where that pays, but for the last record before each piece that is read: it
     shows whether it is still the same topic. `options` are librdkafka's. Memory is bounded by what is fetched
@@ -136,7 +143,9 @@ def records(source: Topics, options: Mapping[str, str], known: Mapping[Place, Ra
     """
     reader = _Reader(source, options)
     try:
-        spans = [span for place in reader.places() for span in reader.spans(*place, known.get(place, ()))]
+        spans = [
+            span for place in reader.places() for span in reader.spans(*place, known.get(place, ()), since_ms)
+        ]
         for span in spans:
             yield from reader.read(span)
     finally:
@@ -207,7 +216,7 @@ class _Reader:
                 raise UnreadableInput(f"{self._source}: topic {name}: {self._told(there[name].error)}")
         return [(name, partition) for name in found for partition in sorted(there[name].partitions)]
 
-    def spans(self, topic: str, partition: int, known: Ranges) -> list[Span]:
+    def spans(self, topic: str, partition: int, known: Ranges, since_ms: int | None) -> list[Span]:
         """What is to be read of a partition."""
         place = self._kafka.TopicPartition(topic, partition)
         low, end = self._asked(lambda: self._consumer.get_watermark_offsets(place, timeout=5.0), _CONNECT)
@@ -216,7 +225,15 @@ class _Reader:
                 f"{topic}[{partition}] ends at offset {end}, but {known[-1][1]} has been read before",
                 hint="a topic that was created again, or another cluster, is another stream: --stream NAME",
             )
+        if since_ms is not None:
+            low = max(low, self._first_since(topic, partition, since_ms, end))
         return [Span(topic, partition, *piece) for piece in pieces(low, end, known)]
+
+    def _first_since(self, topic: str, partition: int, since_ms: int, end: int) -> int:
+        """The offset of the first record of that time; the end if there is none yet."""
+        asked = self._kafka.TopicPartition(topic, partition, since_ms)
+        found = self._asked(lambda: self._consumer.offsets_for_times([asked], timeout=5.0), _CONNECT)[0]
+        return end if found.offset < 0 else found.offset
 
     def read(self, span: Span) -> Iterator[Record]:
         """The records of a piece. Transactions and compaction leave offsets without one."""

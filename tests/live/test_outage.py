@@ -20,7 +20,7 @@ from schemaman.ingest import ingest
 from schemaman.registry import Registry
 from schemaman.stores.memory import MemoryStore
 from schemaman.stores.sql import SqlStore
-from schemaman_cli.commands import ingest as command
+from schemaman_cli import sources as command
 from schemaman_cli.main import main
 from tests.certificates import self_signed
 from tests.house import CAPTURES
