@@ -9,8 +9,9 @@ from functools import cache
 
 import pytest
 
-from schemaman.evidence import Aside
+from schemaman.evidence import Aside, Reject
 from schemaman.rows.change import RowChange, RowOutcome
+from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.rows.reader import RowReader
 from schemaman.rows.values import Beyond
 from tests import chain
@@ -24,8 +25,13 @@ TYPED = (
     *(f"postgres/shop-{name}" for name in ("downtime-newest", "incremental", "json", "names-avro")),
     *(f"postgres/shop-{name}" for name in ("names-none", "names-unicode", "oldest", "upgrade")),
     "postgres/shop-upgrade-avro",
+    "postgres/shop-flat-routed",
 )  # fmt: skip
 """The recordings whose events bring their schemas."""
+
+
+MYSQL = Modes(decimal="precise", time="adaptive_time_microseconds", binary="bytes", unsigned="long")
+"""What the connectors for MySQL and MariaDB do where nothing is configured."""
 
 
 @cache
@@ -33,8 +39,25 @@ def outcomes(run: str) -> tuple[RowOutcome, ...]:
     """What each record of a recording is, in the order of arrival."""
     folder = CAPTURES / run
     histories = {history.table: history for history in chain.histories(run)}
-    reader = RowReader(histories, registry(folder), stream=chain.STREAM)
+    modes = MYSQL if run.endswith("-plain") and run.startswith("mariadb") else UNTOLD
+    reader = RowReader(histories, registry(folder), stream=chain.STREAM, modes=modes)
     return tuple(reader.read_all(records(folder)))
+
+
+def last_state(run: str) -> dict[str, dict[object, object]]:
+    """The rows of each table with a key, by its key, as the greatest change of each left them."""
+    newest: dict[tuple[str, object], RowChange] = {}
+    for change in sorted(changes(run), key=lambda c: c.order):
+        table = ".".join(change.table.parts[-2:])
+        if change.op == "t":
+            newest = {place: c for place, c in newest.items() if place[0] != table}
+        elif change.key is not None:
+            newest[table, tuple(sorted(change.key.items()))] = change
+    found: dict[str, dict[object, object]] = {}
+    for (table, key), change in newest.items():
+        if not change.deleted and not change.unavailable:
+            found.setdefault(table, {})[key] = change.after
+    return found
 
 
 def changes(run: str, table: str = "") -> list[RowChange]:
@@ -93,6 +116,102 @@ def test_every_type_of_postgresql_has_its_exact_value() -> None:
     endless = rows["00000000-0000-0000-0000-000000000003"]
     assert endless["c_ts6"] == endless["c_date"] == Beyond("infinity")
     assert endless["c_tstz"] == Beyond("-infinity")
+
+
+def test_rows_without_schemas_have_the_values_of_rows_with_schemas() -> None:
+    plain = changes("mariadb/bookshop-mariadb-3.5.0-plain")
+    full = changes("mariadb/bookshop-mariadb-3.5.0-json")
+    assert len(plain) == len(full) == 35
+    for one, other in zip(plain, full, strict=True):
+        assert (one.table, one.op, one.key, one.before, one.after) == (
+            (other.table, other.op, other.key, other.before, other.after)
+        )
+        assert (one.version, one.order) == (other.version, other.order)
+
+
+def test_rows_without_schemas_are_refused_where_a_mode_could_change_them() -> None:
+    folder = CAPTURES / "mariadb/bookshop-mariadb-3.5.0-plain"
+    histories = {h.table: h for h in chain.histories("mariadb/bookshop-mariadb-3.5.0-plain")}
+    told = [RowReader(histories).read(r) for r in records(folder)]
+    reasons = {o.reason.partition(": ")[2] for o in told if isinstance(o, Reject)}
+    assert reasons == {
+        f"it came without a schema, and nobody told {setting}"
+        for setting in ("time.precision.mode", "decimal.handling.mode", "bigint.unsigned.handling.mode")
+    }
+    # a row that holds nothing of the kind is read
+    assert sum(isinstance(o, RowChange) for o in told) == 19
+
+
+@pytest.mark.parametrize("run", ["shop-modes", "shop-flat-plain"])
+def test_rows_that_only_json_types_are_rejected_each_with_the_reason(run: str) -> None:
+    told = outcomes(f"postgres/{run}")
+    rejected = [o for o in told if isinstance(o, Reject)]
+    assert {type(o).__name__ for o in told} - {"Aside"} <= {"Reject", "RowChange"}
+    assert {o.op for o in told if isinstance(o, RowChange)} <= {"t"}
+    assert len(rejected) == {"shop-modes": 389, "shop-flat-plain": 93}[run]
+    assert all("nobody tells the type" in o.reason or "knows no table" in o.reason for o in rejected)
+
+
+def test_shards_in_one_topic_are_told_apart_and_deletes_that_were_rewritten_are_deletes() -> None:
+    told = [o for o in outcomes("postgres/shop-flat-routed") if isinstance(o, RowChange)]
+    assert {c.table.table for c in told} == {"parts", "sales_eu", "sales_us"}
+    assert all(not name.startswith("__") for c in told for name in c.schema.names)
+    assert all(c.key is not None and set(c.key) <= {"id", "code"} for c in told)
+    gone = [(c.table.table, c.key) for c in told if c.deleted]
+    assert ("sales_us", {"id": 20}) in gone
+    assert all(c.after is None for c in told if c.deleted)
+
+
+@pytest.mark.parametrize("run", ["avro", "avro-old", "oldest"])
+def test_the_same_statements_leave_the_same_rows_whatever_wrote_them(run: str) -> None:
+    one, other = last_state("postgres/shop-json"), last_state(f"postgres/shop-{run}")
+    compared = 0
+    for table in one.keys() & other.keys():
+        for key in one[table].keys() & other[table].keys():
+            here, there = one[table][key], other[table][key]
+            assert isinstance(here, dict)
+            assert isinstance(there, dict)
+            for name in (here.keys() & there.keys()) - OF_THE_MOMENT:
+                assert here[name] == there[name], (table, key, name)
+                compared += 1
+    assert compared > 2000
+
+
+OF_THE_MOMENT = {"created_at", "placed_at", "updated_at", "d_now", "d_uuid"}
+"""Columns that the database fills with the time, or with a new identifier."""
+
+
+@pytest.mark.parametrize("run", [name for name in TYPED if name != "postgres/shop-crash"])
+def test_the_order_of_a_row_is_that_in_which_its_changes_arrived(run: str) -> None:
+    arrived: dict[object, list[RowChange]] = {}
+    for change in changes(run):
+        key = None if change.key is None else tuple(sorted(change.key.items()))
+        arrived.setdefault((change.table, change.place.topic, change.place.partition, key), []).append(change)
+    for told in arrived.values():
+        assert [c.order for c in told] == sorted(c.order for c in told)
+
+
+def test_what_a_crash_delivered_again_takes_the_place_that_it_had() -> None:
+    told = changes("postgres/shop-crash")
+    ordered = sorted(told, key=lambda c: c.order)
+    places = [(c.position.rank, c.op == "r") for c in ordered]
+    assert places == sorted(places, key=lambda p: (p[0], not p[1]))
+    # thrice it arrived, and the rows are as if it had come once
+    first: dict[object, RowChange] = {}
+    for change in told:
+        first.setdefault((change.table, change.position, change.op, str(change.key)), change)
+    assert len(first) == len(told) - 28
+    for change in told:
+        again = first[change.table, change.position, change.op, str(change.key)]
+        assert change.after == again.after or change.schema != again.schema
+
+
+def test_transactions_that_overlap_are_ordered_by_their_commits() -> None:
+    told = [c for c in changes("postgres/shop-busy") if c.op != "r"]
+    ordered = sorted(told, key=lambda c: c.order)
+    commits = [int(c.position.commit) for c in ordered if c.position.commit]
+    assert commits == sorted(commits)
+    assert [c.position.rank[1] for c in ordered] != sorted(c.position.rank[1] for c in ordered)
 
 
 def _local(microseconds: int) -> datetime:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from schemaman.languages.connect import Node, type_of
 from schemaman.rows import source
+from schemaman.rows.modes import UNTOLD, Modes, UntoldMode, node_of
 from schemaman.rows.unavailable import PLACEHOLDER, Marks, marks
 from schemaman.rows.values import Convert, UnfitValue, Value, told
 from schemaman.rows.wire import PLAIN, Written, is_plain, reader
@@ -71,20 +72,49 @@ def decoder(cells: Sequence[Cell]) -> Decoder:
 
 
 def cell(
-    field: Node, column: Column, written: Written, *, whole: bool = False, placeholder: bytes = PLACEHOLDER
+    field: Node,
+    column: Column,
+    written: Written,
+    modes: Modes = UNTOLD,
+    *,
+    whole: bool = False,
+    placeholder: bytes = PLACEHOLDER,
 ) -> Cell:
-    """How one field is read as its column. `whole`: no placeholder can stand in it, as in keys.
+    """How one field is read as its column, whatever the `modes` of its connector.
+
+    `whole`: no placeholder can stand in it, as in keys.
 
     Raises:
         UnreadableInput: the field is no Connect schema.
     """
     kind = str(field.get("type")).lower()
     wire, unavailable = type_of(field), () if whole else marks(field, written, placeholder)
-    convert = source.converter(wire, column.type)
+    convert = source.converter(wire, column.type, modes)
     if kind in PLAIN and convert is None and is_plain(field):
         return field["field"], column.name, unavailable, PLAIN[kind], None
     read = reader(field, written)
     return field["field"], column.name, unavailable, None, read if convert is None else _both(read, convert)
+
+
+def untold(field: str, column: Column, modes: Modes, written: Written, placeholder: bytes) -> Cell:
+    """How a field is read that brings no schema; one that nobody can read is refused where it has a value.
+
+    Raises:
+        UnreadableInput: the type of the column cannot travel at all.
+    """
+    try:
+        return cell(
+            {**node_of(column.type, modes), "field": field}, column, written, modes, placeholder=placeholder
+        )
+    except UntoldMode as reason:
+        return field, column.name, (), None, _refused(str(reason))
+
+
+def _refused(reason: str) -> Convert:
+    def refuse(value: object) -> Value:
+        raise UnfitValue(reason)
+
+    return refuse
 
 
 def _both(read: Convert, convert: Convert) -> Convert:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from schemaman.evidence import STATEMENTS, Mark
 from schemaman.fold.faces import match
+from schemaman.names import adjusted_forms
 from schemaman.schema import Column, TableSchema
 from schemaman.types import Type, without_labels
 from schemaman.versions import SchemaVersion, TableHistory
@@ -91,8 +92,11 @@ def _carried(version: SchemaVersion, fields: Fields) -> Iterator[Carried]:
             elif field.name is not None:
                 found[field.name] = (column, field.type)
         yield found
+    by_form = {form: c for c in version.schema.columns for form in sorted(adjusted_forms(c.name))}
+    if all(type is None for type in fields.values()) and fields.keys() <= by_form.keys():
+        yield {name: (by_form[name], None) for name in fields}
     told = {name: type for name, type in fields.items() if type is not None}
-    if len(told) == len(fields):
+    if told and len(told) == len(fields):
         wire = TableSchema(tuple(Column(name, type) for name, type in told.items()))
         fit = match(version.schema, wire)
         declared = any(e.witness in STATEMENTS for e in version.evidence)

@@ -22,20 +22,34 @@ from collections.abc import Mapping
 
 from schemaman.evidence import Position
 
-_NOWHERE = "-"
+NOWHERE = "-"
 """The place of what tells none: before all others, since it sorts before digits."""
+
+SNAPSHOT, STREAM, BESIDE = 0, 1, 2
+"""The steps."""
 
 
 def order(position: Position, step: int, partition: int, offset: int) -> str:
     """The order of a change at a position; `step` as the module says."""
-    return f"{place(position)}/{step}/{partition:06d}.{offset:020d}"
+    return at(place(position), step, partition, offset)
+
+
+def at(place: str, step: int, partition: int, offset: int) -> str:
+    """The order of a change at a place that is text already; without any, offsets alone decide."""
+    return f"{place}/{0 if place == NOWHERE else step}/{partition:06d}.{offset:020d}"
+
+
+def place_in(order: str) -> tuple[str, int]:
+    """The place and the step that an order tells."""
+    place, step, _ = order.rsplit("/", 2)
+    return place, int(step)
 
 
 def place(position: Position) -> str:
     """A position as text that compares as the source orders."""
     match position.kind:
         case "none":
-            return _NOWHERE
+            return NOWHERE
         case "binlog":
             # a file is known by its number: its name may change while it counts on
             _, index, at, row = position.rank

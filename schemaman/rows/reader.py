@@ -8,62 +8,41 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from schemaman.decode.body import Body, SchemaLookup
 from schemaman.decode.decode import kind_of
 from schemaman.decode.document import is_document_schema
 from schemaman.decode.framing import AUTO, Forms
-from schemaman.decode.key import ROUTING_FIELDS
 from schemaman.decode.origin import DIALECTS, UNKNOWN, Origin, origin_of
 from schemaman.decode.shadow import BY_DATABASE, worked_on
 from schemaman.decode.signal import SIGNAL, is_signal
 from schemaman.decode.wire import OUTBOX, TOMBSTONE, from_table, is_outbox
 from schemaman.errors import UnknownName, UnreadableInput
 from schemaman.evidence import NOWHERE, Aside, Mark, Position, Record, Reject
-from schemaman.languages.connect import Node, columns_of, fields_of
-from schemaman.rows.cells import Decoder, UnreadableCell, cell, decoder
+from schemaman.languages.connect import Node, fields_of
+from schemaman.rows.cells import Decoded, Decoder, UnreadableCell
 from schemaman.rows.change import Op, Place, Row, RowChange, RowOutcome
-from schemaman.rows.faces import Face, UnknownFace, at, faces, same
+from schemaman.rows.faces import UnknownFace
+from schemaman.rows.flattened import Flat, deleted, flat
 from schemaman.rows.forms import Bodies, Form
-from schemaman.rows.order import beside_the_stream, order
+from schemaman.rows.horizon import Horizon, Horizons
+from schemaman.rows.modes import UNTOLD, Modes
+from schemaman.rows.tables import Histories, Made, Table, Tables
 from schemaman.rows.unavailable import PLACEHOLDER
-from schemaman.schema import DEFAULT_STREAM, Column, TableId, TableSchema
-from schemaman.versions import TableHistory
+from schemaman.schema import DEFAULT_STREAM, TableId
 
-Histories = Mapping[TableId, TableHistory]
-_SNAPSHOT, _STREAM, _BESIDE = 0, 1, 2
 _OPS = frozenset("cudrt")
-
-
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """The decoders of one structure: of rows, and of the names of fields alone where there is no row."""
-
-    schema: TableSchema
-    version: int | None
-    decode: Decoder
-    columns: Mapping[str, Column]
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """A table as the records of one form and one source block name it; `shadow`: a tool's working copy."""
-
-    id: TableId
-    shadow: bool
-    candidates: tuple[Face, ...]
-    made: Mapping[int, _Made]
-    single: _Made | None
+_SHADOW = "shadow-table"
 
 
 class RowReader:
     """Reads the records of one stream; one for each process, as it remembers what it has learned of them.
 
     `histories` types the records: without any (None), each is of the structure that it brings itself.
-    `schemas` is the registry of Avro schemas; `forms` are those that are configured; `placeholder` is what
-    the connector writes for unavailable values.
+    `schemas` is the registry of Avro schemas; `forms` are those that are configured, `modes` the settings of
+    the connector; `placeholder` is what it writes for unavailable values. Records of one partition come in
+    order of offsets; `horizons` is where an earlier reader of them ended (`rows.horizon`).
     """
 
     def __init__(
@@ -73,13 +52,21 @@ class RowReader:
         *,
         stream: str = DEFAULT_STREAM,
         forms: Forms = AUTO,
+        modes: Modes = UNTOLD,
         placeholder: bytes = PLACEHOLDER,
+        horizons: Horizons | None = None,
     ) -> None:
-        self._histories = histories
         self._bodies = Bodies(schemas, forms)
+        self._tables = Tables(histories, placeholder=placeholder, modes=modes)
         self._stream = stream
         self._forms = forms
-        self._placeholder = placeholder
+        self._horizon = Horizon(horizons or {})
+        self._flat: dict[str, bool] = {}
+
+    @property
+    def horizons(self) -> Horizons:
+        """How far each table has been read in each partition: for the next reader of the same partitions."""
+        return self._horizon.reached
 
     def read_all(self, records: Iterable[Record]) -> Iterator[RowOutcome]:
         """The outcome of each record, in order."""
@@ -96,18 +83,18 @@ class RowReader:
 
     def _read(self, record: Record) -> RowOutcome:
         if record.value is None:
-            return _aside(record, TOMBSTONE)
+            return self._without_row(record, None)
         if is_outbox(record):
             return _aside(record, OUTBOX)
         if is_signal(record):
             return _aside(record, SIGNAL)
         payload, form = self._bodies.read(record, record.value, "value")
         if payload is None:
-            return _aside(record, TOMBSTONE)
+            return self._without_row(record, form)
         if not _is_event(payload):
             kind = kind_of(record, Body(payload, form.schema), self._forms.added)
             if kind == "flattened":
-                raise UnreadableInput("a flattened row: its values are not read yet")
+                return self._flattened(record, payload, form)
             if kind != "event":
                 return _aside(record, kind)
         return self._event(record, payload, form)
@@ -117,93 +104,134 @@ class RowReader:
         if op not in _OPS:
             raise UnreadableInput(f"an event with the operation {op!r}")
         table = self._table(payload, form)
-        if table.shadow:
-            return _aside(record, "shadow-table")
-        position = _position(source)
-        mark = _mark(record, position, payload)
+        if table is None:
+            return _aside(record, _SHADOW)
+        position = _position(str(source.get("connector") or UNKNOWN), source)
+        mark = _mark(record, position, source, payload.get("ts_ms"))
         if op == "t":
-            key = before = after = None
-            made = table.single or _newest(table)
-        else:
-            made = table.single or self._made(table, at(table.candidates, mark), form)
-            key = self._key(record, table, made)
-            before, after = (None if row is None else made.decode(row) for row in _images(payload, op))
+            made = self._tables.newest(table)
+            return self._change(record, table.id, made, op, None, (None, None), mark, source)
+        made = table.single or self._tables.at(table, mark)
+        before, after = _images(payload, op)
+        images = (
+            None if before is None else made.decode(before),
+            None if after is None else made.decode(after),
+        )
+        key = self._key(record, table.id, made)
+        return self._change(record, table.id, made, op, key, images, mark, source)
+
+    def _flattened(self, record: Record, payload: Mapping[str, Any], form: Form) -> RowOutcome:
+        told_key = self._key_payload(record)
+        row = flat(record.topic, payload, record.headers, form, told_key, self._stream, self._forms.added)
+        self._flat[record.topic] = row.rewritten
+        names = tuple(name for name in payload if name not in row.added.names)
+        table = self._flat_table(row, names, form)
+        position = _position(row.added.position_connector, row.added.source)
+        mark = _mark(record, position, row.added.source, row.added.read_ms)
+        made = table.single or self._tables.at(table, mark)
+        cells = made.decode(payload)
+        images = (cells, None) if row.op == "d" else (None, cells)
+        key = self._key(record, table.id, made)
+        source = {**row.added.source, "connector": row.added.connector}
+        return self._change(record, table.id, made, row.op, key, images, mark, source)
+
+    def _without_row(self, record: Record, form: Form | None) -> RowOutcome:
+        """A tombstone; or a flattened delete, of which nothing else is left."""
+        if record.key is None:
+            return _aside(record, TOMBSTONE)
+        key = self._key_payload(record)
+        row = deleted(record.topic, record.headers, form, key, self._stream, self._forms.added)
+        if row is None and self._flat.get(record.topic) is False:
+            row = deleted(record.topic, (("__op", b"d"),), form, key, self._stream, self._forms.added)
+        if row is None or self._flat.get(record.topic):
+            return _aside(record, TOMBSTONE)
+        made = self._tables.of_key_alone(row.table)
+        source = {**row.added.source, "connector": row.added.connector}
+        position = _position(row.added.position_connector, row.added.source)
+        mark = _mark(record, position, row.added.source, row.added.read_ms)
+        return self._change(
+            record, row.table, made, "d", self._key(record, row.table, made), (None, None), mark, source
+        )
+
+    def _change(
+        self,
+        record: Record,
+        table: TableId,
+        made: Made,
+        op: str,
+        key: Row | None,
+        images: tuple[Decoded | None, Decoded | None],
+        mark: Mark,
+        source: Mapping[str, Any],
+    ) -> RowChange:
+        before, after = images
+        read = op == "r" or from_table(cast(Any, source))
         return RowChange(
             place=Place(self._stream, record.topic, record.partition, record.offset),
-            table=table.id,
+            table=table,
             op=cast(Op, op),
             key=key,
             before=None if before is None else before.row,
             after=None if after is None else after.row,
             unavailable=frozenset() if after is None else after.unavailable,
-            order=_order(record, position, source, op),
+            order=self._horizon.order(table, mark, source, read=read),
             ts_ms=mark.ts_ms,
             deleted=op == "d",
             schema=made.schema,
             version=made.version,
-            position=position,
+            position=mark.position,
         )
 
-    def _table(self, payload: Mapping[str, Any], form: Form) -> _Table:
+    def _table(self, payload: Mapping[str, Any], form: Form) -> Table | None:
+        """The table of an event; None for what a tool works on in its stead."""
         source = payload["source"]
-        names = ("connector", "name", "db", "keyspace", "schema", "table", "collection")
-        told = tuple([source.get(name) for name in names])
-        fields = tuple(_row(payload) or ()) if form.schema is None else ()
+        told = tuple([source.get(name) for name in _NAMES])
+        row = None if form.schema is not None else next((r for r in map(payload.get, _IMAGES) if r), None)
+        names = None if row is None else tuple(row)
         try:
-            return cast(_Table, form.decoders[told, fields])
+            return cast("Table | None", form.decoders[told, names])
         except KeyError:
             pass
         except TypeError:
             raise UnreadableInput("the source block does not name its table in words") from None
-        found = form.decoders[told, fields] = self._found(origin_of(payload), form, payload)
+        found = form.decoders[told, names] = self._found(origin_of(payload), form, names)
         return found
 
-    def _found(self, origin: Origin, form: Form, payload: Mapping[str, Any]) -> _Table:
+    def _found(self, origin: Origin, form: Form, names: tuple[str, ...] | None) -> Table | None:
         id = origin.table_id(self._stream)
-        shadow = origin.connector in BY_DATABASE and worked_on(id.table) is not None
-        if shadow:
-            return _Table(id, True, (), {}, None)
+        if origin.connector in BY_DATABASE and worked_on(id.table) is not None:
+            return None
         if origin.connector == "mongodb" or (form.schema is not None and is_document_schema(form.schema)):
             raise UnreadableInput("a document of MongoDB: its values are not read as those of a table")
-        if form.schema is None:
-            raise UnreadableInput("JSON without a schema: nobody tells the types of the values")
-        row = _row_node(form.schema)
-        if self._histories is None:
-            columns = {
-                f: Column(origin.read_name(c.name), c.type, c.nullable, emitted_name=f)
-                for f, c in zip((n["field"] for n in fields_of(row)), columns_of(row), strict=True)
-            }
-            alone = self._decoders(row, form, columns, TableSchema(tuple(columns.values())), None)
-            return _Table(id, False, (), {}, alone)
-        history = self._histories.get(id)
-        if history is None:
-            raise UnreadableInput(f"the history knows no table {id}: read it in first (schemaman ingest)")
-        candidates = faces(history, {str(c.emitted_name): c.type for c in columns_of(row)})
-        made: dict[int, _Made] = {}
-        found = _Table(id, False, candidates, made, None)
-        if same(candidates) and len({f.number for f in candidates}) == 1:
-            return _Table(id, False, candidates, made, self._made(found, candidates[0], form))
-        return found
+        if form.schema is not None:
+            return self._tables.with_rows(
+                id, fields_of(_row_node(form.schema)), form.written, origin.read_name
+            )
+        if names is None:
+            made = self._tables.of_key_alone(id)
+            return Table(id, "json", None, single=made)
+        return self._tables.with_names(id, names)
 
-    def _made(self, table: _Table, face: Face, form: Form) -> _Made:
-        known = table.made.get(face.number)
+    def _flat_table(self, row: Flat, names: tuple[str, ...], form: Form) -> Table:
+        known = form.decoders.get((row.table, names))
         if known is None:
-            row = _row_node(form.schema or {})
-            known = self._decoders(row, form, face.columns, face.schema, face.number)
-            cast(dict[int, _Made], table.made)[face.number] = known
-        return known
+            if form.schema is None:
+                known = self._tables.with_names(row.table, names)
+            else:
+                nodes = [f for f in fields_of(form.schema) if f["field"] in names]
+                known = self._tables.with_rows(row.table, nodes, form.written, row.read_name)
+            form.decoders[row.table, names] = known
+        return cast(Table, known)
 
-    def _decoders(
-        self, row: Node, form: Form, columns: Mapping[str, Column], schema: TableSchema, version: int | None
-    ) -> _Made:
-        _check_names(columns)
-        nodes = fields_of(row)
-        cells = [
-            cell(node, columns[node["field"]], form.written, placeholder=self._placeholder) for node in nodes
-        ]
-        return _Made(schema, version, decoder(cells), columns)
+    def _key_payload(self, record: Record) -> object:
+        if record.key is None:
+            return None
+        try:
+            return self._bodies.read(record, record.key, "key")[0]
+        except UnreadableInput as fault:
+            raise UnreadableInput(f"key: {fault}") from None
 
-    def _key(self, record: Record, table: _Table, made: _Made) -> Row | None:
+    def _key(self, record: Record, table: TableId, made: Made) -> Row | None:
         if record.key is None:
             return None
         try:
@@ -212,10 +240,11 @@ class RowReader:
                 return None
             if not isinstance(payload, dict):
                 raise UnreadableInput("a bare value; which column it is of cannot be told")
-            place = (table.id, made.version, id(made))
-            decode = form.decoders.get(place)
+            names = tuple(payload) if form.schema is None else ()
+            decode = form.decoders.get((made.decode, names))
             if decode is None:
-                decode = form.decoders[place] = _key_decoder(form, made, table.id, payload)
+                decode = self._tables.keys(form, made, table, payload)
+                form.decoders[made.decode, names] = decode
             return cast(Decoder, decode)(payload).row
         except (UnreadableInput, UnreadableCell) as fault:
             raise UnreadableInput(f"key: {fault}") from None
@@ -226,24 +255,9 @@ class RowReader:
         return Reject(*place, count=1, reason=reason, sha256=hashlib.sha256(data).hexdigest())
 
 
-def _key_decoder(form: Form, made: _Made, table: TableId, payload: Mapping[str, object]) -> Decoder:
-    """The decoder of keys of a form; a column that only the key carries has the key's own word for it."""
-    if form.schema is None:
-        raise UnreadableInput("JSON without a schema: nobody tells the types of the values")
-    by_field = dict(made.columns)
-    cells = []
-    for node, told in zip(fields_of(form.schema), columns_of(form.schema), strict=True):
-        field = node["field"]
-        if field in ROUTING_FIELDS or (field not in by_field and _is_topic(payload.get(field), table)):
-            continue
-        column = by_field.get(field) or made.schema.column(told.name) or told
-        cells.append(cell(node, column, form.written, whole=True))
-    return decoder(cells)
-
-
-def _is_topic(value: object, table: TableId) -> bool:
-    """Whether a field of a key holds the topic of the table, as routing adds it under any name."""
-    return isinstance(value, str) and value.startswith(f"{table.server}.")
+_NAMES = ("connector", "name", "db", "keyspace", "schema", "table", "collection")
+"""What of a source block names a table."""
+_IMAGES = ("after", "before")
 
 
 def _is_event(payload: object) -> bool:
@@ -264,42 +278,25 @@ def _images(payload: Mapping[str, Any], op: str) -> tuple[Any, Any]:
     return before, after if op != "d" else None
 
 
-def _row(payload: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    return next((r for r in (payload.get("after"), payload.get("before")) if isinstance(r, dict)), None)
-
-
 def _row_node(schema: Node) -> Node:
-    rows = {f["field"]: f for f in fields_of(schema) if f["field"] in ("before", "after")}
+    rows = {f["field"]: f for f in fields_of(schema) if f["field"] in _IMAGES}
     row = rows.get("after", rows.get("before"))
     if row is None or row.get("type") != "struct":
         raise UnreadableInput("the event has no row: neither `after` nor `before` is a struct")
     return row
 
 
-def _check_names(columns: Mapping[str, Column]) -> None:
-    fields: dict[str, str] = {}
-    for field, column in columns.items():
-        other = fields.setdefault(column.name, field)
-        if other != field:
-            raise UnreadableInput(f"the fields {other!r} and {field!r} are both of column {column.name!r}")
-
-
-def _newest(table: _Table) -> _Made:
-    face = table.candidates[-1]
-    return _Made(face.schema, face.number, decoder(()), face.columns)
-
-
-def _position(source: Mapping[str, Any]) -> Position:
+def _position(connector: str, source: Mapping[str, Any]) -> Position:
     try:
-        return DIALECTS.get(str(source.get("connector") or UNKNOWN)).position(source)
+        return DIALECTS.get(connector or UNKNOWN).position(source)
     except UnknownName:
         return NOWHERE
     except ValueError as fault:
         raise UnreadableInput(str(fault)) from None
 
 
-def _mark(record: Record, position: Position, payload: Mapping[str, Any]) -> Mark:
-    ts_ms, read_ms = payload["source"].get("ts_ms"), payload.get("ts_ms")
+def _mark(record: Record, position: Position, source: Mapping[str, Any], read_ms: object) -> Mark:
+    ts_ms = source.get("ts_ms")
     return Mark(
         record.topic,
         record.partition,
@@ -309,15 +306,6 @@ def _mark(record: Record, position: Position, payload: Mapping[str, Any]) -> Mar
         read_ms if type(read_ms) is int else None,
         record.timestamp_ms,
     )
-
-
-def _order(record: Record, position: Position, source: Mapping[str, Any], op: str) -> str:
-    """A read without a place of its own stands where the stream stood."""
-    if not (op == "r" or from_table(cast(Any, source))):
-        return order(position, _STREAM, record.partition, record.offset)
-    if position.kind != "none" and source.get("snapshot") != "incremental":
-        return order(position, _SNAPSHOT, record.partition, record.offset)
-    return order(beside_the_stream(source) or position, _BESIDE, record.partition, record.offset)
 
 
 def _aside(record: Record, kind: str) -> Aside:

@@ -11,7 +11,9 @@ from decimal import Decimal as Number
 
 from schemaman.ddl import format_type
 from schemaman.rows import numbers, temporal
+from schemaman.rows.modes import UNTOLD, BinaryMode, Modes
 from schemaman.rows.values import Convert, UnfitValue, Value, told
+from schemaman.rows.wire import from_base64
 from schemaman.types import (
     Array,
     Binary,
@@ -42,8 +44,10 @@ from schemaman.types import (
 _TEXTS = (String, Uuid, Json, Xml, Enum, EnumSet)
 
 
-def converter(wire: Type, source: Type) -> Convert | None:
+def converter(wire: Type, source: Type, modes: Modes = UNTOLD) -> Convert | None:
     """How a value of a wire type becomes one of the source's type; None where it is one already.
+
+    `modes` are those of the connector that somebody told.
 
     Source: Debezium JdbcValueConverters and the value converters of each connector, in all their modes.
     """
@@ -93,9 +97,7 @@ def converter(wire: Type, source: Type) -> Convert | None:
         case ((Binary() | Bits()), (Binary() | Bits())):
             return None
         case Binary(), String():
-            return _never(
-                "bytes arrive as text, and nobody told binary.handling.mode: base64, base64-url-safe or hex"
-            )
+            return _bytes_of_text(modes.binary)
         case Map(), Json() | String():
             return _map_of_text(source)
         case ((String() | Json()), Map()):
@@ -103,11 +105,11 @@ def converter(wire: Type, source: Type) -> Convert | None:
         case _, _ if isinstance(source, _TEXTS) and isinstance(wire, _TEXTS):
             return None
         case Array(element, _), Array(other_element, _):
-            return _array(converter(other_element, element))
+            return _array(converter(other_element, element, modes))
         case Map(key, value, _), Map(other_key, other_value, _):
-            return _mapped(converter(other_key, key), converter(other_value, value))
+            return _mapped(converter(other_key, key, modes), converter(other_value, value, modes))
         case Struct(fields), Struct(others):
-            return _struct(fields, others)
+            return _struct(fields, others, modes)
         case Unknown(), _:
             return None
         case _:
@@ -119,6 +121,42 @@ def _never(reason: str) -> Convert:
         raise UnfitValue(reason)
 
     return convert
+
+
+def _bytes_of_text(mode: BinaryMode | None) -> Convert:
+    """How bytes are read that a mode wrote as text.
+
+    Source: Debezium BinaryHandlingMode: Base64 of java.util, with padding; lower-case hexadecimal digits.
+    """
+    match mode:
+        case "base64":
+            return from_base64
+        case "base64-url-safe":
+            return _from_url_safe
+        case "hex":
+            return _from_hex
+        case _:
+            return _never(
+                "bytes arrive as text, and nobody told binary.handling.mode: base64, base64-url-safe or hex"
+            )
+
+
+def _from_url_safe(value: object) -> Value:
+    return from_base64(str(value).translate(_URL_SAFE))
+
+
+_URL_SAFE = {ord("-"): "+", ord("_"): "/", ord("+"): "!", ord("/"): "!"}
+"""The two characters that differ; those of the other alphabet become one of none."""
+
+
+def _from_hex(value: object) -> Value:
+    text = str(value)
+    try:
+        if text.split() == [text] or not text:
+            return bytes.fromhex(text)
+    except ValueError:
+        pass
+    raise UnfitValue(f"{told(value)} is no bytes in hexadecimal digits")
 
 
 def _unsigned(value: object) -> Value:
@@ -248,10 +286,10 @@ def _mapped(key: Convert | None, member: Convert | None) -> Convert | None:
     return convert
 
 
-def _struct(fields: tuple[Field, ...], others: tuple[Field, ...]) -> Convert | None:
+def _struct(fields: tuple[Field, ...], others: tuple[Field, ...], modes: Modes) -> Convert | None:
     """Members by name; newer releases add some, such as the `extensions` of a geometry."""
     there = {f.name: f.type for f in others}
-    own = {f.name: converter(there[f.name], f.type) for f in fields if f.name in there}
+    own = {f.name: converter(there[f.name], f.type, modes) for f in fields if f.name in there}
     if [f.name for f in fields] == [f.name for f in others] and not any(own.values()):
         return None
     names = tuple(f.name for f in fields)

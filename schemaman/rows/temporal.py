@@ -16,12 +16,17 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a timestamp without a zone
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _FIRST, _LAST = date.min.toordinal() - _EPOCH_DAY, date.max.toordinal() - _EPOCH_DAY
 _DAY_US = 86_400_000_000
-_INFINITE = {9_223_372_036_825_200_000: Beyond("infinity"), -9_223_372_036_832_400_000: Beyond("-infinity")}
-"""PostgreSQL's infinite dates and timestamps, whatever the unit. Source: PGStatement.DATE_POSITIVE_INFINITY
-and DATE_NEGATIVE_INFINITY of the JDBC driver, which Debezium hands on; recordings show them in
-microseconds."""
+_INFINITE = dict.fromkeys((9_223_372_036_825_200_000, (1 << 63) - 1), Beyond("infinity"))
+_INFINITE |= dict.fromkeys((-9_223_372_036_832_400_000, -(1 << 63)), Beyond("-infinity"))
+"""PostgreSQL's infinite timestamps, whatever the unit. Source: PGStatement.DATE_POSITIVE_INFINITY and
+DATE_NEGATIVE_INFINITY of the JDBC driver, which Debezium hands on; old releases, the ends of 64 bits.
+"""
 _INFINITE_DAYS = {-622_191_234: Beyond("infinity"), 622_191_233: Beyond("-infinity")}
 """The same as days, cut to 32 bits: no date of PostgreSQL is so early, and none so late was ever meant."""
+
+_LATEST_YEAR = 294_276
+"""Of a timestamp in PostgreSQL; its first ones are of 4713 BC. Old releases print the infinite ones as the
+last ones of Java, `-292275055-05-16T23:00:00Z`. Source: PostgreSQL manual, date/time types; recordings."""
 
 _TIME = re.compile(r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?\Z")
 _STAMP = re.compile(
@@ -191,6 +196,8 @@ def _stamp(value: object, zoned: bool) -> Value:
 def _beyond(value: object, year: int, text: str) -> Value:
     if 1 < year < 9999:
         raise UnfitValue(f"{told(value)} is no date of the calendar")
+    if abs(year) > _LATEST_YEAR:
+        return Beyond("infinity" if year > 0 else "-infinity")
     return Beyond(text)
 
 

@@ -1,0 +1,90 @@
+"""Flattened rows: what was added to them tells operation, place and table.
+
+Law: what flattening added is no cell; a row that it deleted is a delete, in each form that a release gives
+it. Source: Debezium ExtractNewRecordState, `add.fields`, `delete.tombstone.handling.mode` and the older
+`delete.handling.mode`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from schemaman.decode.additions import (
+    DELETED,
+    Additions,
+    Headers,
+    additions,
+    identity,
+    is_document,
+    physical_of,
+)
+from schemaman.errors import UnreadableInput
+from schemaman.languages.connect import fields_of
+from schemaman.names import restore_misread
+from schemaman.rows.change import Op
+from schemaman.rows.forms import Form
+from schemaman.schema import TableId
+
+_OPS = frozenset("cudr")
+
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """A flattened row: its table, its operation, the members that flattening added, what they tell."""
+
+    table: TableId
+    op: Op
+    added: Additions
+    rewritten: bool
+
+    def read_name(self, name: str) -> str:
+        """A name as the source has it."""
+        return restore_misread(name) if self.added.connector == "postgresql" else name
+
+
+def flat(
+    topic: str,
+    payload: Mapping[str, Any],
+    headers: Headers,
+    form: Form,
+    key: object,
+    stream: str,
+    prefix: str,
+) -> Flat:
+    """What a flattened row tells of itself.
+
+    A row whose operation nobody told counts as an update, which writes it whether it is there or not.
+
+    Raises:
+        UnreadableInput: it is a document of MongoDB.
+    """
+    optional = None
+    if form.schema is not None:
+        optional = frozenset(f["field"] for f in fields_of(form.schema) if f.get("optional") is True)
+    added = additions(payload, headers, prefix, optional=optional)
+    if is_document(payload, key, added):
+        raise UnreadableInput("a document of MongoDB: its values are not read as those of a table")
+    rewritten = DELETED in added.names
+    deleted = added.op == "d" or (rewritten and payload[DELETED] in ("true", True))
+    op = "d" if deleted else added.op if added.op in _OPS else "r" if added.read else "u"
+    return Flat(_table(topic, form, added, key, stream), cast(Op, op), added, rewritten)
+
+
+def deleted(
+    topic: str, headers: Headers, form: Form | None, key: object, stream: str, prefix: str
+) -> Flat | None:
+    """What a record without a value tells of a flattened delete; None if it may follow one as its tombstone.
+
+    Proven is such a delete by an operation in a header, or by a schema of rows with a null.
+    """
+    added = additions({}, headers, prefix)
+    if added.op != "d" and (form is None or not form.name.endswith(".Value")):
+        return None
+    return Flat(_table(topic, form or Form(None, "json"), added, key, stream), "d", added, False)
+
+
+def _table(topic: str, form: Form, added: Additions, key: object, stream: str) -> TableId:
+    (server, database, schema, table), _ = identity(topic, form.name, added, physical_of(key))
+    return TableId(server, database, schema, table, stream)

@@ -1,0 +1,177 @@
+"""How cells travel that bring no schema: told by the type of their column and the modes of the connector.
+
+Law: where two modes could have written a cell, the mode is told, or the cell is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from schemaman.ddl import format_type
+from schemaman.languages.connect import DECIMAL, Node
+from schemaman.types import (
+    Array,
+    Binary,
+    Bits,
+    Boolean,
+    Date,
+    Decimal,
+    Enum,
+    EnumSet,
+    Floating,
+    Integer,
+    Interval,
+    Json,
+    Map,
+    Numeric,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    Type,
+    Union,
+    Unknown,
+    Uuid,
+    Xml,
+)
+
+_T, _D = "io.debezium.time.", "io.debezium.data."
+
+DecimalMode = Literal["precise", "string", "double"]
+TimeMode = Literal[
+    "adaptive", "adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds"
+]
+BinaryMode = Literal["bytes", "base64", "base64-url-safe", "hex"]
+IntervalMode = Literal["numeric", "string"]
+HstoreMode = Literal["json", "map"]
+UnsignedMode = Literal["long", "precise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """The settings of a connector that decide how values travel; None for one that nobody told.
+
+    They matter where records bring no schema, and `binary` also where bytes travel as text. Source: Debezium
+    `decimal.handling.mode`, `time.precision.mode`, `binary.handling.mode`, `interval.handling.mode`,
+    `hstore.handling.mode`, `bigint.unsigned.handling.mode`.
+    """
+
+    decimal: DecimalMode | None = None
+    time: TimeMode | None = None
+    binary: BinaryMode | None = None
+    interval: IntervalMode | None = None
+    hstore: HstoreMode | None = None
+    unsigned: UnsignedMode | None = None
+
+
+UNTOLD = Modes()
+Mode = TypeVar("Mode", bound=str)
+
+
+class UntoldMode(ValueError):
+    """A cell could have been written in several modes; the message is the reason."""
+
+
+def node_of(type: Type, modes: Modes) -> Node:
+    """The schema that a cell of that type would have brought.
+
+    Source: Debezium JdbcValueConverters, TemporalPrecisionMode, BinlogValueConverters.
+
+    Raises:
+        UntoldMode: nobody told the mode, or the type travels in no known way.
+    """
+    match type:
+        case Boolean():
+            return {"type": "boolean"}
+        case Integer(64, False):
+            return _unsigned(_told(modes.unsigned, "bigint.unsigned.handling.mode"))
+        case Integer():
+            # the next larger number holds all that have no sign; JSON tells them apart by nothing
+            return {"type": "int64"}
+        case Floating(bits):
+            return {"type": "float" if bits == 32 else "double"}
+        case Decimal(_, scale):
+            return _decimal(_told(modes.decimal, "decimal.handling.mode"), scale)
+        case Numeric():
+            return _numeric(_told(modes.decimal, "decimal.handling.mode"))
+        case String() | Enum() | EnumSet():
+            return {"type": "string"}
+        case Json() | Uuid() | Xml():
+            return {"type": "string", "name": f"{_D}{type.__class__.__name__}"}
+        case Binary():
+            return {"type": "bytes" if _told(modes.binary, "binary.handling.mode") == "bytes" else "string"}
+        case Bits():
+            return {"type": "bytes", "name": f"{_D}Bits"}
+        case Date() | Time() | Timestamp():
+            return _temporal(type, modes.time)
+        case Interval():
+            name = {"numeric": "MicroDuration", "string": "Interval"}
+            return {
+                "type": "int64" if modes.interval == "numeric" else "string",
+                "name": _T + name[_told(modes.interval, "interval.handling.mode")],
+            }
+        case Array(element, _):
+            return {"type": "array", "items": node_of(element, modes)}
+        case Map(key, value, _):
+            if _told(modes.hstore, "hstore.handling.mode") == "json":
+                return {"type": "string", "name": f"{_D}Json"}
+            return {"type": "map", "keys": node_of(key, modes), "values": node_of(value, modes)}
+        case Struct(fields):
+            return {"type": "struct", "fields": [{**node_of(f.type, modes), "field": f.name} for f in fields]}
+        case Union() | Unknown():
+            raise UntoldMode(f"nobody tells the type: {format_type(type)}")
+
+
+def _told(mode: Mode | None, setting: str) -> Mode:
+    if mode is None:
+        raise UntoldMode(f"it came without a schema, and nobody told {setting}")
+    return mode
+
+
+def _unsigned(mode: UnsignedMode) -> Node:
+    return {"type": "int64"} if mode == "long" else _decimal("precise", 0)
+
+
+def _decimal(mode: DecimalMode, scale: int) -> Node:
+    match mode:
+        case "precise":
+            return {"type": "bytes", "name": DECIMAL, "parameters": {"scale": str(scale)}}
+        case "string":
+            return {"type": "string"}
+        case "double":
+            return {"type": "double"}
+
+
+def _numeric(mode: DecimalMode) -> Node:
+    if mode != "precise":
+        return _decimal(mode, 0)
+    value: Mapping[str, object] = {"type": "bytes", "field": "value"}
+    scale: Mapping[str, object] = {"type": "int32", "field": "scale"}
+    return {"type": "struct", "name": f"{_D}VariableScaleDecimal", "fields": [scale, value]}
+
+
+def _temporal(type: Date | Time | Timestamp, mode: TimeMode | None) -> Node:
+    if isinstance(type, Time | Timestamp) and type.zoned:
+        return {"type": "string", "name": f"{_T}Zoned{type.__class__.__name__}"}
+    kind, told = type.__class__.__name__, _told(mode, "time.precision.mode")
+    if told == "isostring":
+        return {"type": "string", "name": f"{_T}Iso{kind}"}
+    return {"type": "int64", "name": _T + _unit(type, told) + kind}
+
+
+def _unit(type: Date | Time | Timestamp, mode: str) -> str:
+    if isinstance(type, Date):
+        return ""
+    match mode:
+        case "connect":
+            return ""
+        case "microseconds":
+            return "Micro"
+        case "nanoseconds":
+            return "Nano"
+        case "adaptive_time_microseconds" if isinstance(type, Time):
+            return "Micro"
+        case _:
+            return "" if type.precision <= 3 else "Micro" if type.precision <= 6 else "Nano"

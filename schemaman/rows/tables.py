@@ -1,0 +1,195 @@
+"""The tables that records are of, and the decoders of their rows and keys, made once for each structure.
+
+Law: a row is decoded by the schema that it brought itself, to the types of the version that it is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from schemaman.decode.key import ROUTING_FIELDS
+from schemaman.errors import UnreadableInput
+from schemaman.evidence import Mark
+from schemaman.languages.connect import Node, columns_of, fields_of
+from schemaman.rows.cells import Cell, Decoder, cell, decoder, untold
+from schemaman.rows.faces import Face, at, faces, same
+from schemaman.rows.forms import Form
+from schemaman.rows.modes import UNTOLD, Modes
+from schemaman.rows.unavailable import PLACEHOLDER
+from schemaman.rows.wire import Written
+from schemaman.schema import Column, TableId, TableSchema
+from schemaman.versions import SchemaVersion, TableHistory
+
+Histories = Mapping[TableId, TableHistory]
+NO_SCHEMA = "JSON without a schema: nobody tells the types of the values"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The decoder of one structure, and the column of each field that rows of it have."""
+
+    schema: TableSchema
+    version: int | None
+    decode: Decoder
+    columns: Mapping[str, Column]
+
+
+@dataclass(eq=False, slots=True)
+class Table:
+    """A table as records of one form tell it.
+
+    `nodes` are the fields of its rows, None where no schema tells them. `candidates` are the versions that
+    rows can be of; `single` is what all rows are read by where they need not be asked which.
+    """
+
+    id: TableId
+    written: Written
+    nodes: Sequence[Node] | None
+    candidates: tuple[Face, ...] = ()
+    single: Made | None = None
+    made: dict[int, Made] = field(default_factory=dict)
+
+
+class Tables:
+    """Knows the tables of a stream; without histories (None) each record has the structure that it brings."""
+
+    def __init__(
+        self, histories: Histories | None, *, placeholder: bytes = PLACEHOLDER, modes: Modes = UNTOLD
+    ) -> None:
+        self.histories = histories
+        self._placeholder = placeholder
+        self._modes = modes
+
+    def with_rows(
+        self, id: TableId, nodes: Sequence[Node], written: Written, read_name: Callable[[str], str] = str
+    ) -> Table:
+        """The table of rows with those fields; `read_name` gives names as the source has them.
+
+        Raises:
+            UnreadableInput: the history knows no such table, or two fields are of one column.
+            UnknownFace: no version of it has these fields.
+        """
+        wire = columns_of({"type": "struct", "fields": list(nodes)})
+        if self.histories is None:
+            columns = {
+                str(c.emitted_name): Column(
+                    read_name(c.name), c.type, c.nullable, emitted_name=c.emitted_name
+                )
+                for c in wire
+            }
+            table = Table(id, written, nodes)
+            table.single = self._decoders(table, columns, TableSchema(tuple(columns.values())), None)
+            return table
+        candidates = faces(self.history(id), {str(c.emitted_name): c.type for c in wire})
+        return self._settled(Table(id, written, nodes, candidates))
+
+    def with_names(self, id: TableId, names: Sequence[str]) -> Table:
+        """The table of rows with fields of those names, and no schema. Raises as `with_rows` does."""
+        if self.histories is None:
+            raise UnreadableInput(NO_SCHEMA)
+        history = self.history(id)
+        if not any(_typed(version) for version in history.versions):
+            raise UnreadableInput(f"{NO_SCHEMA}, and no version of {id} has any but those of JSON")
+        return self._settled(Table(id, "json", None, faces(history, dict.fromkeys(names))))
+
+    def history(self, id: TableId) -> TableHistory:
+        """What is known of a table. Raises UnreadableInput."""
+        history = None if self.histories is None else self.histories.get(id)
+        if history is None or not history.versions:
+            raise UnreadableInput(f"the history knows no table {id}: read it in first (schemaman ingest)")
+        return history
+
+    def at(self, table: Table, mark: Mark) -> Made:
+        """How a row at a mark is read."""
+        return table.single or self._made(table, at(table.candidates, mark))
+
+    def newest(self, table: Table) -> Made:
+        """The newest structure, for what is of a table and of no row."""
+        return table.single or self._made(table, table.candidates[-1])
+
+    def of_key_alone(self, id: TableId) -> Made:
+        """The newest structure of a table of which no row is at hand.
+
+        Raises:
+            UnreadableInput: the history knows no such table, or there is none.
+        """
+        if self.histories is None:
+            return Made(TableSchema(()), None, decoder(()), {})
+        version = self.history(id).latest
+        columns = {column.emitted_name or column.name: column for column in version.schema.columns}
+        return Made(version.schema, version.number, decoder(()), columns)
+
+    def keys(self, form: Form, made: Made, id: TableId, payload: Mapping[str, object]) -> Decoder:
+        """The decoder of keys of a form; a column that only the key carries is what the key says it is.
+
+        Raises:
+            UnreadableInput: nobody tells the types.
+        """
+        if form.schema is None:
+            names = [n for n in payload if not _is_routing(n, payload, made, id)]
+            unknown = [n for n in names if n not in made.columns]
+            if unknown:
+                raise UnreadableInput(f"{NO_SCHEMA}: {', '.join(unknown)}")
+            return decoder([self._untold(n, made.columns[n]) for n in names])
+        cells = []
+        for node, told in zip(fields_of(form.schema), columns_of(form.schema), strict=True):
+            name = node["field"]
+            if not _is_routing(name, payload, made, id):
+                column = made.columns.get(name) or made.schema.column(told.name) or told
+                cells.append(cell(node, column, form.written, self._modes, whole=True))
+        return decoder(cells)
+
+    def _settled(self, table: Table) -> Table:
+        if same(table.candidates) and len({face.number for face in table.candidates}) == 1:
+            table.single = self._made(table, table.candidates[0])
+        return table
+
+    def _made(self, table: Table, face: Face) -> Made:
+        known = table.made.get(face.number)
+        if known is None:
+            known = self._decoders(table, face.columns, face.schema, face.number)
+            table.made[face.number] = known
+        return known
+
+    def _decoders(
+        self, table: Table, columns: Mapping[str, Column], schema: TableSchema, version: int | None
+    ) -> Made:
+        _check_names(columns)
+        if table.nodes is None:
+            cells = [self._untold(name, column) for name, column in columns.items()]
+        else:
+            cells = [
+                cell(
+                    node,
+                    columns[node["field"]],
+                    table.written,
+                    self._modes,
+                    placeholder=self._placeholder,
+                )
+                for node in table.nodes
+            ]
+        return Made(schema, version, decoder(cells), columns)
+
+    def _untold(self, name: str, column: Column) -> Cell:
+        return untold(name, column, self._modes, "json", self._placeholder)
+
+
+def _typed(version: SchemaVersion) -> bool:
+    return version.status != "inferred"
+
+
+def _check_names(columns: Mapping[str, Column]) -> None:
+    fields: dict[str, str] = {}
+    for name, column in columns.items():
+        other = fields.setdefault(column.name, name)
+        if other != name:
+            raise UnreadableInput(f"the fields {other!r} and {name!r} are both of column {column.name!r}")
+
+
+def _is_routing(name: str, payload: Mapping[str, object], made: Made, id: TableId) -> bool:
+    """Whether a field of a key is no column: routing adds the topic of the table, under any name."""
+    if name in ROUTING_FIELDS:
+        return True
+    value = payload.get(name)
+    return name not in made.columns and isinstance(value, str) and value.startswith(f"{id.server}.")
