@@ -1,7 +1,8 @@
 """Encoding epochs: how a connector wrote events, and since when, apart from what the tables were.
 
 Law: what is decided about a change of form depends on the footprints of all tables of one server, not on
-their order; a table whose form never changed is asked for nothing else than which forms it shows.
+their order; a table whose form never changed is asked for nothing else than which forms it shows. What one
+table under two names may have shown never counts as two.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Literal
 
@@ -89,6 +91,19 @@ class FormChange:
         """The forms, without the columns."""
         return (self.was, self.now)
 
+    def seconds(self, other: FormChange) -> bool:
+        """Whether another table's change by the same rule may be of the same moment, and of another table.
+
+        A table that is renamed and gets its name back is two tables to its records; then all that is known
+        under one name lies where nothing is known under the other.
+        """
+        meet = self.after_ms <= other.at_ms and other.after_ms <= self.at_ms
+        return meet and not self.within(other) and not other.within(self)
+
+    def within(self, other: FormChange) -> bool:
+        """Whether all that the change was seen in lies between the two forms of another one."""
+        return other.after_ms <= self.since_ms and self.until_ms <= other.at_ms
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -115,7 +130,7 @@ def decide(footprints: Mapping[str, Footprint]) -> dict[str, dict[Place, Verdict
 
     A setting changes the form of all columns of a kind at one moment. So a change is no epoch where another
     table kept the old form, or had the new one before; and it is one where another table changed so, too,
-    and both may have changed at the same moment.
+    both may have changed at the same moment, and are not one that had another name for a time.
     """
     forms: dict[str, list[tuple[int, int, str]]] = {}
     for table, footprint in footprints.items():
@@ -137,14 +152,14 @@ def decide(footprints: Mapping[str, Footprint]) -> dict[str, dict[Place, Verdict
 def verdicts(changes: Sequence[tuple[str, FormChange]], shows: Shows) -> list[Verdict]:
     """What is decided about changes, each with its table; all of one rule have to be there."""
     own = [contradicted(table, change, shows) for table, change in changes]
-    rules: dict[Rule, list[tuple[int, int, str]]] = {}
+    rules: dict[Rule, list[tuple[str, FormChange]]] = {}
     for (table, change), refuted in zip(changes, own, strict=True):
         if not refuted:
-            rules.setdefault(change.rule, []).append((change.after_ms, change.at_ms, table))
-    moments = {rule: _Intervals(found) for rule, found in rules.items()}
+            rules.setdefault(change.rule, []).append((table, change))
+    moments = {rule: _Moments(found) for rule, found in rules.items()}
     return [
         "own" if refuted
-        else "epoch" if moments[change.rule].meet(change.after_ms, change.at_ms, table)
+        else "epoch" if moments[change.rule].second(table, change)
         else "open"
         for (table, change), refuted in zip(changes, own, strict=True)
     ]  # fmt: skip
@@ -182,3 +197,30 @@ class _Intervals:
             return False
         (latest, table), other = self._latest[index]
         return (other if table == but else latest) >= first
+
+
+class _Moments:
+    """Changes of tables by one rule: whether one of another table seconds a change.
+
+    Of those that may, the one with the nearest beginning is asked first: mostly it does, and nobody else is.
+    """
+
+    def __init__(self, changes: Iterable[tuple[str, FormChange]]) -> None:
+        alike: dict[tuple[int, int, int, int], tuple[FormChange, set[str]]] = {}
+        for table, one in changes:
+            times = (one.after_ms, one.at_ms, one.since_ms, one.until_ms)
+            alike.setdefault(times, (one, set()))[1].add(table)
+        self._ordered = [alike[times] for times in sorted(alike)]
+        self._after = [one.after_ms for one, _ in self._ordered]
+        self._latest = [*accumulate((one.at_ms for one, _ in self._ordered), max)]
+        """Up to each: the last moment at which any of them may have been."""
+
+    def second(self, table: str, change: FormChange) -> bool:
+        """Whether a change of another table seconds this one."""
+        for index in range(bisect_right(self._after, change.at_ms) - 1, -1, -1):
+            if self._latest[index] < change.after_ms:
+                return False
+            one, tables = self._ordered[index]
+            if one.seconds(change) and (len(tables) > 1 or table not in tables):
+                return True
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,18 +12,22 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import Connection, create_engine
 
 from schemaman.decisions import Confirmation, Decisions, decided
 from schemaman.epochs import Footprint, FormChange, Shown, decide
 from schemaman.evidence import Mark, Observation, Position
 from schemaman.log import Observed
 from schemaman.schema import Column, TableId, TableSchema
+from schemaman.stores import _forms
+from schemaman.stores._layout import METADATA
 from schemaman.stores.memory import MemoryStore
 from schemaman.stores.sql import SqlStore
 from schemaman.summary.tables import provisional
 from schemaman.types import Decimal, Floating, Integer, String, Timestamp, Type
 from schemaman.versions import TableHistory
-from tests.house import PROOF
+from tests.house import FIXTURES, PROOF
+from tests.live.database import schema_of_its_own
 
 PRECISE, DOUBLE = Decimal(18, 2), Floating(64)
 Said = tuple[str, Type, int]
@@ -127,6 +132,33 @@ def test_a_setting_that_is_taken_back_returns_to_the_first_form(tmp_path: Path) 
             assert [f.epoch for f in history.latest.carried] == [2, 3]
 
 
+RENAMED_BACK = (
+    record("orders", PRECISE, 10), record("moved", PRECISE, 12),
+    record("moved", DOUBLE, 15), record("orders", DOUBLE, 20), record("orders", DOUBLE, 22),
+)  # fmt: skip
+"""What a table's own change looks like that is called `moved` for a time."""
+
+
+def test_a_table_that_gets_its_name_back_does_not_decide_its_own_change(tmp_path: Path) -> None:
+    for found in remembered(tmp_path / "a", RENAMED_BACK):
+        for history in found.values():
+            assert types_of(history) == [PRECISE, DOUBLE]
+            assert "type:price" in history.latest.unconfirmed
+            assert len(history.epochs) == 1
+    # nor where nothing tells the moments apart
+    at_once = [replace(o, first=m, last=m) for o in RENAMED_BACK[:4] for m in [replace(o.first, read_ms=10)]]
+    for found in remembered(tmp_path / "b", at_once):
+        assert [types_of(history) for history in found.values()] == [[PRECISE, DOUBLE]] * 2
+    # under two names at once it would be two tables
+    for more in (record("moved", DOUBLE, 21), record("moved", PRECISE, 9)):
+        for found in remembered(tmp_path / f"c{more.first.offset}", [*RENAMED_BACK, more]):
+            assert [types_of(history) for history in found.values()] == [[PRECISE]] * 2
+    # and a third one may be of the same moment as both
+    others = [record("items", PRECISE, 11), record("items", PRECISE, 13), record("items", DOUBLE, 21)]
+    for found in remembered(tmp_path / "d", [*RENAMED_BACK, *others]):
+        assert [types_of(history) for history in found.values()] == [[PRECISE]] * 3
+
+
 def test_the_table_goes_on_changing_in_another_epoch(tmp_path: Path) -> None:
     wider = record("orders", DOUBLE, 30)
     assert wider.schema is not None
@@ -200,12 +232,102 @@ def test_a_change_is_decided_by_each_other_table(footprints: Mapping[str, Footpr
                 other.rule == change.rule
                 and other.after_ms <= change.at_ms
                 and change.after_ms <= other.at_ms
+                and not (change.after_ms <= other.since_ms and other.until_ms <= change.at_ms)
+                and not (other.after_ms <= change.since_ms and change.until_ms <= other.at_ms)
                 and not refuted(name, other, footprints)
                 for name, others in footprints.items()
                 for other in others.changes
                 if name != table
             )
             assert found[table][change.place] == ("own" if own else "epoch" if seconded else "open")
+
+
+IN_MEMORY = create_engine("sqlite://")
+METADATA.create_all(IN_MEMORY)
+
+
+def as_time_goes_on(connection: Connection, turns: Sequence[Mapping[str, Footprint]]) -> None:
+    """What is kept after each turn, in which some tables are seen anew, is what is decided of all of them."""
+    known: dict[str, Footprint] = {}
+    tables = [named(table) for table in "abcd"]
+    for turn in turns:
+        known |= turn
+        before = _forms.decided(connection, tables)
+        others = _forms.settle(connection, {named(table): footprint for table, footprint in turn.items()})
+        after = _forms.decided(connection, tables)
+        assert after == {named(table): found for table, found in decide(known).items()}
+        for table in tables:
+            places = before.get(table, {}).keys() & after.get(table, {}).keys()
+            flipped = any(before[table][place] != after[table][place] for place in places)
+            assert not flipped or table in others
+    connection.rollback()
+
+
+def turns_of(chance: random.Random) -> list[dict[str, Footprint]]:
+    """A dozen turns of few tables with few rules at few moments, so that much depends on each."""
+
+    def change() -> FormChange:
+        times = sorted(chance.randrange(9) for _ in range(4))
+        was, offset = chance.choice("xxxy"), chance.randrange(2)
+        return FormChange((), was, "z", Mark("t", 0, offset), *times)
+
+    def seen_otherwise(one: FormChange) -> FormChange:
+        since, until = chance.randint(0, one.after_ms), chance.randint(one.at_ms, 9)
+        return replace(one, since_ms=since, until_ms=until)
+
+    def footprint(known: Footprint) -> Footprint:
+        if known.changes and chance.random() < 0.5:
+            return replace(known, changes=tuple(map(seen_otherwise, known.changes)))
+        changes = {c.place: c for c in (change() for _ in range(chance.choice((0, 1, 1, 2))))}
+        shown = [Shown(chance.choice("xz"), at, at) for at in range(9) if chance.random() < 0.02]
+        return Footprint((*changes.values(),), (*shown,))
+
+    turns, known = [], dict.fromkeys("abcd", Footprint())
+    for _ in range(12):
+        turn = {table: footprint(known[table]) for table in chance.sample("abcd", chance.randint(1, 2))}
+        turns.append(turn)
+        known |= turn
+    return turns
+
+
+@settings(max_examples=3000 if PROOF else 100)
+@given(st.integers(0, 2**32))
+def test_what_is_seen_anew_is_decided_as_if_it_had_always_been(seed: int) -> None:
+    with IN_MEMORY.connect() as connection:
+        as_time_goes_on(connection, turns_of(random.Random(seed)))
+
+
+@settings(max_examples=1500 if PROOF else 150)
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.booleans(), st.integers(0, 3)), max_size=40))
+def test_tables_that_are_seen_for_longer_decide_as_if_they_had_always_been(
+    moments: list[tuple[str, bool, int]],
+) -> None:
+    """Time goes on, and what is seen for longer is mostly all that changes."""
+    now, seen = 0, dict[str, tuple[int, int]]()
+    changed = dict[str, FormChange]()
+    turns: list[dict[str, Footprint]] = []
+    for table, changes, passed in moments:
+        now += passed
+        first, last = seen.get(table, (now, now))
+        if table in changed:
+            changed[table] = replace(changed[table], until_ms=now)
+        elif changes and table in seen:
+            changed[table] = FormChange((), "x", "y", Mark("t", 0, 0), first, last, now, now)
+        seen[table] = (first, now)
+        turns.append({table: Footprint(tuple(c for t, c in changed.items() if t == table))})
+    with IN_MEMORY.connect() as connection:
+        as_time_goes_on(connection, turns)
+
+
+def test_postgresql_decides_the_same(database: str) -> None:
+    url = schema_of_its_own(database)
+    SqlStore.open(url, create=True).close()
+    path = {"options": f"-csearch_path={url.partition('schema=')[2]}"}
+    engine = create_engine(f"{database.replace('://', '+psycopg://')}/postgres", connect_args=path)
+    with engine.connect() as connection:
+        for seed in range(300 if PROOF else 20):
+            as_time_goes_on(connection, turns_of(random.Random(seed)))
+    engine.dispose()
 
 
 def refuted(table: str, change: FormChange, footprints: Mapping[str, Footprint]) -> bool:
@@ -220,6 +342,23 @@ def refuted(table: str, change: FormChange, footprints: Mapping[str, Footprint])
 
 def meet(shown: Shown, first: int, last: int) -> bool:
     return shown.first_ms <= last and shown.last_ms >= first
+
+
+def test_what_an_older_layout_decided_is_decided_again(tmp_path: Path) -> None:
+    """In this store a table decides its own change (`RENAMED_BACK`), as was decided with layout 2."""
+    path = tmp_path / "store.db"
+    path.write_bytes(gzip.decompress((FIXTURES / "stores" / "renamed-back-layout-2.db.gz").read_bytes()))
+    with sqlite3.connect(path) as connection:
+        assert {row[0] for row in connection.execute("SELECT verdict FROM form_change")} == {"epoch"}
+    connection.close()
+    with SqlStore.open(str(path)) as store:
+        assert store.upgraded_from == 2
+        assert store.check() == ()
+        for table in store.tables():
+            history = store.history(table)
+            assert history is not None
+            assert types_of(history) == [PRECISE, DOUBLE]
+            assert "type:price" in history.latest.unconfirmed
 
 
 def test_what_is_decided_is_part_of_what_is_checked(tmp_path: Path) -> None:

@@ -10,7 +10,19 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 
-from sqlalchemy import Connection, Row, Select, and_, delete, exists, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    delete,
+    exists,
+    insert,
+    not_,
+    select,
+    update,
+)
 
 from schemaman import structure_codec
 from schemaman.epochs import (
@@ -177,19 +189,34 @@ class _Scope:
             query = select(FORM_CHANGE).where(c.scope == self.scope, where, c.table_key != table)
             yield from [_change(row) for row in self.connection.execute(query)]
 
-    def beside(self, table: str, change: FormChange, verdict: Verdict) -> list[Change]:
-        """The changes of other tables by the same rule that may have been at the same moment."""
+    def beside(
+        self, table: str, change: FormChange | None, other: FormChange | None, verdict: Verdict
+    ) -> list[Change]:
+        """The changes decided so that a change of a table seconds, and as it is in `other` did not.
+
+        None stands for a change that is not there, or is contradicted and seconds nothing.
+        """
+        if change is None:
+            return []
         c = FORM_CHANGE.c
-        rule = and_(c.scope == self.scope, c.was == change.was, c.now == change.now, c.verdict == verdict)
-        meets = and_(c.after_ms <= change.at_ms, c.at_ms >= change.after_ms, c.table_key != table)
-        return [_change(row) for row in self.connection.execute(select(FORM_CHANGE).where(rule, meets))]
+        if other is None or _gap(change) != _gap(other):
+            more = _seconding(change) if other is None else and_(_seconding(change), not_(_seconding(other)))
+            where = and_(_of_rule(self.scope, change), c.verdict == verdict, more)
+        elif other.since_ms <= change.since_ms and change.until_ms <= other.until_ms:
+            return []
+        else:
+            # what is around the one and seconded by the other; left to the index that finds next to nothing
+            around = and_(c.at_ms >= other.until_ms, c.after_ms + 0 <= other.since_ms)
+            rule = and_(c.scope == self.scope, c.was == change.was, c.now + "" == change.now)
+            where = and_(rule, c.verdict + "" == verdict, around, _apart(change))
+        query = select(FORM_CHANGE).where(where, c.table_key != table)
+        return [_change(row) for row in self.connection.execute(query)]
 
     def seconded(self, table: str, change: FormChange) -> bool:
         """Whether another table that nothing contradicts changed so, too."""
         c = FORM_CHANGE.c
-        rule = and_(c.scope == self.scope, c.was == change.was, c.now == change.now)
-        meets = and_(c.after_ms <= change.at_ms, c.at_ms >= change.after_ms, c.table_key != table)
-        query = select(c.was).where(rule, c.verdict.in_(("epoch", "open")), meets).limit(1)
+        rule = and_(_of_rule(self.scope, change), c.verdict.in_(("epoch", "open")))
+        query = select(c.was).where(rule, _seconding(change), c.table_key != table).limit(1)
         return self.connection.execute(query).first() is not None
 
     def write_verdict(self, one: Change, verdict: Verdict) -> None:
@@ -224,50 +251,48 @@ class _Scope:
 
 
 class _Work:
-    """Changes of which something may be decided otherwise, and what they were decided before."""
+    """Changes of which something may be decided otherwise, and what they were before."""
 
     def __init__(self, scope: _Scope) -> None:
         self._scope = scope
         self._asked: dict[tuple[str, Place], Change] = {}
+        self._before: dict[tuple[str, Place], Change] = {}
+        """What is asked as it was kept; nothing of what is new."""
+        self._gone: list[Change] = []
         self._first: dict[tuple[str, Place], Verdict] = {}
-        self._fresh: set[tuple[str, Place]] = set()
         self._last: dict[tuple[str, Place], Verdict] = {}
-        self._lost: list[Change] = []
 
     def ask(self, one: Change) -> None:
-        """Look whether it is contradicted now."""
-        self._asked.setdefault((one.table, one.change.place), one)
+        """Look whether it is contradicted now; what had been decided about it is known."""
+        place = (one.table, one.change.place)
+        if place not in self._asked:
+            self._asked[place] = self._before[place] = one
 
     def compare(self, table: str, before: Mapping[Place, Change], now: Mapping[Place, FormChange]) -> None:
-        """The changes of one table as they were and as they are: what seconded others may do so no more."""
-        for place, known in before.items():
-            moved = place not in now or _moment(now[place]) != _moment(known.change)
-            if moved and known.verdict != "own":
-                self._lost.append(known)
+        """The changes of one table as they were and as they are."""
+        self._gone += (known for place, known in before.items() if place not in now)
         for place, change in now.items():
-            was = before.get(place)
-            self.ask(Change(table, change, "open" if was is None else was.verdict))
-            if was is None or _moment(was.change) != _moment(change):
-                self._fresh.add((table, place))
+            known = before.get(place)
+            self._asked[table, place] = Change(table, change, "open" if known is None else known.verdict)
+            if known is not None:
+                self._before[table, place] = known
 
     def decide(self) -> set[str]:
         """Decide, first what is contradicted, then what is seconded by what is not; the tables affected."""
-        again: dict[tuple[str, Place], Change] = {}
+        found: list[Change] = []
+        seconding: list[tuple[str, FormChange | None, FormChange | None]] = [
+            (one.table, _if_not_own(one), None) for one in self._gone
+        ]
         for place, one in self._asked.items():
-            own, was_own = self._scope.contradicts(one), one.verdict == "own"
-            if own and not was_own:
-                self._put(one, "own")
-                if place not in self._fresh:
-                    self._lost.append(one)
-            elif not own:
-                if was_own:
-                    self._put(one, "open")
-                again[place] = replace(one, verdict="open") if was_own else one
-        found = [*again.values()]
-        for one in [o for p, o in again.items() if p in self._fresh or self._asked[p].verdict == "own"]:
-            found += self._scope.beside(one.table, one.change, "open")
-        for one in self._lost:
-            found += self._scope.beside(one.table, one.change, "epoch")
+            own = self._scope.contradicts(one)
+            if own != (one.verdict == "own"):
+                self._put(one, "own" if own else "open")
+            if not own:
+                found.append(replace(one, verdict="open") if one.verdict == "own" else one)
+            seconding.append((one.table, _if_not_own(self._before.get(place)), None if own else one.change))
+        for table, was, now in seconding:
+            found += self._scope.beside(table, was, now, "epoch")
+            found += self._scope.beside(table, now, was, "open")
         for one in {(o.table, o.change.place): o for o in reversed(found)}.values():
             verdict: Verdict = "epoch" if self._scope.seconded(one.table, one.change) else "open"
             if verdict != one.verdict:
@@ -279,6 +304,34 @@ class _Work:
         self._first.setdefault(place, one.verdict)
         self._last[place] = verdict
         self._scope.write_verdict(one, verdict)
+
+
+def _if_not_own(one: Change | None) -> FormChange | None:
+    """What may second others."""
+    return None if one is None or one.verdict == "own" else one.change
+
+
+def _of_rule(scope: str, change: FormChange) -> ColumnElement[bool]:
+    c = FORM_CHANGE.c
+    return and_(c.scope == scope, c.was == change.was, c.now == change.now)
+
+
+def _seconding(change: FormChange) -> ColumnElement[bool]:
+    """Of a row: whether it and a change second each other, as `FormChange.seconds` says it."""
+    c = FORM_CHANGE.c
+    return and_(c.after_ms <= change.at_ms, c.at_ms >= change.after_ms, _apart(change))
+
+
+def _apart(change: FormChange) -> ColumnElement[bool]:
+    """Of a row: whether neither lies within the other, as `FormChange.within` says it."""
+    c = FORM_CHANGE.c
+    around = and_(c.after_ms <= change.since_ms, c.at_ms >= change.until_ms)
+    inside = and_(c.since_ms >= change.after_ms, c.until_ms <= change.at_ms)
+    return and_(not_(around), not_(inside))
+
+
+def _gap(change: FormChange) -> tuple[int, int]:
+    return (change.after_ms, change.at_ms)
 
 
 def _difference(was: set[Shown], now: set[Shown]) -> Iterator[Shown]:
@@ -333,7 +386,3 @@ def _in_order(shown: Iterable[Shown]) -> list[Shown]:
 
 def _ordered(changes: Iterable[Change]) -> list[Change]:
     return sorted(changes, key=lambda c: c.change.place)
-
-
-def _moment(change: FormChange) -> tuple[int, int]:
-    return (change.after_ms, change.at_ms)
