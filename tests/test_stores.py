@@ -30,6 +30,7 @@ from schemaman.evidence import Observation, Reject
 from schemaman.log import Covered, Entry, Leases, Migrated, Observed, Projections, Rejected, Stamped, Store
 from schemaman.schema import TableId
 from schemaman.stores import _sqlite
+from schemaman.stores._layout import LAYOUT
 from schemaman.stores.memory import MemoryStore
 from schemaman.stores.sql import SqlStore
 from schemaman.versions import TableHistory
@@ -548,7 +549,7 @@ def no_tables(path: Path) -> None:
         (lambda path: path.write_bytes(b"SQLite"), "is not a store: no SQLite database"),
         (lambda path: path.write_bytes(b"SQLite format 3\x00"), "of another program"),
         (foreign_database, "is a database of another program"),
-        (other_layout, "has layout 99; this schemaman reads layout 2"),
+        (other_layout, f"has layout 99; this schemaman reads layout {LAYOUT}"),
         (cut_short, "malformed|not a database"),
     ],
 )
