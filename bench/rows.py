@@ -1,0 +1,90 @@
+"""Rows a second out of change events, beside what parsing their JSON alone costs: `python -m bench.rows`.
+
+The events are those of one recording, repeated; Avro bodies are those of another one. The ratio is of times:
+1.0 is as fast as `json.loads` of the whole record.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable
+
+from bench.gen import events
+from schemaman.evidence import Record
+from schemaman.rows.change import RowChange
+from schemaman.rows.lake import fitter
+from schemaman.rows.reader import RowReader
+from schemaman.targets import delta
+from schemaman.types import Type
+from tests import chain
+from tests.house import CAPTURES
+from tests.records import records, registry
+
+RECORDS = 40_000
+AVRO = "postgres/shop-busy"
+JSON = "postgres/shop-json"
+
+
+def main() -> None:
+    """Print the figures."""
+    read = events(RECORDS)
+    floor = _best(lambda: [json.loads(r.value or b"") for r in read])
+    _tell("json.loads of each record", len(read), floor, floor)
+    histories = {h.table: h for h in chain.histories(JSON)}
+    alone = _best(lambda: _changes(RowReader(), read))
+    _tell("rows of JSON, each of its own structure", len(read), alone, floor)
+    typed = _best(lambda: _changes(RowReader(histories), read))
+    _tell("rows of JSON, typed by a history", len(read), typed, floor)
+    fitted = _best(lambda: _fitted(RowReader(histories), read))
+    _tell("the same, as a Delta table holds them", len(read), fitted, floor)
+    folder = CAPTURES / AVRO
+    bodies = [r for _ in range(8) for r in records(folder)]
+    known = {h.table: h for h in chain.histories(AVRO)}
+    avro = _best(lambda: _changes(RowReader(known, registry(folder)), bodies))
+    _tell("rows of Avro, typed by a history", len(bodies), avro, floor * len(bodies) / len(read))
+
+
+def _changes(reader: RowReader, read: Iterable[Record]) -> int:
+    return sum(isinstance(outcome, RowChange) for outcome in reader.read_all(read))
+
+
+def _fitted(reader: RowReader, read: Iterable[Record]) -> int:
+    """What a writer does: every value in the type that the table holds it in."""
+    made: dict[Type, Callable[[object], object]] = {}
+    known: dict[int, dict[str, Callable[[object], object]]] = {}
+    count = 0
+    for outcome in reader.read_all(read):
+        if isinstance(outcome, RowChange) and outcome.after is not None:
+            fitters = known.get(id(outcome.schema))
+            if fitters is None:
+                fitters = known[id(outcome.schema)] = {
+                    c.name: made.setdefault(c.type, fitter(c.type, _held(c.type)))
+                    for c in outcome.schema.columns
+                }
+            row = {n: None if v is None else fitters[n](v) for n, v in outcome.after.items()}
+            count += len(row)
+    return count
+
+
+def _held(type: Type) -> Type:
+    held = delta.TARGET.hold(type)
+    return getattr(held, "type", type)
+
+
+def _best(work: Callable[[], object]) -> float:
+    """The shortest of three CPU times, in seconds."""
+    times = []
+    for _ in range(3):
+        before = time.process_time()
+        work()
+        times.append(time.process_time() - before)
+    return min(times)
+
+
+def _tell(what: str, count: int, seconds: float, floor: float) -> None:
+    print(f"{count / seconds:10,.0f} rows/s  {seconds / floor:5.2f}  {what}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""The order of row changes, and what a reader remembers so that reads beside the stream have one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemaman.evidence import Aside, Position, Record, Reject
+from schemaman.rows.change import RowChange
+from schemaman.rows.order import order, place_in
+from schemaman.rows.reader import RowReader
+from tests.records import event, node, record, struct
+
+ROW = struct("srv.public.t.Value", id=node("int32"), n=node("int32"))
+
+POSITIONS = st.one_of(
+    st.builds(
+        lambda value, commit: Position("lsn", str(value), None if commit is None else str(commit)),
+        st.integers(0, 2**63 - 1),
+        st.none() | st.integers(0, 2**63 - 1),
+    ),
+)
+BINLOG = st.builds(
+    lambda file, at, row: Position("binlog", f"mysql-bin.{file:06d}:{at}:{row}"),
+    st.integers(1, 10**6 - 1),
+    st.integers(4, 2**40),
+    st.integers(0, 10**6),
+)
+
+
+@given(POSITIONS, POSITIONS)
+def test_texts_compare_as_places_of_postgresql_do(one: Position, other: Position) -> None:
+    assert (order(one, 1, 0, 0) < order(other, 1, 0, 0)) == (one.rank < other.rank)
+
+
+@given(BINLOG, BINLOG)
+def test_texts_compare_as_places_of_the_binary_log_do(one: Position, other: Position) -> None:
+    assert (order(one, 1, 0, 0) < order(other, 1, 0, 0)) == (one.rank < other.rank)
+
+
+def test_a_file_with_more_digits_is_a_later_one() -> None:
+    last, next_one = Position("binlog", "binlog.999999:9:0"), Position("binlog", "binlog.1000000:4:0")
+    assert order(last, 1, 0, 0) < order(next_one, 1, 0, 0)
+
+
+@given(st.integers(0, 10**5), st.integers(0, 2**62), st.integers(0, 10**5), st.integers(0, 2**62))
+def test_ties_are_broken_by_partition_and_offset(p: int, o: int, q: int, r: int) -> None:
+    here = Position("lsn", "7", "7")
+    assert (order(here, 1, p, o) < order(here, 1, q, r)) == ((p, o) < (q, r))
+
+
+def test_of_one_place_the_snapshot_comes_first_and_a_read_beside_the_stream_last() -> None:
+    here = Position("lsn", "7", "7")
+    assert order(here, 0, 0, 9) < order(here, 1, 0, 5) < order(here, 2, 0, 3)
+    assert place_in(order(here, 2, 0, 3)) == ("00000000000000000007.00000000000000000007", 2)
+
+
+def told(offset: int, op: str = "c", n: int = 0, topic: str = "srv.public.t", **source: object) -> Record:
+    """An event of row 1 in the only partition."""
+    value: dict[str, Any] = event(ROW, op, **source)
+    value["payload"]["after"] = {"id": 1, "n": n}
+    key = {"schema": struct("srv.public.t.Key", id=node("int32")), "payload": {"id": 1}}
+    made = record(value, key, topic)
+    return Record(made.topic, 0, offset, 1, made.key, made.value)
+
+
+def newest(*given: Record, reader: RowReader | None = None) -> int:
+    """The offset of the change that a lake keeps of row 1."""
+    found = [(reader or RowReader()).read(r) for r in given] if reader else list(RowReader().read_all(given))
+    changes = [c for c in found if isinstance(c, RowChange)]
+    assert len(changes) == len(given)
+    return max(changes, key=lambda c: c.order).place.offset
+
+
+def streamed(offset: int, lsn: int, commit: int | None, op: str = "u") -> Record:
+    sequence = f'[{"null" if commit is None else f"{chr(34)}{commit}{chr(34)}"},"{lsn}"]'
+    return told(offset, op, lsn=lsn, sequence=sequence)
+
+
+def test_a_snapshot_is_undone_by_what_was_streamed_behind_it() -> None:
+    read = told(0, "r", snapshot="true", lsn=100, sequence='[null,"100"]')
+    assert newest(read, streamed(1, 140, 120)) == 1
+
+
+def test_a_transaction_that_began_before_the_snapshot_and_ended_behind_it_wins() -> None:
+    read = told(0, "r", snapshot="true", lsn=100, sequence='[null,"100"]')
+    # the first transaction behind a snapshot tells no commit, and its records may lie before the snapshot
+    assert newest(read, streamed(1, 90, None)) == 1
+    # delivered again behind later ones it is what it was
+    assert newest(read, streamed(1, 90, None), streamed(2, 140, 120), streamed(3, 90, None)) == 2
+
+
+def test_a_second_snapshot_wins_over_what_was_streamed_before_it() -> None:
+    assert newest(streamed(0, 90, 80), told(1, "r", snapshot="true", lsn=200, sequence='["150","200"]')) == 1
+
+
+def test_a_read_beside_the_stream_wins_over_older_changes_and_never_over_newer_ones() -> None:
+    read = told(1, "r", snapshot="incremental", lsn=None, sequence='["100","110"]')
+    assert newest(streamed(0, 110, 100), read) == 1
+    assert newest(streamed(0, 110, 100), read, streamed(2, 120, 100)) == 2
+    assert newest(read, streamed(2, 111, 100)) == 2
+
+
+MYSQL: dict[str, Any] = {"connector": "mysql", "file": "binlog.000002", "schema": None}
+
+
+def test_a_read_without_any_place_stands_where_its_partition_stood() -> None:
+    before, behind = told(0, "u", pos=100, **MYSQL), told(2, "u", pos=200, **MYSQL)
+    read = told(1, "r", snapshot="incremental", **{**MYSQL, "file": "", "pos": 0})
+    assert newest(before, read) == 1
+    assert newest(before, read, behind) == 2
+    # a change that is delivered again behind the read is no newer than it was
+    again = told(3, "u", pos=100, **MYSQL)
+    assert newest(before, read, again) == 1
+
+
+def test_another_reader_goes_on_where_the_first_one_ended() -> None:
+    first = RowReader()
+    before = told(0, "u", pos=100, **MYSQL)
+    change = first.read(before)
+    assert isinstance(change, RowChange)
+    read = told(1, "r", snapshot="incremental", **{**MYSQL, "file": "", "pos": 0})
+    later = RowReader(horizons=first.horizons).read(read)
+    assert isinstance(later, RowChange)
+    assert later.order > change.order
+    # one that knows nothing of what was read before cannot know better
+    ignorant = RowReader().read(read)
+    assert isinstance(ignorant, RowChange)
+    assert ignorant.order < change.order
+
+
+def test_flattened_rows_without_a_place_are_ordered_by_their_offsets() -> None:
+    def row(offset: int, deleted: str) -> Record:
+        told = {"id": node("int32"), "__deleted": node("string", optional=True)}
+        schema = struct("srv.public.t.Value", **told)
+        key = {"schema": struct("srv.public.t.Key", id=node("int32")), "payload": {"id": 1}}
+        made = record({"schema": schema, "payload": {"id": 1, "__deleted": deleted}}, key)
+        return Record(made.topic, 0, offset, 1, made.key, made.value)
+
+    reader = RowReader()
+    found = [reader.read(r) for r in (row(8, "false"), row(9, "true"), row(10, "false"))]
+    changes = [c for c in found if isinstance(c, RowChange)]
+    assert [(c.op, c.deleted, c.key) for c in changes] == [
+        ("u", False, {"id": 1}),
+        ("d", True, {"id": 1}),
+        ("u", False, {"id": 1}),
+    ]
+    assert [c.order for c in changes] == sorted(c.order for c in changes)
+    # a tombstone behind a delete that was rewritten says nothing new
+    key = record({}, {"schema": struct("srv.public.t.Key", id=node("int32")), "payload": {"id": 1}}).key
+    assert isinstance(reader.read(Record("srv.public.t", 0, 11, 1, key, None)), Aside)
+
+
+def test_a_flattened_delete_of_which_only_the_key_is_left() -> None:
+    key = {"schema": struct("srv.public.t.Key", id=node("int32")), "payload": {"id": 7}}
+    schema = struct("srv.public.t.Value", id=node("int32"))
+    # with a schema of rows the null itself says so
+    found = RowReader().read(record({"schema": schema, "payload": None}, key))
+    assert isinstance(found, RowChange)
+    assert (found.op, found.key, found.before, found.after) == ("d", {"id": 7}, None, None)
+    # a bare null may be the tombstone of an event, unless a header tells, or rows of the topic were flat
+    bare = record(None, key)
+    assert isinstance(RowReader().read(bare), Aside)
+    header = Record(bare.topic, 0, 5, 1, bare.key, None, (("__op", b"d"),))
+    told = RowReader().read(header)
+    assert isinstance(told, RowChange)
+    assert (told.op, told.key) == ("d", {"id": 7})
+    reader = RowReader()
+    row = reader.read(record({"schema": schema, "payload": {"id": 7}}, key))
+    assert isinstance(row, RowChange)
+    gone = reader.read(Record(bare.topic, 0, 6, 1, bare.key, None))
+    assert isinstance(gone, RowChange)
+    assert gone.deleted
+    assert gone.order > row.order
+
+
+def test_every_damage_is_a_reject_with_a_reason() -> None:
+    good = told(0, "c", lsn=1)
+    damaged = {
+        "not UTF-8": (good.value or b"").replace(b'"n": 0', b'"n": "\xff"'),
+        "not JSON": (good.value or b"")[:-3],
+        "the value is a bare JSON value": b"7",
+        "the record has no such field": (good.value or b"").replace(b', "n": 0}', b"}"),
+        "no such": (good.value or b"").replace(b'"n": 0', b'"m": 0'),
+        "n: 'x' is no int32": (good.value or b"").replace(b'"n": 0', b'"n": "x"'),
+        "without the row after it": (good.value or b"").replace(b'{"id": 1, "n": 0}', b"null"),
+        "the source block names no table": (good.value or b"").replace(b'"table": "t"', b'"table": ""'),
+        "connector 'nobody' is not known": (good.value or b"").replace(b'"postgresql"', b'"nobody"'),
+        "a position that cannot be read": (good.value or b"").replace(b'"lsn": 1', b'"lsn": -1'),
+        "registry does not know schema id 9": b"\0\0\0\0\x09rest",
+    }
+    for reason, value in damaged.items():
+        found = RowReader().read(Record(good.topic, 0, 3, 1, good.key, value))
+        assert isinstance(found, Reject), reason
+        assert reason in found.reason, (reason, found.reason)
+        assert (found.topic, found.offset, found.count) == ("srv.public.t", 3, 1)
+    key = RowReader().read(Record(good.topic, 0, 3, 1, b"{", good.value))
+    assert isinstance(key, Reject)
+    assert key.reason.startswith("key: not JSON")

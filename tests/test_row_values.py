@@ -1,0 +1,361 @@
+"""Values of rows: what connectors wrote is what comes out, and what a lake gets is that or nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from datetime import date, datetime
+from decimal import Decimal as Number
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemaman.evidence import Reject
+from schemaman.plan import Held
+from schemaman.rows.cells import UnreadableCell, cell, decoder
+from schemaman.rows.change import RowChange
+from schemaman.rows.lake import fit, fitter
+from schemaman.rows.modes import UNTOLD, Modes
+from schemaman.rows.reader import RowReader
+from schemaman.rows.unavailable import configured
+from schemaman.rows.values import Beyond, Unfit, UnfitValue, Value
+from schemaman.rows.wire import Written
+from schemaman.schema import Column
+from schemaman.targets import delta, iceberg
+from schemaman.types import (
+    Array,
+    Binary,
+    Boolean,
+    Date,
+    Decimal,
+    Floating,
+    Integer,
+    Interval,
+    Json,
+    Map,
+    Numeric,
+    String,
+    Time,
+    Timestamp,
+    Type,
+)
+from tests.connect_cells import CELLS, SCALARS, C, Cell, D, T, node, text64, two_complement
+from tests.records import event, record, struct
+
+
+def local(*parts: int) -> datetime:
+    """A timestamp without a zone."""
+    return datetime(*parts)  # type: ignore[arg-type]  # noqa: DTZ001
+
+
+def decoded(told: Cell, written: Written) -> Value:
+    """What a cell is after the road that it takes through JSON, or as Avro's decoder gives it."""
+    wire = told.avro if written == "avro" else json.loads(json.dumps(told.json))
+    made = cell({**told.node, "field": "c"}, Column("c", told.type), written, told.modes)
+    return decoder([made])({"c": wire}).row["c"]
+
+
+def read(type: Type, told: dict[str, object], wire: object, modes: Modes = UNTOLD) -> Value:
+    made = cell({**told, "field": "c"}, Column("c", type), "json", modes)
+    return decoder([made])({"c": wire}).row["c"]
+
+
+@given(CELLS)
+def test_a_cell_is_the_value_that_was_written_in_json_and_in_avro(told: Cell) -> None:
+    for written in ("json", "avro"):
+        found = decoded(told, written)
+        # as they print: NaN is NaN, 1.50 is not 1.5, and -0.0 is not 0.0
+        assert repr(found) == repr(told.value), written
+
+
+@given(st.lists(CELLS.filter(lambda told: told.modes == UNTOLD), min_size=1, max_size=5))
+def test_a_record_gives_its_row(cells: list[Cell]) -> None:
+    row = struct("srv.public.t.Value", **{f"c{i}": dict(told.node) for i, told in enumerate(cells)})
+    value = event(row)
+    value["payload"]["after"] = {f"c{i}": told.json for i, told in enumerate(cells)}
+    found = RowReader().read(record(value))
+    assert isinstance(found, RowChange)
+    # without a history the types are those of the wire
+    wires = {c.name: c.type for c in found.schema.columns}
+    own = {f"c{i}": told for i, told in enumerate(cells) if wires[f"c{i}"] == told.type}
+    assert found.after is not None
+    assert {n: repr(found.after[n]) for n in own} == {n: repr(told.value) for n, told in own.items()}
+
+
+@given(SCALARS)
+def test_a_damaged_cell_is_refused_with_its_column(told: Cell) -> None:
+    made = cell({**told.node, "field": "c"}, Column("amount", told.type), "json", told.modes)
+    for damaged in ({"a": 1}, [1], "\ud800 no value"):
+        if isinstance(told.json, str) and isinstance(damaged, str):
+            continue
+        if type(damaged) is type(told.json):
+            continue
+        with pytest.raises(UnreadableCell, match=r"amount: "):
+            decoder([made])({"c": damaged})
+
+
+@given(CELLS, st.sampled_from([delta.TARGET, iceberg.TARGET]))
+def test_what_a_lake_gets_is_the_value(told: Cell, target: delta.DeltaTarget | iceberg.IcebergTarget) -> None:
+    held = target.hold(told.type)
+    assert isinstance(held, Held)
+    found = fit(told.value, told.type, held.type, "c")
+    if isinstance(found, Unfit):
+        # what no type of a lake holds
+        assert "no" in found.reason
+        assert not _plain(told.value)
+    else:
+        assert _equal(found, told.value), (found, told.value)
+
+
+NARROW: list[Type] = [
+    *(Integer(8), Integer(16), Integer(32), Integer(64), Decimal(10, 2), Decimal(38, 0)),
+    *(Floating(32), Floating(64), Boolean(), String(), String(3), Binary(2)),
+]
+
+
+@given(SCALARS, st.sampled_from(NARROW))
+def test_a_narrow_column_holds_the_very_value_or_refuses(told: Cell, lake: Type) -> None:
+    found = fit(told.value, told.type, lake, "c")
+    assert isinstance(found, Unfit) or _equal(found, told.value), (found, told.value)
+
+
+def _plain(value: Value) -> bool:
+    match value:
+        case Beyond():
+            return False
+        case Number():
+            return value.is_finite()
+        case tuple():
+            return all(map(_plain, value))
+        case dict():
+            return all(map(_plain, value.values()))
+        case _:
+            return True
+
+
+def _equal(found: object, value: object) -> bool:
+    match value:
+        case tuple():
+            pairs = zip(found, value, strict=True) if isinstance(found, list) else ()
+            return isinstance(found, list) and all(_equal(a, b) for a, b in pairs)
+        case dict():
+            assert isinstance(found, dict)
+            return found.keys() == value.keys() and all(_equal(found[k], value[k]) for k in value)
+        case float() if math.isnan(value):
+            return found == "nan" or (isinstance(found, float) and math.isnan(found))
+        case Number() if value.is_nan():
+            return found == "NaN" or (isinstance(found, float) and math.isnan(found))
+        case bool() if isinstance(found, str):
+            return found == str(value).lower()
+        case float() if isinstance(found, str):
+            return float(found) == value
+        case int() | Number() if isinstance(found, str):
+            return Number(found) == value
+        case date() if isinstance(found, str):
+            return found.replace(" ", "T").startswith(value.isoformat()[:10])
+        case _:
+            return found == value
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "lake", "reason"),
+    [
+        (Integer(64), 128, Integer(8), "128 does not fit TINYINT"),
+        (Integer(64, signed=False), 2**64 - 1, Integer(64), "does not fit BIGINT"),
+        (Numeric(), Number("1.005"), Decimal(10, 2), "1.005 has more than 2 digits behind the point"),
+        (Decimal(12, 2), Number("1234567890.12"), Decimal(10, 2), "has too many digits for DECIMAL(10,2)"),
+        (Numeric(), Number("NaN"), Decimal(10, 2), "DECIMAL(10,2) has no NaN"),
+        (Date(), Beyond("infinity"), Date(), "infinity is no DATE of a lake"),
+        (Timestamp(9), Beyond("2024-01-01T00:00:00.000000001Z"), Timestamp(6), "000000001Z is no TIMESTAMP"),
+        (String(5), "grüße!", String(5), "a text of 6 characters is longer than 5"),
+        (String(), "\ud800", String(), "half a surrogate pair"),
+        (Floating(64), 0.1, Floating(32), "0.1 is not exactly a number of FLOAT"),
+        (Integer(64), 2**53 + 1, Floating(64), "9007199254740993"),
+        (Timestamp(6), local(2024, 1, 1), Timestamp(6), "is no TIMESTAMP"),
+        (Array(Integer(32)), (1, 2**31), Array(Integer(32)), "does not fit INT"),
+        (Time(6), "12:00:00", Integer(64), "BIGINT holds no values of TIME(6)"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_says_why(type: Type, value: Value, lake: Type, reason: str) -> None:
+    found = fit(value, type, lake, "amount")
+    assert isinstance(found, Unfit)
+    assert found.column == "amount"
+    assert reason in found.reason
+
+
+def test_a_value_that_fits_is_of_the_type_that_a_writer_needs() -> None:
+    assert fit(5, Integer(64, signed=False), Decimal(20, 0), "c") == Number(5)
+    assert repr(fit(Number("1.5"), Numeric(), Decimal(10, 3), "c")) == "Decimal('1.500')"
+    assert fit("12:00:00.5", Time(3), String(), "c") == "12:00:00.5"
+    assert fit((1, None), Array(Integer(8)), Array(Integer(32)), "c") == [1, None]
+    assert fit(date(1, 1, 1), Date(), Timestamp(6, zoned=False), "c") == local(1, 1, 1)
+    assert fit({"a": 1}, Map(String(), Integer(32)), Map(String(), Integer(64)), "c") == {"a": 1}
+    assert fit(Number("1.50"), Numeric(), String(), "c") == "1.50"
+    assert fit(None, Integer(8), Integer(8), "c") is None
+    with pytest.raises(UnfitValue):
+        fitter(Integer(64), Integer(8))(300)
+
+
+SCALE_4 = node("bytes", f"{C}Decimal", parameters={"scale": "4"})
+ZONED = node("string", f"{T}ZonedTimestamp")
+WORD = "__debezium_unavailable_value"
+RAW = WORD.encode()
+EACH = list(RAW)
+MADE = str(UUID(bytes=hashlib.md5(RAW).digest(), version=3))
+OTHER_WORD = "not-here"
+
+
+@pytest.mark.parametrize(
+    ("told", "wire", "avro"),
+    [
+        (node("string"), WORD, WORD),
+        (node("string", f"{D}Json"), WORD, WORD),
+        (node("string", f"{D}Json"), f'{{"{WORD}":"{WORD}"}}', f'{{"{WORD}":"{WORD}"}}'),
+        (node("string", f"{D}Xml"), WORD, WORD),
+        (node("bytes"), text64(RAW), RAW),
+        (node("string"), base64.b64encode(RAW).decode(), base64.b64encode(RAW).decode()),
+        (node("string"), RAW.hex(), RAW.hex()),
+        (node("array", items=node("string")), [WORD], [WORD]),
+        (node("array", items=node("string", f"{D}Uuid")), [MADE], [MADE]),
+        (node("array", items=node("bytes")), [text64(RAW)], [RAW]),
+        (node("array", items=node("int16")), EACH, EACH),
+        (node("array", items=node("int32")), EACH, EACH),
+        (node("array", items=node("int64")), EACH, EACH),
+        (node("array", items=node("int32", f"{T}Date")), EACH, EACH),
+        (node("array", items=node("int64", f"{T}MicroTimestamp")), EACH, EACH),
+        (node("array", items=node("double")), [float(b) for b in RAW], [float(b) for b in RAW]),
+        (
+            node("array", items=node("bytes", f"{C}Decimal", parameters={"scale": "2"})),
+            [text64(bytes([b])) for b in RAW],
+            [bytes([b]) for b in RAW],
+        ),
+        (node("map", keys=node("string"), values=node("string")), {WORD: WORD}, {WORD: WORD}),
+    ],
+)  # fmt: skip
+def test_a_placeholder_is_no_value_whatever_its_type(
+    told: dict[str, object], wire: object, avro: object
+) -> None:
+    row = struct("srv.public.t.Value", id=node("int32"), big=told)
+    value = event(row, op="u")
+    value["payload"]["after"] = {"id": 1, "big": wire}
+    found = RowReader().read(record(value))
+    assert isinstance(found, RowChange)
+    assert (found.after, found.unavailable) == ({"id": 1}, frozenset({"big"}))
+    made = cell({**told, "field": "big"}, Column("big", found.schema.columns[1].type), "avro")
+    assert decoder([made])({"big": avro}).unavailable == {"big"}
+    # another word is a value where that one is configured
+    reader = RowReader(placeholder=configured(OTHER_WORD))
+    again = reader.read(record(value))
+    assert isinstance(again, RowChange | Reject)
+    assert not isinstance(again, RowChange) or again.unavailable == frozenset()
+
+
+def test_another_placeholder_may_be_configured_in_hexadecimal_digits() -> None:
+    word = configured("hex:" + OTHER_WORD.encode().hex())
+    assert word == OTHER_WORD.encode()
+    value = event(
+        struct("srv.public.t.Value", a=node("string"), b=node("array", items=node("int32"))), op="u"
+    )
+    value["payload"]["after"] = {"a": OTHER_WORD, "b": list(word)}
+    found = RowReader(placeholder=word).read(record(value))
+    assert isinstance(found, RowChange)
+    assert found.unavailable == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("days", "value"),
+    [
+        (-719162, date(1, 1, 1)),
+        (2932896, date(9999, 12, 31)),
+        (2932897, Beyond("+10000-01-01")),
+        (-719163, Beyond("0000-12-31")),
+        (-719529, Beyond("-0001-12-31")),
+        (-622191234, Beyond("infinity")),
+    ],
+)
+def test_days_of_all_years(days: int, value: Value) -> None:
+    assert read(Date(), node("int32", f"{T}Date"), days) == value
+
+
+@pytest.mark.parametrize(
+    ("form", "count", "value"),
+    [
+        ("Timestamp", -1, local(1969, 12, 31, 23, 59, 59, 999_000)),
+        ("MicroTimestamp", -1, local(1969, 12, 31, 23, 59, 59, 999_999)),
+        ("NanoTimestamp", 1, Beyond("1970-01-01T00:00:00.000000001")),
+        ("NanoTimestamp", -1, Beyond("1969-12-31T23:59:59.999999999")),
+        ("MicroTimestamp", 9_223_372_036_825_200_000, Beyond("infinity")),
+        ("Timestamp", -9_223_372_036_832_400_000, Beyond("-infinity")),
+        ("MicroTimestamp", 253_402_300_800_000_000, Beyond("+10000-01-01T00:00:00")),
+    ],
+)  # fmt: skip
+def test_timestamps_at_the_edges(form: str, count: int, value: Value) -> None:
+    assert read(Timestamp(6, zoned=False), node("int64", f"{T}{form}"), count) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("infinity", Beyond("infinity")),
+        ("-infinity", Beyond("-infinity")),
+        ("-292275055-05-16T23:00:00Z", Beyond("-infinity")),
+        ("2024-01-01T00:00:00.1234567Z", Beyond("2024-01-01T00:00:00.1234567Z")),
+        ("9999-12-31T23:59:59-05:00", Beyond("9999-12-31T23:59:59-05:00")),
+        ("-0043-03-15T00:00:00Z", Beyond("-0043-03-15T00:00:00Z")),
+    ],
+)
+def test_instants_at_the_edges(text: str, value: Value) -> None:
+    assert read(Timestamp(6), node("string", f"{T}ZonedTimestamp"), text) == value
+
+
+@pytest.mark.parametrize(
+    ("type", "told", "wire", "reason"),
+    [
+        (Decimal(20, 2), node("double"), 12345678901234567.0, "a double does not tell a number of 19 digits"),
+        (Decimal(10, 2), node("double"), 0.125, "0.125 has more than 2 digits behind the point"),
+        (Numeric(), node("double"), 0.5, "a double does not tell the digits"),
+        (Integer(8), node("boolean"), True, "only that it is not 0"),
+        (Binary(), node("string"), "AAAA", "nobody told binary.handling.mode"),
+        (Boolean(), node("int16"), 5, "5 is neither 0 nor 1"),
+        (Decimal(10, 2), SCALE_4, text64(two_complement(12345)), "1.2345 has more than 2 digits"),
+        (Timestamp(6), ZONED, "2024-01-01T00:00:00", "has no offset"),
+        (Timestamp(6), ZONED, "2024-02-30T00:00:00Z", "no date of the calendar"),
+        (Time(6), node("string"), "25 o'clock", "is no time of day"),
+        (Integer(32), node("int32"), 2**31, "is no int32"),
+        (Integer(32), node("int32"), True, "True is no int32"),
+        (Array(Integer(32)), node("array", items=node("int32")), ["1"], "'1' is no int32"),
+    ],
+)  # fmt: skip
+def test_what_a_mode_has_lost_is_not_made_good(
+    type: Type, told: dict[str, object], wire: object, reason: str
+) -> None:
+    with pytest.raises(UnreadableCell) as caught:
+        read(type, told, wire)
+    assert reason in str(caught.value)
+
+
+def test_other_forms_of_the_same_values() -> None:
+    assert read(Decimal(10, 2), node("bytes", f"{C}Decimal", parameters={"scale": "2"}), 5) == Number("5.00")
+    assert read(Map(String(), String()), node("string", f"{D}Json"), '{"a":null}') == {"a": None}
+    assert read(Json(), node("map", keys=node("string"), values=node("string")), {"a": "é"}) == '{"a":"é"}'
+    pairs = node("map", keys=node("int16"), values=node("double"))
+    assert read(Map(Integer(16), Floating(64)), pairs, [[1, 0.5]]) == {1: 0.5}
+    assert read(Interval(), node("int64", f"{T}MicroDuration"), -1) == "-PT0.000001S"
+    assert read(Interval(), node("int64", f"{T}MicroDuration"), 0) == "PT0S"
+    assert read(Time(6, zoned=True), node("string", f"{T}ZonedTime"), "10:00:01.50Z") == "10:00:01.5Z"
+    assert read(Boolean(), node("bytes", f"{D}Bits", parameters={"length": "1"}), "AQ==") is True
+
+
+def test_decimals_that_are_json_numbers_keep_their_digits() -> None:
+    told = node("bytes", f"{C}Decimal", parameters={"scale": "20"})
+    value = event(struct("srv.public.t.Value", a=told, b=node("double")))
+    value["payload"]["after"] = {"a": 0, "b": 0.1}
+    text = json.dumps(value).replace('"a": 0,', '"a": 12345678901234567890.12345678901234567890,')
+    found = RowReader().read(record(text.encode()))
+    assert isinstance(found, RowChange)
+    assert found.after == {"a": Number("12345678901234567890.12345678901234567890"), "b": 0.1}
+    assert type(found.after["b"]) is float
