@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
-from datetime import UTC, date, datetime
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 
 import pytest
 
 from schemaman.evidence import Aside, Reject
+from schemaman.names import adjusted_forms
 from schemaman.rows.change import RowChange, RowOutcome
 from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.rows.reader import RowReader
 from schemaman.rows.values import Beyond
+from schemaman.types import Integer
 from tests import chain
 from tests.house import CAPTURES
+from tests.lake_state import cells as judged
+from tests.lake_state import recording as judge
+from tests.lake_state.cells import UNAVAILABLE, Wire, cell
+from tests.lake_state.untold import untold_wire
 from tests.records import records, registry
+
+Figure = Callable[[str, object], None]
 
 TYPED = (
     *(f"mariadb/bookshop-{name}" for name in ("mariadb-2.7.0-json", "mariadb-3.5.0-json")),
@@ -216,3 +227,89 @@ def test_transactions_that_overlap_are_ordered_by_their_commits() -> None:
 
 def _local(microseconds: int) -> datetime:
     return datetime(2024, 1, 1, 0, 0, 0, microseconds)  # noqa: DTZ001
+
+
+@pytest.mark.parametrize("run", [*TYPED, "mariadb/bookshop-mariadb-3.5.0-plain"])
+def test_each_cell_is_what_a_reader_of_its_own_finds_in_it(run: str, figure: Figure) -> None:
+    told = {(c.place.topic, c.place.partition, c.place.offset): c for c in changes(run)}
+    settings = json.loads((CAPTURES / run / "meta.json").read_text("utf-8"))["settings"][0]
+    compared = 0
+    events = {event.place: event for event in judge.read(CAPTURES / run)}
+    assert events.keys() == told.keys()
+    for place, event in events.items():
+        change = told[place]
+        assert change.op == event.op
+        if change.deleted and "flat" in run:
+            continue
+        for image, cells in ((event.before, change.before), (event.after, change.after)):
+            # of what was deleted nothing is after
+            assert (image is None) == (cells is None)
+            for field, raw in (image or {}).items():
+                name = _column(field, tuple(image or ()), change.schema.names)
+                assert cells is not None
+                wire = event.wires[field] if event.wires is not None else _untold(change, name, settings)
+                wanted = cell(wire, raw)
+                if wanted is UNAVAILABLE:
+                    assert name not in cells
+                    assert image is event.before or name in change.unavailable
+                else:
+                    assert _agree(cells[name], _without_sign(wanted, change, name)), (
+                        place,
+                        name,
+                        cells[name],
+                        wanted,
+                    )
+                    compared += 1
+    figure(f"cells of {run} compared with a reader of its own", compared)
+    assert compared > 50
+
+
+def _column(field: str, fields: tuple[str, ...], names: tuple[str, ...]) -> str:
+    """The column that travels in a field: by its place, as adjusted names may be those of other columns."""
+    if len(fields) == len(names):
+        return names[fields.index(field)]
+    return field if field in names else next(name for name in names if field in adjusted_forms(name))
+
+
+def _untold(change: RowChange, name: str, settings: dict[str, str]) -> Wire:
+    column = change.schema.column(name)
+    assert column is not None
+    return untold_wire((column.source_type or "").lower(), settings)
+
+
+def _without_sign(value: object, change: RowChange, name: str) -> object:
+    column = change.schema.column(name)
+    unsigned = column is not None and column.type == Integer(64, signed=False)
+    return value + 2**64 if unsigned and isinstance(value, int) and value < 0 else value
+
+
+def _agree(own: object, wanted: object) -> bool:
+    """Whether a value is a cell of the judge, who has spans where here are texts."""
+    match wanted:
+        case judged.Beyond():
+            return isinstance(own, Beyond)
+        case timedelta():
+            return isinstance(own, str) and _span(own) == wanted
+        case tuple():
+            return isinstance(own, tuple) and len(own) == len(wanted) and all(map(_agree, own, wanted))
+        case dict():
+            return isinstance(own, dict) and own.keys() == wanted.keys() and all(
+                _agree(own[name], wanted[name]) for name in wanted
+            )  # fmt: skip
+        case _:
+            return type(own) is type(wanted) and own == wanted
+
+
+def _span(text: str) -> timedelta:
+    clock = re.fullmatch(r"(-?)(\d+):(\d\d):(\d\d)(?:\.(\d+))?", text)
+    if clock is not None:
+        sign, hours, minutes, seconds, behind = clock.groups()
+        micros = int((behind or "").ljust(6, "0"))
+        found = timedelta(hours=int(hours), minutes=int(minutes), seconds=int(seconds), microseconds=micros)
+        return -found if sign else found
+    parts = re.fullmatch(r"(-?)P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d+))?S)?)?", text)
+    assert parts is not None, text
+    days, hours, minutes, seconds = (int(part or 0) for part in parts.groups()[1:5])
+    micros = int((parts[6] or "").ljust(6, "0"))
+    found = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, microseconds=micros)
+    return -found if parts[1] else found
