@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import cache
 
 import pytest
 
 from tests.house import CAPTURES
+from tests.lake_state.database import final_rows
 from tests.lake_state.fold import State, Table, fold
+from tests.lake_state.losses import expected, losses
+from tests.lake_state.truth import truth_of
 
 RECORDINGS = sorted(
     f"{kind}/{folder.name}" for kind in ("postgres", "mariadb") for folder in (CAPTURES / kind).iterdir()
 )
 
 
+@cache
+def state_of(name: str) -> State:
+    return fold(CAPTURES / name)
+
+
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_every_event_of_a_recording_has_its_place(name: str) -> None:
-    state = fold(CAPTURES / name)
+    state = state_of(name)
     assert sum(table.events for table in state.tables.values()) > 25
     # A flattened delete without any field says neither its table nor its transaction.
     bodiless = {"d"} if name == "postgres/shop-flat-plain" else set()
@@ -36,7 +45,7 @@ SAME = (
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_one_scenario_ends_in_one_state_however_it_was_encoded(one: str, other: str) -> None:
-    left, right = fold(CAPTURES / one), fold(CAPTURES / other)
+    left, right = state_of(one), state_of(other)
     assert _timeless(left) == _timeless(right)
 
 
@@ -55,3 +64,17 @@ def _settled(value: object) -> str:
     if isinstance(value, datetime) and value.year == 2026:
         return "a moment of the run"
     return "random" if re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-.*", str(value)) else repr(value)
+
+
+POSTGRES = [name for name in RECORDINGS if name.startswith("postgres/")]
+
+
+@pytest.mark.parametrize("name", POSTGRES)
+def test_the_database_ends_with_what_the_events_told_but_for_the_losses_that_are_known(
+    name: str, database: str
+) -> None:
+    folder = CAPTURES / name
+    found = losses(state_of(name), truth_of(folder), final_rows(database, folder))
+    assert {loss.identity: loss.count for loss in found} == {
+        loss.identity: loss.count for loss in expected(folder.name)
+    }

@@ -132,7 +132,7 @@ def cell(wire: Wire, raw: Any) -> Cell:
         case "int":
             return int(raw)
         case "float32":
-            return struct.unpack("<f", struct.pack("<f", float(raw)))[0]
+            return float32(float(raw))
         case "float64":
             return float(raw)
         case "bytes":
@@ -145,6 +145,11 @@ def cell(wire: Wire, raw: Any) -> Cell:
             return {name: cell(part, raw.get(name)) for name, part in wire.inside.items()}
         case _:
             return str(raw)
+
+
+def float32(number: float) -> float:
+    """The nearest number of 32 bits."""
+    return float(struct.unpack("<f", struct.pack("<f", number))[0])
 
 
 def _is_placeholder(wire: Wire, raw: Any) -> bool:

@@ -25,8 +25,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,7 @@ def fold_events(
     kept = set(withheld)
     placed: list[tuple[Placed, Event]] = []
     unplaced: list[Event] = []
-    for event in events:
+    for event in _of_their_topic(list(events)):
         try:
             placed.append((truth.place(event), event))
         except Unplaced:
@@ -122,6 +122,24 @@ def fold_events(
         if event.place not in kept:
             book.apply(at, event, lambda column: untold_wire(column.type, settings))
     return State(_named(books.values(), truth), unplaced)
+
+
+def _of_their_topic(events: Sequence[Event]) -> Iterator[Event]:
+    """The events; one that tells no table is of the only table of its topic, after the event before it."""
+    tables: dict[str, set[object]] = {}
+    for event in events:
+        if event.source.get("table"):
+            tables.setdefault(event.place[0], set()).add(event.source["table"])
+    before: dict[str, Event] = {}
+    for event in events:
+        topic = event.place[0]
+        if event.source.get("table"):
+            before[topic] = event
+            yield event
+        elif len(tables[topic]) == 1 and topic in before:
+            yield replace(event, source=before[topic].source)
+        else:
+            yield event
 
 
 def _named(books: Iterable[_Book], truth: Truth) -> dict[tuple[str, str, int], Table]:
@@ -146,6 +164,19 @@ def _last_seen(truth: Truth, id: int) -> Structure:
     return next(state[id] for state in reversed(truth.states) if id in state)
 
 
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A row while events go by: cells by column, and what it had of columns that later events left out."""
+
+    cells: dict[int, Cell]
+    left: dict[int, Cell]
+    place: Place
+
+
+def _spelled(cells: Cells, ids: Sequence[int]) -> tuple[str, ...]:
+    return tuple(repr(cells.get(id)) for id in ids)
+
+
 class _Book:
     """The rows of one table while events go by; cells are kept by the identity of their column."""
 
@@ -153,7 +184,9 @@ class _Book:
         self.id, self.told = id, told
         self.structure: Structure | None = None
         self.events = 0
-        self._rows: list[tuple[dict[int, Cell], dict[int, Cell], set[int], Place]] = []
+        self._rows: dict[int, _Entry] = {}
+        self._added = 0
+        self._by_key: dict[tuple[int, ...], dict[tuple[str, ...], list[int]]] = {}
         self._names: dict[int, str] = {}
         self._appended: list[Appended] = []
         self._seen: set[tuple[Any, ...]] = set()
@@ -167,6 +200,7 @@ class _Book:
         self._names |= {c.id: c.name for c in at.structure.columns}
         if event.op == "t":
             self._rows.clear()
+            self._by_key.clear()
             self._appended.append(Appended(event.place, "t", None, None))
             return
         wires = event.wires or {name: untold(column) for name, column in at.fields.items()}
@@ -182,10 +216,10 @@ class _Book:
         old = self._take(key, before, at.structure)
         if event.op == "d":
             if old is not None and (newer := event.headers.get("__debezium.newkey")):
-                self._gone[newer] = old[0]
+                self._gone[newer] = old.cells
             return
         assert after is not None, event
-        self._put(event, at, after, old)
+        self._put(event, after, old)
 
     def _first_time(self, event: Event, before: Cells | None, after: Cells | None) -> bool:
         """Whether a change of a table without a key was not told before: by its place in the source's log."""
@@ -228,50 +262,51 @@ class _Book:
 
     def _find(self, key: Cells) -> list[int]:
         """The rows that certainly have a key."""
-        return [n for n, row in enumerate(self._rows) if all(row[0].get(id) == v for id, v in key.items())]
+        ids = tuple(key)
+        if ids not in self._by_key:
+            self._by_key[ids] = {}
+            for number, entry in self._rows.items():
+                self._by_key[ids].setdefault(_spelled(entry.cells, ids), []).append(number)
+        return list(self._by_key[ids].get(_spelled(key, ids), ()))
 
-    def _take(
-        self, key: Cells, before: Cells | None, structure: Structure
-    ) -> tuple[dict[int, Cell], dict[int, Cell], set[int], Place] | None:
+    def _take(self, key: Cells, before: Cells | None, structure: Structure) -> _Entry | None:
         """Remove and give the row that an event is about: by the key, else by what it says of the old row."""
         found = self._find(key) if key else []
         if not found and before and structure.old:
             old = {id: before[id] for id in structure.old if id in before}
-            found = [n for n, row in enumerate(self._rows) if _agrees(row[0], old)][:1]
-        taken = [self._rows.pop(n) for n in reversed(found)]
-        return taken[-1] if taken else None
+            found = [n for n, entry in self._rows.items() if _agrees(entry.cells, old)][:1]
+        taken = None
+        for number in found:
+            taken = self._rows.pop(number)
+            for ids, rows in self._by_key.items():
+                rows[_spelled(taken.cells, ids)].remove(number)
+        return taken
 
-    def _put(
-        self,
-        event: Event,
-        at: Placed,
-        after: dict[int, Cell],
-        old: tuple[dict[int, Cell], dict[int, Cell], set[int], Place] | None,
-    ) -> None:
-        known = old[0] if old else self._gone.get(json.dumps(event.key), {})
+    def _put(self, event: Event, after: dict[int, Cell], old: _Entry | None) -> None:
+        known = old.cells if old else self._gone.get(json.dumps(event.key), {})
         for id, value in after.items():
             if value is UNAVAILABLE:
                 after[id] = known.get(id, UNTOLD)
-        left, touched = (dict(old[1]), set(old[2])) if old else ({}, set())
-        if old:
-            left |= {id: value for id, value in old[0].items() if id not in after}
-            touched = set(left)
-        self._rows.append((after, left, touched, event.place))
+        left = {**old.left, **{id: v for id, v in old.cells.items() if id not in after}} if old else {}
+        self._added += 1
+        self._rows[self._added] = _Entry(after, left, event.place)
+        for ids, rows in self._by_key.items():
+            rows.setdefault(_spelled(after, ids), []).append(self._added)
 
     def table(self, name: TableName, life: int, ended: bool) -> Table:
         """What there is at the end."""
         assert self.structure is not None
         names = {c.id: c.name for c in self.structure.columns}
         rows = []
-        for cells, left, touched, place in self._rows:
-            gone = {id: value for id, value in cells.items() if id not in names}
+        for entry in self._rows.values():
+            gone = {id: value for id, value in entry.cells.items() if id not in names}
             rows.append(
                 Row(
-                    {names[id]: value for id, value in cells.items() if id in names},
-                    place,
-                    {self._names[id]: value for id, value in (left | gone).items()},
-                    frozenset(self._names[id] for id in touched),
-                    {**left, **cells},
+                    {names[id]: value for id, value in entry.cells.items() if id in names},
+                    entry.place,
+                    {self._names[id]: value for id, value in (entry.left | gone).items()},
+                    frozenset(self._names[id] for id in entry.left),
+                    {**entry.left, **entry.cells},
                 )
             )
         columns = self.structure.columns
