@@ -17,7 +17,8 @@
     ├── Stale                   the world moved since the plan, or someone else holds the lock
     │   ├── StalePlan
     │   ├── Conflict
-    │   └── Locked
+    │   ├── Locked
+    │   └── OtherStore          another store keeps the table
     └── PartlyApplied           some steps of a plan ran, the rest did not
 
 A message says what is wrong and where; `hint` says what to do now. A fault of a
@@ -103,6 +104,10 @@ class Conflict(Stale):
 
 class Locked(Stale):
     """Another process holds the lease on the target."""
+
+
+class OtherStore(Stale):
+    """The table is kept by another store than the one at hand."""
 
 
 class PartlyApplied(SchemamanError):

@@ -11,6 +11,9 @@ from schemaman.schema import TableId
 from schemaman.versions import TableHistory
 
 StepState = Literal["intent", "done", "skipped", "failed"]
+RunState = Literal["started", "claimed", "finished", "drifted", "settled"]
+"""`claimed`: the table bears the run's mark. `drifted`: someone else changed the table, as `statement` says
+in words; `settled`: it is again as the last migration left it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Migrated:
     plan: str
     target: str
     step: int | None
-    state: StepState | Literal["started", "finished"]
+    state: StepState | RunState
     statement: str = ""
     version: str = ""
     error: str = ""
@@ -152,8 +155,21 @@ class Projections(Protocol):
         """What has been read of a stream, or of some topics of it, in as few ranges as possible, in order."""
 
 
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A target held by `owner`; `token` proves it, until `expires_ms`."""
+
+    target: str
+    owner: str
+    token: str
+    expires_ms: int
+
+
 class Leases(Protocol):
     """Who may migrate a target: one owner at a time, until a moment (epoch ms), then anyone."""
+
+    def leases(self) -> tuple[Lease, ...]:
+        """The leases that were taken and not given back, also those that have ended, by target."""
 
     def acquire(self, target: str, owner: str, now_ms: int, ttl_ms: int) -> str:
         """A token for the target until `now_ms + ttl_ms`. Raises `Locked`: who holds it, until when."""

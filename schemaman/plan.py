@@ -60,6 +60,13 @@ class LayoutField:
     path: Path
     transform: str = "identity"
 
+STORE_PROPERTY = "schemaman.store"
+"""Table property: the id of the store that keeps the table; set when a plan is first applied to it."""
+PLAN_PROPERTY = "schemaman.plan"
+"""Table property: the SHA-256 of the plan last begun on the table; the journal says how far it came."""
+FENCE_PROPERTY = "schemaman.fence"
+"""Table property: the number of the run that last changed the table; numbers of one store only grow."""
+
 
 @dataclass(frozen=True, slots=True)
 class Live:

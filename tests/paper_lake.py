@@ -146,6 +146,13 @@ class PaperJournal:
     def journal(self, plan: str) -> Sequence[Migrated]:
         return [line for line in self.lines if line.plan == plan]
 
+    def about(self, target: str) -> Sequence[Migrated]:
+        return [line for line in self.lines if line.target == target]
+
+    def begin(self, line: Migrated) -> int:
+        self.write(line)
+        return len(self.lines)
+
     def write(self, line: Migrated) -> None:
         self.lines.append(line)
 

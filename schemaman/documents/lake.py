@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from schemaman.applying import Migration
 from schemaman.diff import Diff
 from schemaman.documents.changes import change
 from schemaman.documents.tables import SCHEMA_VERSION, Document
 from schemaman.log import Migrated
-from schemaman.migrate import Migration
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,9 @@ class Database(Protocol):
     def faults(self, connection: Connection) -> tuple[str, ...]:
         """What the database itself finds wrong."""
 
+    def now_ms(self, connection: Connection) -> int | None:
+        """The time of the database's own clock (epoch ms); None where that is the clock of this machine."""
+
     def explain(self, error: SQLAlchemyError) -> SchemamanError:
         """What a fault of the database means, and what to do now."""
 

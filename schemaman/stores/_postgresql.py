@@ -52,6 +52,9 @@ _BY_STATE = (
 )  # fmt: skip
 """Hints by SQLSTATE or its class. Source: postgresql.org/docs/current/errcodes-appendix.html."""
 
+_NOW = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+"""Not `now()`, which stands still inside a transaction."""
+
 _LOST = ("08", "57P")
 _BUSY = "55P03"
 _RACES = ("40001", "40P01")
@@ -108,6 +111,10 @@ class PostgresqlSchema:
     def faults(self, connection: Connection) -> tuple[str, ...]:
         """Nothing: the server tells of a broken page when it is read."""
         return ()
+
+    def now_ms(self, connection: Connection) -> int:
+        """The server's clock, which all of its clients have in common (epoch ms)."""
+        return int(connection.exec_driver_sql(_NOW).scalar_one())
 
     def explain(self, error: SQLAlchemyError) -> SchemamanError:
         """What a fault of the server means, by its SQLSTATE, and what to do now."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from schemaman import history
 from schemaman.epochs import NO_FOOTPRINT, Footprint, Verdicts, decide
 from schemaman.errors import Locked, UsageError
 from schemaman.evidence import Dialect, Observation
-from schemaman.log import Entry, tables_of
+from schemaman.log import Entry, Lease, tables_of
 from schemaman.schema import TableId
 from schemaman.shelf import Shelf
 from schemaman.versions import TableHistory
@@ -23,16 +22,6 @@ Fold = Callable[[Iterable[Observation], TableId, Verdicts], TableHistory | None]
 """All observations that name a table → its history; None if none gives it a structure."""
 
 DIALECTS: Shelf[Dialect] = Shelf("schemaman.dialects", "DIALECT")
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """A target held by `owner`; `token` proves it, until `expires_ms`."""
-
-    target: str
-    owner: str
-    token: str
-    expires_ms: int
 
 
 def fold(observations: Iterable[Observation], table: TableId, verdicts: Verdicts) -> TableHistory | None:
@@ -79,7 +68,8 @@ def locked(lease: Lease) -> Locked:
     until = datetime.fromtimestamp(lease.expires_ms / 1000, UTC).isoformat(timespec="seconds")
     return Locked(
         f"{lease.target} is held by {lease.owner} until {until.replace('+00:00', 'Z')}",
-        hint="wait until it is done; a lease that is not renewed ends by itself",
+        hint="wait until it is done; a lease that is not renewed ends by itself. If its process is gone: "
+        f"`schemaman unlock {lease.token}`",
     )
 
 

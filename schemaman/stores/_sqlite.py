@@ -65,6 +65,9 @@ class SqliteFile:
         """What SQLite itself finds wrong with the file."""
         return faults(connection)
 
+    def now_ms(self, connection: Connection) -> None:
+        """A file has no clock."""
+
     def explain(self, error: SQLAlchemyError) -> StoreUnavailable:
         """What a fault of the file means, and what to do now."""
         return explain(error, self.where)

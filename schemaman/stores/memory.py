@@ -15,13 +15,12 @@ from schemaman.coverage import merge
 from schemaman.epochs import UNDECIDED, Verdicts
 from schemaman.errors import Conflict
 from schemaman.evidence import Observation
-from schemaman.log import Covered, Entry, Observed, Renumbered, Stamped, tables_of
+from schemaman.log import Covered, Entry, Lease, Observed, Renumbered, Stamped, tables_of
 from schemaman.numbering import ids_now, renumbered
 from schemaman.schema import TableId
 from schemaman.stores._projections import (
     Clock,
     Fold,
-    Lease,
     decided_over,
     fold,
     locked,
@@ -151,6 +150,11 @@ class MemoryStore:
             held = self._leases.get(target)
             if held is not None and held.token == token:
                 del self._leases[target]
+
+    def leases(self) -> tuple[Lease, ...]:
+        """The leases that were taken and not given back, also those that have ended, by target."""
+        with self._lock:
+            return tuple(self._leases[target] for target in sorted(self._leases))
 
     def check(self) -> tuple[str, ...]:
         """What is wrong with the projections; empty if they are the fold of the log."""

@@ -6,7 +6,6 @@ appended, whole transactions only, and the projections are its fold.
 
 from __future__ import annotations
 
-import secrets
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,23 +14,22 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Row, Select, delete, insert, select, update
+from sqlalchemy import Connection, Row, Select, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from schemaman import codec
 from schemaman.chain import GENESIS, Sealed, seal, unbroken
 from schemaman.errors import Conflict, SchemamanError, StoreUnavailable
 from schemaman.evidence import Observation
-from schemaman.log import Covered, Entry, Renumbered, Stamped
+from schemaman.log import Covered, Entry, Lease, Renumbered, Stamped
 from schemaman.schema import TableId
-from schemaman.stores import _names, _postgresql
+from schemaman.stores import _leases, _names, _postgresql
 from schemaman.stores._chain import chain_faults, sound_end
 from schemaman.stores._database import Database
 from schemaman.stores._histories import Histories, read_entry
 from schemaman.stores._layout import (
     COVERED,
     LAYOUT,
-    LEASE,
     LOG,
     META,
     METADATA,
@@ -47,10 +45,7 @@ from schemaman.stores._layout import (
 from schemaman.stores._projections import (
     Clock,
     Fold,
-    Lease,
     fold,
-    locked,
-    lost,
     not_empty,
     wall_clock,
 )
@@ -246,29 +241,29 @@ class SqlStore:
 
     def acquire(self, target: str, owner: str, now_ms: int, ttl_ms: int) -> str:
         """A token for the target until `now_ms + ttl_ms`. Raises `Locked`: who holds it, until when."""
-        token = secrets.token_hex(8)
         with self._writing() as connection:
-            held = connection.execute(select(LEASE).where(LEASE.c.target == target)).one_or_none()
-            if held is not None and held.expires_ms > now_ms:
-                raise locked(Lease(held.target, held.owner, held.token, held.expires_ms))
-            connection.execute(delete(LEASE).where(LEASE.c.target == target))
-            lease = {"target": target, "owner": owner, "token": token, "expires_ms": now_ms + ttl_ms}
-            connection.execute(insert(LEASE).values(lease))
-        return token
+            return _leases.acquire(connection, target, owner, now_ms, ttl_ms)
 
     def renew(self, target: str, token: str, now_ms: int, ttl_ms: int) -> None:
         """Hold it until `now_ms + ttl_ms`. Raises `Locked` if the token holds it no more."""
-        mine = (LEASE.c.target == target) & (LEASE.c.token == token)
         with self._writing() as connection:
-            changed = connection.execute(update(LEASE).where(mine).values(expires_ms=now_ms + ttl_ms))
-            if changed.rowcount != 1:
-                raise lost(target)
+            _leases.renew(connection, target, token, now_ms + ttl_ms)
 
     def release(self, target: str, token: str) -> None:
         """Give it back; nothing happens if the token holds it no more."""
-        mine = (LEASE.c.target == target) & (LEASE.c.token == token)
         with self._writing() as connection:
-            connection.execute(delete(LEASE).where(mine))
+            _leases.release(connection, target, token)
+
+    def leases(self) -> tuple[Lease, ...]:
+        """The leases that were taken and not given back, also those that have ended, by target."""
+        with self._reading() as connection:
+            return _leases.held(connection)
+
+    def now_ms(self) -> int:
+        """The time in epoch milliseconds, the same one for all who share the store."""
+        with self._reading() as connection:
+            told = self._database.now_ms(connection)
+        return self._clock() if told is None else told
 
     def check(self) -> tuple[str, ...]:
         """What is wrong with the store: its file, its hash chain, its projections; empty if nothing is."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from schemaman.applying import Migration
 from schemaman.documents import lake as documents
 from schemaman.documents.lake import Drift, RunState
-from schemaman.migrate import Migration
 from schemaman.plan import Plan
 from schemaman.report import Block, Grid, Inline, Notice, Paragraph, Report, Text, Tone
 from schemaman.summary import words

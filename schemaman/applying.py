@@ -1,0 +1,398 @@
+"""One run of one plan: where the table stands, then a step at a time.
+
+Laws: a step is run only if the table shows that it is due, and is done only if the table shows that it was;
+whoever was replaced by a later run notices it at his next look, or at the next line of his journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from schemaman.columns import format_columns
+from schemaman.conditions import holds, structure
+from schemaman.diff import Diff, diff
+from schemaman.errors import (
+    Locked,
+    OtherStore,
+    PartlyApplied,
+    SchemamanError,
+    StalePlan,
+    StatementConflict,
+    StatementFailed,
+)
+from schemaman.journal import Journal, expected_structure, in_progress, progress, target_id
+from schemaman.log import Migrated, RunState, StepState
+from schemaman.plan import (
+    FENCE_PROPERTY,
+    PLAN_PROPERTY,
+    STORE_PROPERTY,
+    Executor,
+    Live,
+    Plan,
+    Step,
+    Target,
+    words,
+)
+from schemaman.planfile import to_text
+from schemaman.shelf import Shelf
+
+Clock = Callable[[], int]
+"""The time in epoch milliseconds."""
+
+FRESH_MS = 250
+"""A look at the table that is no older is as good as one more."""
+
+TARGETS: Shelf[Target] = Shelf("schemaman.targets", "TARGET")
+_ATTEMPTS = 3
+_REPLAN = "make the plan again with `schemaman plan`"
+_STATUS = "look at `schemaman status`"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one step: run now, found done already, or still to be run."""
+
+    number: int
+    state: Literal["done", "skipped", "pending"]
+    statement: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """What applying a plan came to.
+
+    `refused`: nothing was run, `reasons` says why. `unchanged`: every step had been done before. `checked`:
+    it would be applied as things stand, and nothing was run. `differences` is empty when the table is what
+    the plan promised; `foreign` is what someone else had changed since the migration before; `live` is the
+    table afterwards. `took_ms` is the time from the first look to the last.
+    """
+
+    run: str
+    plan: str
+    table: str
+    state: Literal["applied", "unchanged", "refused", "checked"]
+    outcomes: tuple[Outcome, ...] = ()
+    reasons: tuple[str, ...] = ()
+    differences: Diff = ()
+    live: Live | None = None
+    foreign: Diff = ()
+    notes: tuple[str, ...] = ()
+    took_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: `done` of `steps` steps, and what is being done now."""
+
+    run: str
+    table: str
+    done: int
+    steps: int
+    doing: str
+
+
+@dataclass(slots=True)
+class How:
+    """What a caller asked for; see `migrate.apply`."""
+
+    clock: Clock
+    run: str
+    store: str = ""
+    take_over: bool = False
+    rehearse: Callable[[Plan], None] | None = None
+    tell: Callable[[Progress], None] = field(default=lambda _: None)
+    hold: Callable[[], None] = field(default=lambda: None)
+
+
+class Applying:
+    """One run of one plan."""
+
+    def __init__(self, plan: Plan, name: str, executor: Executor, journal: Journal, how: How) -> None:
+        self.plan = plan
+        self.name = name
+        self.executor = executor
+        self.journal = journal
+        self.how = how
+        self.target = target_id(plan.format, plan.table)
+        self.outcomes: list[Outcome] = []
+        self.doing = "looking at the table"
+        self.looked_ms = 0
+        self.began_ms = how.clock()
+        self.mark: Mapping[str, str] = {}
+        self.marked = False
+
+    def all(self) -> Migration:
+        """Every step, from where the table stands."""
+        live, at, foreign = self.look()
+        if self.how.rehearse is not None and at < len(self.plan.steps):
+            self.say("trying the plan on a clone")
+            self.how.rehearse(_rest(self.plan, at, live))
+        fence = self.journal.begin(self.line(None, "started", live, to_text(self.plan)))
+        if self.how.store:
+            self.mark = self.mark_of(str(fence))
+        if foreign:
+            self.write(None, "drifted", live, "; ".join(map(words, foreign)))
+        for number, step in enumerate(self.plan.steps):
+            if number < at:
+                self.skip(number, step, live)
+            else:
+                live = self.step(number, step, live)
+        live = self.inspect()
+        if self.plan.steps and not _bears(live, self.mark, STORE_PROPERTY, PLAN_PROPERTY):
+            live = self.claim(live)
+        return self.ended(live, foreign)
+
+    def ended(self, live: Live | None, foreign: Diff) -> Migration:
+        """What it came to, journalled if the table is as promised."""
+        differences = diff(self.plan.wanted, live.schema) if live else ()
+        if not differences:
+            self.write(None, "finished", live, format_columns(self.plan.wanted))
+        ran = any(outcome.state == "done" for outcome in self.outcomes)
+        state: Literal["applied", "unchanged"] = "applied" if ran else "unchanged"
+        return self.migration(state, live, foreign, differences)
+
+    def checked(self) -> Migration:
+        """What would be done, and nothing is."""
+        live, at, foreign = self.look()
+        for number, step in enumerate(self.plan.steps):
+            state: Literal["skipped", "pending"] = "skipped" if number < at else "pending"
+            self.outcomes.append(Outcome(number, state, step.statement, ""))
+        rest = self.plan.steps[at:]
+        if rest and not self.holds(live, rest[0].postcondition) and not self.holds(live, rest[0].precondition):
+            raise StalePlan(_moved(self.plan, live), hint=_REPLAN)
+        if rest and self.how.rehearse is not None:
+            self.how.rehearse(_rest(self.plan, at, live))
+        self.mark = self.mark_of("…") if self.how.store else {}
+        notes = (f"its mark: {self.marking()}",) if self.plan.steps and self.mark else ()
+        return replace(self.migration("checked", live, foreign), notes=notes)
+
+    def look(self) -> tuple[Live | None, int, Diff]:
+        """The table, how many steps it shows, and what someone else did to it since the last migration."""
+        live = self.inspect()
+        self.require_ours(live)
+        at = _place(self.plan, live, *progress(self.journal.journal(self.name)))
+        before = self.journal.about(self.target)
+        expected = expected_structure(before, self.plan.format, self.plan.table)
+        if live is None or expected is None or in_progress(before):
+            return live, at, ()
+        return live, at, diff(expected, live.schema)
+
+    def require_ours(self, live: Live | None) -> None:
+        """Raises `OtherStore` for a table that another store keeps."""
+        keeper = live.properties.get(STORE_PROPERTY) if live else None
+        if keeper and self.how.store and keeper != self.how.store and not self.how.take_over:
+            raise OtherStore(
+                f"{self.plan.table} is kept by the store {keeper}, and this is {self.how.store}",
+                hint="use that store with --store; or, if it is gone for good, apply with --take-over",
+            )
+
+    def step(self, number: int, step: Step, live: Live | None) -> Live | None:
+        """The table after one step, run or found done."""
+        self.say(step.kind)
+        self.how.hold()
+        if self.how.clock() - self.looked_ms > FRESH_MS:
+            live = self.inspect()
+        if step.postcondition and self.holds(live, step.postcondition):
+            self.skip(number, step, live)
+            return live
+        self.require_due(number, step, live)
+        if "version" in step.precondition:
+            self.marked = False  # our mark would be a commit before it, and what it restores bears another
+        elif live is not None and not self.marked:
+            live = self.claim(live)
+            self.require_due(number, step, live)
+        self.write(number, "intent", live, step.statement)
+        after = self.attempt(number, step)
+        self.write(number, "done", after, step.statement)
+        self.outcomes.append(Outcome(number, "done", step.statement, _version(after)))
+        return after
+
+    def require_due(self, number: int, step: Step, live: Live | None) -> None:
+        """Raises `StalePlan` if the table is not as the step expects it, or `PartlyApplied`."""
+        if not self.holds(live, step.precondition):
+            raise self.stopped(number, StalePlan(f"{self.plan.table} was changed by someone else meanwhile"))
+
+    def attempt(self, number: int, step: Step) -> Live | None:
+        """The table after the statement. What the table shows counts, not what the statement reported."""
+        for left in reversed(range(_ATTEMPTS)):
+            failure = self.ran(step.statement)
+            live = self.inspect()
+            if self.holds(live, step.postcondition) and (failure is None or step.postcondition):
+                return live
+            again = left and isinstance(failure, StatementConflict) and self.holds(live, step.precondition)
+            if not again:
+                fault = failure or PartlyApplied(_unexpected(step))
+                self.write(number, "failed", live, step.statement, error=fault.message)
+                raise self.stopped(number, fault)
+        raise AssertionError("the last attempt returns or raises")
+
+    def claim(self, live: Live | None) -> Live | None:
+        """The table with our mark, so that anybody can tell whose it is, and we that we were replaced."""
+        if not self.mark or live is None:
+            return live
+        for left in reversed(range(_ATTEMPTS)):
+            failure = self.ran(self.marking())
+            live = self.executor.inspect(self.plan.table, self.plan.format)
+            if _bears(live, self.mark, *self.mark):
+                break
+            if not left or not isinstance(failure, StatementConflict):
+                raise failure or Locked(_replaced(self.plan, live), hint=_STATUS)
+        self.marked = True
+        self.looked_ms = self.how.clock()
+        self.write(None, "claimed", live, self.marking())
+        return live
+
+    def holds(self, live: Live | None, condition: Mapping[str, object]) -> bool:
+        """Whether a condition of a step is true of the table."""
+        return holds(live, condition, self.ask)
+
+    def ask(self, query: str) -> int:
+        """The one number that a query gives."""
+        ((number,),) = self.executor.query(query)
+        return int(str(number))
+
+    def ran(self, statement: str) -> StatementFailed | None:
+        """What the statement reported if it failed."""
+        try:
+            self.executor.run(statement)
+        except StatementFailed as error:
+            return error
+        return None
+
+    def mark_of(self, fence: str) -> Mapping[str, str]:
+        """The properties by which a table shows who works on it."""
+        return {STORE_PROPERTY: self.how.store, PLAN_PROPERTY: self.name, FENCE_PROPERTY: fence}
+
+    def marking(self) -> str:
+        """The statement that marks the table."""
+        target = TARGETS.get(self.plan.format)
+        return target.set_properties(self.plan.table, self.mark).statement
+
+    def stopped(self, number: int, error: SchemamanError) -> Exception:
+        """The error, or what it comes to when steps before have been run."""
+        if not self.outcomes and not isinstance(error, PartlyApplied):
+            return error
+        stopped = PartlyApplied(
+            f"{self.plan.table}: stopped at step {number + 1} of {len(self.plan.steps)}: {error.message}",
+            hint=f"`schemaman resume {self.how.run}` goes on from there, or plan again",
+        )
+        stopped.__cause__ = error
+        return stopped
+
+    def skip(self, number: int, step: Step, live: Live | None) -> None:
+        """A step that the table shows already."""
+        self.write(number, "skipped", live, step.statement)
+        self.outcomes.append(Outcome(number, "skipped", step.statement, _version(live)))
+
+    def inspect(self) -> Live | None:
+        """The table now. Raises `Locked`: it bears the mark of a run that came after ours."""
+        live = self.executor.inspect(self.plan.table, self.plan.format)
+        self.looked_ms = self.how.clock()
+        if self.marked and live is not None and not _bears(live, self.mark, *self.mark):
+            raise Locked(_replaced(self.plan, live), hint=_STATUS)
+        return live
+
+    def migration(
+        self,
+        state: Literal["applied", "unchanged", "checked"],
+        live: Live | None,
+        foreign: Diff,
+        differences: Diff = (),
+    ) -> Migration:
+        """What it came to so far."""
+        return Migration(
+            self.how.run, self.name, self.plan.table, state, tuple(self.outcomes), (), differences, live,
+            foreign, took_ms=self.how.clock() - self.began_ms,
+        )  # fmt: skip
+
+    def say(self, doing: str) -> None:
+        """Something else is being done now."""
+        self.doing = doing
+        self.tell()
+
+    def tell(self) -> None:
+        """How far this run is, to whoever listens."""
+        steps = len(self.plan.steps)
+        self.how.tell(Progress(self.how.run, self.plan.table, len(self.outcomes), steps, self.doing))
+
+    def write(
+        self, step: int | None, state: StepState | RunState, live: Live | None, text: str, error: str = ""
+    ) -> None:
+        """A line of the journal."""
+        self.journal.write(self.line(step, state, live, text, error))
+
+    def line(
+        self, step: int | None, state: StepState | RunState, live: Live | None, text: str, error: str = ""
+    ) -> Migrated:
+        """A line of the journal, to be written."""
+        return Migrated(self.how.run, self.name, self.target, step, state, text, _version(live), error)
+
+
+def _bears(live: Live | None, mark: Mapping[str, str], *names: str) -> bool:
+    """Whether the table shows these parts of a mark; nothing is asked of a table that is to bear none."""
+    return not mark or (live is not None and all(live.properties.get(n) == mark[n] for n in names))
+
+
+def _replaced(plan: Plan, live: Live | None) -> str:
+    other = live.properties.get(PLAN_PROPERTY, "") if live else ""
+    return f"{plan.table} bears the mark of another run, of plan {other[:12]}: it was taken over meanwhile"
+
+
+def _rest(plan: Plan, at: int, live: Live | None) -> Plan:
+    """The plan from one step on, as if it had been made for the table as it is then."""
+    return replace(
+        plan,
+        steps=plan.steps[at:],
+        base_identity=live.identity if live else None,
+        base_version=live.version if live else None,
+        base_schema=live.schema if live else None,
+    )
+
+
+def _unexpected(step: Step) -> str:
+    """Why a statement that ran is not the end of its step."""
+    return f"{step.statement}: ran, and the table does not show it alone: someone else is changing it"
+
+
+def _version(live: Live | None) -> str:
+    return live.version if live else ""
+
+
+def _place(plan: Plan, live: Live | None, done: int, begun: int) -> int:
+    """How many steps the table shows: none for the base, more only where this plan's journal agrees.
+
+    Raises:
+        StalePlan: it is another table, or it stands where this plan never left it.
+    """
+    if plan.base_identity is not None and (live is None or live.identity != plan.base_identity):
+        raise StalePlan(
+            f"{plan.table} is not the table that the plan was made for: it was dropped or made anew",
+            hint=_REPLAN,
+        )
+    here = structure(live.schema if live else None)
+    stands = structure(plan.base_schema)
+    for number, step in enumerate((None, *plan.steps)):
+        if step is not None:
+            stands = _structure_after(step, stands)
+        if stands == here and done <= number <= begun:
+            if not begun and live and plan.base_schema and live.schema.key != plan.base_schema.key:
+                break
+            return number
+    raise StalePlan(_moved(plan, live), hint=_REPLAN)
+
+
+def _structure_after(step: Step, before: str | None) -> str | None:
+    after = step.postcondition.get("structure", before)
+    return after if isinstance(after, str) else None
+
+
+def _moved(plan: Plan, live: Live | None) -> str:
+    if live is None:
+        return f"{plan.table} is gone since the plan was made"
+    if plan.base_schema is None:
+        return f"{plan.table} exists since the plan was made"
+    changes = "; ".join(words(change) for change in diff(plan.base_schema, live.schema))
+    return f"{plan.table} moved since the plan was made: {changes or 'it is back where it began'}"

@@ -1,0 +1,140 @@
+"""The journal of migrations: lines that are written before and after each step and never changed.
+
+Law: of two runs that write about one target, only the one that began last can still write; so nobody who was
+taken for dead goes on, whatever the clocks say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
+
+from schemaman.columns import parse_columns
+from schemaman.errors import Conflict, Locked
+from schemaman.log import Entry, Migrated, Stamped
+from schemaman.schema import TableSchema
+
+
+class Journal(Protocol):
+    """Where the lines of migrations are kept: written before and after each step, never changed."""
+
+    def journal(self, plan: str) -> Sequence[Migrated]:
+        """The lines of one plan, oldest first, whatever run wrote them."""
+
+    def about(self, target: str) -> Sequence[Migrated]:
+        """The lines of one target, oldest first, whatever plan they belong to."""
+
+    def begin(self, line: Migrated) -> int:
+        """Add the first line of a run; a number that is greater than that of every run before."""
+
+    def write(self, line: Migrated) -> None:
+        """Add a line; it is durable when this returns. Raises `Locked`: another run has begun since."""
+
+
+class Log(Protocol):
+    """The part of a store that a journal needs."""
+
+    def append(self, entries: Sequence[Entry], expect: int) -> int:
+        """Append if the log still ends at `expect`. Raises `Conflict` otherwise."""
+
+    def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[Stamped]:
+        """The entries behind `after` in order, of the given kinds or of all."""
+
+    def end(self) -> int:
+        """Where the log ends."""
+
+
+class StoreJournal:
+    """A journal in the registry's own log.
+
+    A run is numbered by the place of its first line in the log, which serves as a fencing token. Source:
+    M. Kleppmann, "How to do distributed locking" (2016), on tokens that only grow.
+    """
+
+    def __init__(self, log: Log, read: Callable[[], Iterable[Migrated]] | None = None) -> None:
+        self._log = log
+        self._read = read or self._lines
+        self._known: list[Migrated] = []
+        self._known_to = 0
+        self._seen: dict[str, int] = {}
+
+    def journal(self, plan: str) -> Sequence[Migrated]:
+        """The lines of one plan."""
+        return [line for line in self._read() if line.plan == plan]
+
+    def about(self, target: str) -> Sequence[Migrated]:
+        """The lines of one target."""
+        return [line for line in self._read() if line.target == target]
+
+    def begin(self, line: Migrated) -> int:
+        """Append the first line of a run; its place in the log."""
+        self._seen.pop(line.target, None)
+        return self._append(line)
+
+    def write(self, line: Migrated) -> None:
+        """Append a line, behind whatever else is written meanwhile.
+
+        Raises:
+            Locked: another run has begun on this target since ours did.
+        """
+        self._append(line)
+
+    def _append(self, line: Migrated) -> int:
+        while True:
+            end = self._log.end()
+            self._require_newest(line.target)
+            try:
+                self._seen[line.target] = place = self._log.append([line], end)
+            except Conflict:
+                continue
+            return place
+
+    def _require_newest(self, target: str) -> None:
+        seen = self._seen.get(target)
+        if seen is None:
+            return
+        for stamped in self._log.read(seen, [Migrated]):
+            line = stamped.entry
+            if isinstance(line, Migrated) and line.target == target and line.state == "started":
+                raise taken_over(target, line.run)
+
+    def _lines(self) -> Sequence[Migrated]:
+        """All lines; those that were read before are not read again."""
+        for stamped in self._log.read(self._known_to, [Migrated]):
+            self._known_to = stamped.sequence
+            if isinstance(stamped.entry, Migrated):
+                self._known.append(stamped.entry)
+        return self._known
+
+
+def taken_over(target: str, run: str) -> Locked:
+    """The refusal to go on beside a run that has begun since."""
+    return Locked(
+        f"{target}: {run} took this migration over, since the lease had ended",
+        hint="look at `schemaman status`; what was done so far is in the journal",
+    )
+
+
+def target_id(format: str, table: str) -> str:
+    """How journals and leases name a target table."""
+    return f"{format}:{table}"
+
+
+def expected_structure(lines: Iterable[Migrated], format: str, table: str) -> TableSchema | None:
+    """The structure that the last finished migration of a table left; None if there was none."""
+    target = target_id(format, table)
+    left = [line for line in lines if line.target == target and line.state == "finished"]
+    return parse_columns(left[-1].statement) if left else None
+
+
+def in_progress(lines: Sequence[Migrated]) -> bool:
+    """Whether the newest run that the lines of one target tell of has not finished."""
+    marks = [line.state for line in lines if line.state in ("started", "finished")]
+    return bool(marks) and marks[-1] == "started"
+
+
+def progress(lines: Sequence[Migrated]) -> tuple[int, int]:
+    """How many steps of a plan its lines know to be done, and how many may be."""
+    done = [line.step for line in lines if line.step is not None and line.state in ("done", "skipped")]
+    begun = [line.step for line in lines if line.step is not None and line.state == "intent"]
+    return max(done, default=-1) + 1, max([*done, *begun], default=-1) + 1

@@ -1,0 +1,96 @@
+"""A target that is held while it is migrated: a lease, and the heartbeat that keeps it.
+
+Law: a lease that was lost is noticed before the next statement, and by nobody later than its end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from schemaman.errors import Locked, SchemamanError
+from schemaman.log import Leases
+
+LEASE_MS = 60_000
+"""How long a target stays locked after its migration died."""
+
+_BEATS = 3
+"""How often a lease is renewed before it would end: two beats may be missed."""
+_TICK_SECONDS = 1.0
+
+
+class Tenure:
+    """Holds a target inside a `with`; a thread renews the lease, however long a statement runs.
+
+    `tick` is called about every second while the target is held. `clock` tells epoch milliseconds; the store
+    should be asked for it where several machines share one, since theirs disagree.
+    """
+
+    def __init__(
+        self,
+        leases: Leases | None,
+        target: str,
+        owner: str,
+        clock: Callable[[], int],
+        *,
+        ttl_ms: int = LEASE_MS,
+        tick: Callable[[], None] | None = None,
+    ) -> None:
+        self._leases = leases
+        self._target = target
+        self._owner = owner
+        self._clock = clock
+        self._ttl_ms = ttl_ms
+        self._tick = tick
+        self._token = ""
+        self._lost: Locked | None = None
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        """Take the lease. Raises `Locked`: who holds it, until when."""
+        if self._leases is not None:
+            self._token = self._leases.acquire(self._target, self._owner, self._clock(), self._ttl_ms)
+        if self._leases is not None or self._tick is not None:
+            self._thread = threading.Thread(target=self._beat, name="schemaman-lease", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give the lease back, if it is still ours."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self._leases is not None:
+            self._leases.release(self._target, self._token)
+
+    def hold(self) -> None:
+        """Make sure that the target is ours for a while. Raises `Locked` if the lease was lost."""
+        if self._lost is not None:
+            raise self._lost
+        if self._leases is not None:
+            self._leases.renew(self._target, self._token, self._clock(), self._ttl_ms)
+
+    def _beat(self) -> None:
+        tick = min(_TICK_SECONDS, self._ttl_ms / 1000 / _BEATS)
+        since = 0.0
+        while not self._over.wait(tick):
+            since += tick
+            if self._tick is not None:
+                self._tick()
+            if since * 1000 * _BEATS >= self._ttl_ms:
+                since = 0.0
+                self._renew()
+
+    def _renew(self) -> None:
+        """A store that does not answer is asked again at the next beat."""
+        try:
+            self.hold()
+        except Locked as lost:
+            self._lost = lost
+        except SchemamanError:
+            return
