@@ -23,7 +23,7 @@ from schemaman.errors import (
     StatementFailed,
 )
 from schemaman.journal import Journal, expected_structure, in_progress, progress, target_id
-from schemaman.log import Migrated, RunState, StepState
+from schemaman.log import Migrated, RunMark, StepState
 from schemaman.plan import (
     FENCE_PROPERTY,
     PLAN_PROPERTY,
@@ -319,13 +319,13 @@ class Applying:
         self.how.tell(Progress(self.how.run, self.plan.table, len(self.outcomes), steps, self.doing))
 
     def write(
-        self, step: int | None, state: StepState | RunState, live: Live | None, text: str, error: str = ""
+        self, step: int | None, state: StepState | RunMark, live: Live | None, text: str, error: str = ""
     ) -> None:
         """A line of the journal."""
         self.journal.write(self.line(step, state, live, text, error))
 
     def line(
-        self, step: int | None, state: StepState | RunState, live: Live | None, text: str, error: str = ""
+        self, step: int | None, state: StepState | RunMark, live: Live | None, text: str, error: str = ""
     ) -> Migrated:
         """A line of the journal, to be written."""
         return Migrated(self.how.run, self.name, self.target, step, state, text, _version(live), error)

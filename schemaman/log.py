@@ -11,7 +11,7 @@ from schemaman.schema import TableId
 from schemaman.versions import TableHistory
 
 StepState = Literal["intent", "done", "skipped", "failed"]
-RunState = Literal["started", "claimed", "finished", "drifted", "settled"]
+RunMark = Literal["started", "claimed", "finished", "drifted", "settled"]
 """`claimed`: the table bears the run's mark. `drifted`: someone else changed the table, as `statement` says
 in words; `settled`: it is again as the last migration left it."""
 
@@ -71,7 +71,7 @@ class Migrated:
     plan: str
     target: str
     step: int | None
-    state: StepState | RunState
+    state: StepState | RunMark
     statement: str = ""
     version: str = ""
     error: str = ""

@@ -1,0 +1,158 @@
+"""Tries a plan on an empty clone of its table: what the engine would refuse, it refuses there.
+
+Law: the table itself is never written; the clone is gone afterwards, whatever happened.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from schemaman.ddl import quote_name
+from schemaman.diff import diff
+from schemaman.errors import CouldNotDo, PartlyApplied, StalePlan, StatementFailed
+from schemaman.log import Migrated
+from schemaman.migrate import apply
+from schemaman.plan import Executor, Live, Plan, Target, words
+from schemaman.targets import _spark_sql as sql
+
+NAMESPACE = "schemaman_clones"
+"""Where clones lie, in the catalogue of the table; for a Delta path in the session's own."""
+
+_SESSION = "spark_catalog"
+_OWN = frozenset({"current-snapshot-id", "format", "identifier-fields", "location", "provider", "sort-order"})
+"""What Iceberg shows among the properties and is none. Source: Iceberg `BaseSparkTable.properties`."""
+
+
+def rehearsal(executor: Executor, target: Target, run: str) -> Callable[[Plan], None]:
+    """What tries a plan on an empty clone; see `migrate.apply`, `rehearse`.
+
+    Raises, when it is called:
+        StatementFailed: a step failed on the clone, or led elsewhere than the plan says.
+        CouldNotDo: no clone can be made that is as the table.
+    """
+
+    def rehearse(plan: Plan) -> None:
+        name = _clone_name(plan, run)
+        with _cloned(executor, target, plan, name) as live:
+            tried = _moved(plan, target, name, live)
+            try:
+                done = apply(tried, executor, _Scratch(), lambda: 0, run=run, partial=True, approved=True)
+            except (StatementFailed, StalePlan, PartlyApplied) as error:
+                raise StatementFailed(
+                    f"tried on an empty clone, the plan for {plan.table} failed: {error.message}",
+                    hint="nothing was done to the table; plan again, or settle what it says",
+                ) from error
+            if done.differences:
+                changes = "; ".join(map(words, done.differences))
+                raise StatementFailed(f"tried on an empty clone, the plan for {plan.table} misses: {changes}")
+
+    return rehearse
+
+
+class _Scratch:
+    """A journal that nobody reads."""
+
+    def journal(self, plan: str) -> tuple[Migrated, ...]:
+        """Nothing."""
+        return ()
+
+    def about(self, target: str) -> tuple[Migrated, ...]:
+        """Nothing."""
+        return ()
+
+    def begin(self, line: Migrated) -> int:
+        """Always the first run."""
+        return 0
+
+    def write(self, line: Migrated) -> None:
+        """Forget it."""
+
+
+@contextmanager
+def _cloned(executor: Executor, target: Target, plan: Plan, name: str) -> Iterator[Live | None]:
+    """The clone, None for a table that is not there yet; gone afterwards."""
+    parts = sql.table_parts(name)
+    executor.run(sql.create_namespace(parts[:-1]))
+    try:
+        yield None if plan.base_schema is None else _made(executor, target, plan, name)
+    finally:
+        purge = " PURGE" if plan.format == "iceberg" else ""
+        executor.run(f"DROP TABLE IF EXISTS {sql.dotted(parts)}{purge}")
+
+
+def _made(executor: Executor, target: Target, plan: Plan, name: str) -> Live:
+    source, clone = target.table_name(plan.table), target.table_name(name)
+    match plan.format:
+        case "delta":
+            # A whole DELETE only unlists the files: nothing is rewritten, and nothing of the table's own.
+            statements = [f"CREATE TABLE {clone} SHALLOW CLONE {source}", f"DELETE FROM {clone}"]
+        case "iceberg":
+            statements = _iceberg(executor, source, clone)
+        case other:
+            raise CouldNotDo(f"a table of format {other} cannot be cloned", hint="apply without --clone")
+    for statement in statements:
+        executor.run(statement)
+    live = executor.inspect(name, plan.format)
+    wanted = plan.base_schema
+    if live is None or wanted is None or diff(wanted, live.schema):
+        raise CouldNotDo(
+            f"no clone of {plan.table} could be made that is like it", hint="apply without --clone"
+        )
+    return live
+
+
+def _iceberg(executor: Executor, source: str, clone: str) -> list[str]:
+    """Statements that make an empty Iceberg table of the same columns, partitions, order, key, properties."""
+    told = str(executor.query(f"SHOW CREATE TABLE {source}")[0][0])
+    properties = {str(k): str(v) for k, v in executor.query(f"SHOW TBLPROPERTIES {source}")}
+    columns_end = told.index(")\nUSING")
+    columns = told[told.index("(") : columns_end + 1]
+    clauses = [
+        line for line in told[columns_end:].splitlines() if line.startswith(("COMMENT", "PARTITIONED"))
+    ]
+    kept = {name: value for name, value in properties.items() if name not in _OWN}
+    lines = [f"CREATE TABLE {clone} {columns}", "USING iceberg", *clauses, _tblproperties(kept)]
+    statements = ["\n".join(lines)]
+    fields = [f for f in properties.get("identifier-fields", "[]")[1:-1].split(",") if f]
+    if fields:
+        dotted = ", ".join(".".join(map(quote_name, field.split("."))) for field in fields)
+        statements.append(f"ALTER TABLE {clone} SET IDENTIFIER FIELDS {dotted}")
+    if order := properties.get("sort-order"):
+        statements.append(f"ALTER TABLE {clone} WRITE ORDERED BY {order}")
+    return statements
+
+
+def _tblproperties(properties: dict[str, str]) -> str:
+    return (
+        "TBLPROPERTIES ("
+        + ", ".join(
+            f"{sql.literal(name)} = {sql.literal(value)}" for name, value in sorted(properties.items())
+        )
+        + ")"
+    )
+
+
+def _clone_name(plan: Plan, run: str) -> str:
+    parts = () if "/" in plan.table else sql.table_parts(plan.table)
+    named = len(parts) > 2
+    return sql.dotted(
+        (parts[0] if named else _SESSION, NAMESPACE, f"clone_{re.sub(r'[^0-9A-Za-z]', '_', run)}")
+    )
+
+
+def _moved(plan: Plan, target: Target, name: str, live: Live | None) -> Plan:
+    """The plan with every statement about the clone instead."""
+    old, new = target.table_name(plan.table), target.table_name(name)
+    steps = (s for s in plan.steps if s.kind != "create-namespace")
+    return replace(
+        plan,
+        table=name,
+        base_identity=live.identity if live else None,
+        base_version=live.version if live else None,
+        base_schema=live.schema if live else None,
+        steps=tuple(replace(step, statement=step.statement.replace(old, new)) for step in steps),
+        expires_ms=None,
+    )
