@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from schemaman.columns import format_columns
-from schemaman.conditions import holds, structure
+from schemaman.conditions import holds
 from schemaman.diff import Diff, diff
 from schemaman.errors import (
     Locked,
@@ -37,6 +37,7 @@ from schemaman.plan import (
 )
 from schemaman.planfile import to_text
 from schemaman.shelf import Shelf
+from schemaman.standing import REPLAN, moved, place, rest_of
 
 Clock = Callable[[], int]
 """The time in epoch milliseconds."""
@@ -46,7 +47,6 @@ FRESH_MS = 250
 
 TARGETS: Shelf[Target] = Shelf("schemaman.targets", "TARGET")
 _ATTEMPTS = 3
-_REPLAN = "make the plan again with `schemaman plan`"
 _STATUS = "look at `schemaman status`"
 
 
@@ -129,7 +129,7 @@ class Applying:
         live, at, foreign = self.look()
         if self.how.rehearse is not None and at < len(self.plan.steps):
             self.say("trying the plan on a clone")
-            self.how.rehearse(_rest(self.plan, at, live))
+            self.how.rehearse(rest_of(self.plan, at, live))
         fence = self.journal.begin(self.line(None, "started", live, to_text(self.plan)))
         if self.how.store:
             self.mark = self.mark_of(str(fence))
@@ -161,10 +161,14 @@ class Applying:
             state: Literal["skipped", "pending"] = "skipped" if number < at else "pending"
             self.outcomes.append(Outcome(number, state, step.statement, ""))
         rest = self.plan.steps[at:]
-        if rest and not self.holds(live, rest[0].postcondition) and not self.holds(live, rest[0].precondition):
-            raise StalePlan(_moved(self.plan, live), hint=_REPLAN)
+        if (
+            rest
+            and not self.holds(live, rest[0].postcondition)
+            and not self.holds(live, rest[0].precondition)
+        ):
+            raise StalePlan(moved(self.plan, live), hint=REPLAN)
         if rest and self.how.rehearse is not None:
-            self.how.rehearse(_rest(self.plan, at, live))
+            self.how.rehearse(rest_of(self.plan, at, live))
         self.mark = self.mark_of("…") if self.how.store else {}
         notes = (f"its mark: {self.marking()}",) if self.plan.steps and self.mark else ()
         return replace(self.migration("checked", live, foreign), notes=notes)
@@ -173,7 +177,7 @@ class Applying:
         """The table, how many steps it shows, and what someone else did to it since the last migration."""
         live = self.inspect()
         self.require_ours(live)
-        at = _place(self.plan, live, *progress(self.journal.journal(self.name)))
+        at = place(self.plan, live, *progress(self.journal.journal(self.name)))
         before = self.journal.about(self.target)
         expected = expected_structure(before, self.plan.format, self.plan.table)
         if live is None or expected is None or in_progress(before):
@@ -341,17 +345,6 @@ def _replaced(plan: Plan, live: Live | None) -> str:
     return f"{plan.table} bears the mark of another run, of plan {other[:12]}: it was taken over meanwhile"
 
 
-def _rest(plan: Plan, at: int, live: Live | None) -> Plan:
-    """The plan from one step on, as if it had been made for the table as it is then."""
-    return replace(
-        plan,
-        steps=plan.steps[at:],
-        base_identity=live.identity if live else None,
-        base_version=live.version if live else None,
-        base_schema=live.schema if live else None,
-    )
-
-
 def _unexpected(step: Step) -> str:
     """Why a statement that ran is not the end of its step."""
     return f"{step.statement}: ran, and the table does not show it alone: someone else is changing it"
@@ -359,40 +352,3 @@ def _unexpected(step: Step) -> str:
 
 def _version(live: Live | None) -> str:
     return live.version if live else ""
-
-
-def _place(plan: Plan, live: Live | None, done: int, begun: int) -> int:
-    """How many steps the table shows: none for the base, more only where this plan's journal agrees.
-
-    Raises:
-        StalePlan: it is another table, or it stands where this plan never left it.
-    """
-    if plan.base_identity is not None and (live is None or live.identity != plan.base_identity):
-        raise StalePlan(
-            f"{plan.table} is not the table that the plan was made for: it was dropped or made anew",
-            hint=_REPLAN,
-        )
-    here = structure(live.schema if live else None)
-    stands = structure(plan.base_schema)
-    for number, step in enumerate((None, *plan.steps)):
-        if step is not None:
-            stands = _structure_after(step, stands)
-        if stands == here and done <= number <= begun:
-            if not begun and live and plan.base_schema and live.schema.key != plan.base_schema.key:
-                break
-            return number
-    raise StalePlan(_moved(plan, live), hint=_REPLAN)
-
-
-def _structure_after(step: Step, before: str | None) -> str | None:
-    after = step.postcondition.get("structure", before)
-    return after if isinstance(after, str) else None
-
-
-def _moved(plan: Plan, live: Live | None) -> str:
-    if live is None:
-        return f"{plan.table} is gone since the plan was made"
-    if plan.base_schema is None:
-        return f"{plan.table} exists since the plan was made"
-    changes = "; ".join(words(change) for change in diff(plan.base_schema, live.schema))
-    return f"{plan.table} moved since the plan was made: {changes or 'it is back where it began'}"

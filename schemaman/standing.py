@@ -1,0 +1,64 @@
+"""Where a table stands between the steps of a plan, told by its structure and by the journal together.
+
+Law: a table that this very plan did not leave where it stands is never taken up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from schemaman.conditions import structure
+from schemaman.diff import diff
+from schemaman.errors import StalePlan
+from schemaman.plan import Live, Plan, Step, words
+
+REPLAN = "make the plan again with `schemaman plan`"
+
+
+def place(plan: Plan, live: Live | None, done: int, begun: int) -> int:
+    """How many steps the table shows: none for the base, more only where this plan's journal agrees.
+
+    Raises:
+        StalePlan: it is another table, or it stands where this plan never left it.
+    """
+    if plan.base_identity is not None and (live is None or live.identity != plan.base_identity):
+        raise StalePlan(
+            f"{plan.table} is not the table that the plan was made for: it was dropped or made anew",
+            hint=REPLAN,
+        )
+    here = structure(live.schema if live else None)
+    stands = structure(plan.base_schema)
+    for number, step in enumerate((None, *plan.steps)):
+        if step is not None:
+            stands = _structure_after(step, stands)
+        if stands == here and done <= number <= begun:
+            if not begun and live and plan.base_schema and live.schema.key != plan.base_schema.key:
+                break
+            return number
+    raise StalePlan(moved(plan, live), hint=REPLAN)
+
+
+def _structure_after(step: Step, before: str | None) -> str | None:
+    after = step.postcondition.get("structure", before)
+    return after if isinstance(after, str) else None
+
+
+def moved(plan: Plan, live: Live | None) -> str:
+    """How a table differs from the one that the plan was made for, in words."""
+    if live is None:
+        return f"{plan.table} is gone since the plan was made"
+    if plan.base_schema is None:
+        return f"{plan.table} exists since the plan was made"
+    changes = "; ".join(words(change) for change in diff(plan.base_schema, live.schema))
+    return f"{plan.table} moved since the plan was made: {changes or 'it is back where it began'}"
+
+
+def rest_of(plan: Plan, at: int, live: Live | None) -> Plan:
+    """The plan from one step on, as if it had been made for the table as it is then."""
+    return replace(
+        plan,
+        steps=plan.steps[at:],
+        base_identity=live.identity if live else None,
+        base_version=live.version if live else None,
+        base_schema=live.schema if live else None,
+    )
