@@ -1,4 +1,4 @@
-"""Applying a plan from the command line: store, journal, lease, executor, and what it came to."""
+"""Applying plans from the command line: store, journal, lease, executor, and what it came to."""
 
 from __future__ import annotations
 
@@ -6,16 +6,32 @@ import getpass
 import os
 import secrets
 import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from schemaman.migrate import Migration, StoreJournal, apply
-from schemaman.plan import Plan
+from schemaman.clone import rehearsal
+from schemaman.documents.lake import Failed
+from schemaman.errors import SchemamanError
+from schemaman.migrate import Migration, Progress, StoreJournal, apply, check
+from schemaman.plan import Executor, Plan
 from schemaman.planfile import plan_hash
-from schemaman.registry import Registry
+from schemaman.stores.sql import SqlStore
 from schemaman.summary.moves import apply_report
+from schemaman_cli.main import exit_code as code_of
 from schemaman_cli.options import Door
 from schemaman_cli.sessions import executor, require_lasting
-from schemaman_cli.wiring import decisions_of, now_ms, open_store
+from schemaman_cli.wiring import TARGETS, decisions_of, open_store
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the flags of `apply` and `resume` ask for."""
+
+    partial: bool = False
+    dry_run: bool = False
+    clone: bool = False
+    take_over: bool = False
 
 
 def new_run() -> str:
@@ -23,33 +39,35 @@ def new_run() -> str:
     return secrets.token_hex(6)
 
 
-def migrate(door: Door, plan: Plan, run: str, *, partial: bool, format: str) -> int:
-    """Apply a plan and tell of it; the exit code.
+def migrate(door: Door, plans: Sequence[tuple[str, Plan]], wishes: Wishes, format: str) -> int:
+    """Apply plans, each with the name of its run, and tell of them; the exit code.
+
+    One plan that fails raises; of several each is tried, and the gravest exit code counts.
 
     Raises:
         Stale: the table moved, the plan expired, or someone else migrates the table.
         PartlyApplied: a later step failed.
         StatementFailed: the first step failed.
     """
-    approval = decisions_of(door).approved(plan_hash(plan), datetime.now(UTC).date())
-    store = open_store(door, create=True)
-    registry = Registry(store, now_ms)
-    spark = executor(door)
-    require_lasting(spark, plan.format, plan.table)
-    door.console.progress(f"run {run}: {plan.table}")
-    done = apply(
-        plan,
-        spark,
-        StoreJournal(store, registry.journal),
-        now_ms,
-        run=run,
-        leases=store,
-        owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
-        partial=partial,
-        approved=approval is not None,
-    )
-    door.console.show(apply_report(done), format)
-    return exit_code(done, plan, partial)
+    mover = Mover(door, wishes)
+    if len(plans) == 1:
+        ((run, plan),) = plans
+        done = mover.moved(run, plan)
+        door.console.show(apply_report([done]), format)
+        return exit_code(done, plan, wishes.partial)
+    told: list[Migration | Failed] = []
+    codes = [0]
+    for run, plan in plans:
+        try:
+            done = mover.moved(run, plan)
+        except SchemamanError as error:
+            told.append(Failed(run, plan_hash(plan), plan.table, error.message, error.hint or ""))
+            codes.append(code_of(error))
+        else:
+            told.append(done)
+            codes.append(exit_code(done, plan, wishes.partial))
+    door.console.show(apply_report(told), format)
+    return max(codes)
 
 
 def exit_code(done: Migration, plan: Plan, partial: bool) -> int:
@@ -57,3 +75,40 @@ def exit_code(done: Migration, plan: Plan, partial: bool) -> int:
     if done.differences:
         return 5
     return 1 if done.state == "refused" or (partial and plan.refusals) else 0
+
+
+class Mover:
+    """What applies plans for a command: one store, one journal, one Spark session."""
+
+    def __init__(self, door: Door, wishes: Wishes) -> None:
+        self.door = door
+        self.wishes = wishes
+        self.approved = decisions_of(door)
+        self.store: SqlStore = open_store(door, create=not wishes.dry_run)
+        self.journal = StoreJournal(self.store)
+        self.spark: Executor = executor(door)
+
+    def moved(self, run: str, plan: Plan) -> Migration:
+        """One plan, applied or looked at. Raises as `migrate.apply`."""
+        require_lasting(self.spark, plan.format, plan.table)
+        approval = self.approved.approved(plan_hash(plan), datetime.now(UTC).date())
+        rehearse = (
+            rehearsal(self.spark, TARGETS.get(plan.format), run or new_run()) if self.wishes.clone else None
+        )
+        if self.wishes.dry_run:
+            return check(
+                plan, self.spark, self.journal, self.store.now_ms, run=run, leases=self.store,
+                partial=self.wishes.partial, approved=approval is not None, store=self.store.id,
+                take_over=self.wishes.take_over, rehearse=rehearse,
+            )  # fmt: skip
+        return apply(
+            plan, self.spark, self.journal, self.store.now_ms, run=run, leases=self.store,
+            owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
+            partial=self.wishes.partial, approved=approval is not None, store=self.store.id,
+            take_over=self.wishes.take_over, rehearse=rehearse, tell=self.tell,
+        )  # fmt: skip
+
+    def tell(self, now: Progress) -> None:
+        """How far it is, on stderr."""
+        step = min(now.done + 1, now.steps)
+        self.door.console.progress(f"run {now.run}: {now.table}: step {step} of {now.steps}: {now.doing}")

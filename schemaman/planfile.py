@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, cast, get_args
 
 from schemaman.columns import format_columns, parse_columns
@@ -85,12 +86,43 @@ def to_sql(plan: Plan) -> str:
     return "\n".join(_sql_lines(plan)) + "\n"
 
 
+def expiry(text: str, now_ms: int) -> int | None:
+    """When a plan made now expires (epoch ms): `30d`, `12h`, a day, a moment with its zone; None for `never`.
+
+    Days last to their end in UTC, so that plans of one day that say the same have the same hash.
+
+    Raises:
+        BadConfiguration: the text is none of these.
+    """
+    if text == "never":
+        return None
+    span = re.fullmatch(r"(\d{1,5})([dh])", text)
+    try:
+        if span and span[2] == "h":
+            return (now_ms // 1000 + int(span[1]) * 3600) * 1000
+        if span:
+            return _end_of((datetime.fromtimestamp(now_ms / 1000, UTC) + timedelta(int(span[1]))).date())
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+            return _end_of(date.fromisoformat(text))
+        if (moment := datetime.fromisoformat(text)).tzinfo is not None:
+            return int(moment.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        pass
+    raise BadConfiguration(f"{text!r} is no time to expire", hint="say 30d, 12h, 2027-01-31, or never")
+
+
+def _end_of(day: date) -> int:
+    return int(datetime.combine(day, time.max, UTC).timestamp()) * 1000 + 999
+
+
 def _sql_lines(plan: Plan) -> Iterator[str]:
     version = f"{plan.source.version}.{plan.source.revision}" if plan.source.revision else plan.source.version
     yield _remark(
         f"{plan.table} ({plan.format}) follows {plan.source.table}@{version}, plan {plan_hash(plan)[:12]}"
     )
     yield "-- for reading: `schemaman apply` runs the plan file, checks each step and keeps a journal"
+    if plan.expires_ms is not None:
+        yield f"-- expires {_moment(plan.expires_ms)}"
     for number, step in enumerate(plan.steps, 1):
         yield ""
         yield f"-- {number}. {step.kind} ({step.step_class}, {step.reversible})"
@@ -100,6 +132,8 @@ def _sql_lines(plan: Plan) -> Iterator[str]:
         yield _remark(f"refused: {refusal.change}: {refusal.reason}\ninstead: {refusal.instead}")
     for note in plan.notes:
         yield _remark(f"note: {note}")
+    for needed in plan.approvals_needed:
+        yield _remark(f"needs approval: {needed}")
 
 
 def _remark(text: str) -> str:

@@ -140,6 +140,7 @@ class Settings:
     comments: Setting[bool]
     upgrades: Setting[bool]
     policies: Setting[tuple[PolicyRule, ...]]
+    plan_expires: Setting[str]
     targets: Setting[tuple[TargetSetting, ...]]
 
     @property
@@ -203,6 +204,7 @@ def read(
         comments=sources.get("comments", _boolean, True),
         upgrades=sources.get("upgrades", _boolean, True),
         policies=sources.get("policy", policies, ()),
+        plan_expires=sources.get("plan_expires", _text, "30d"),
         targets=sources.get("target", _targets, ()),
     )
     _check_targets(found)

@@ -12,10 +12,10 @@ from jsonschema import Draft202012Validator
 from schemaman import planfile
 from schemaman.compat import READERS, Rule
 from schemaman.diff import diff
-from schemaman.documents import changes, intake, lake, schemas, tables
+from schemaman.documents import changes, intake, lake, schemas, status, tables
 from schemaman.errors import UnknownName
 from schemaman.evidence import Note, Reject
-from schemaman.log import Migrated, Moved, Renumbered
+from schemaman.log import Lease, Migrated, Moved, Renumbered
 from schemaman.migrate import Migration, Outcome
 from schemaman.schema import Column, TableSchema
 from schemaman.summary.naming import names_report
@@ -93,7 +93,10 @@ def documents() -> Iterator[tuple[str, Any]]:
     yield "names", names_report([found], whole=True).data
     yield "plan", planfile.document(plan())
     yield "apply", lake.apply(MIGRATION)
-    yield "status", lake.status(lake.run_states(JOURNAL))
+    yield "apply", lake.failed(lake.Failed("r2", "ab" * 32, "ice.raw.orders", "it is held", "wait"))
+    leases = [Lease("delta:/y", "anna@host (7)", "ab" * 8, 9)]
+    told = status.run_states(JOURNAL, leases, 8), status.target_states(JOURNAL, leases, 8)
+    yield "status", status.status(*told)
     yield (
         "drift",
         lake.drift([lake.Drift("delta", "/lake/orders", diff(OLD, NEW)), lake.Drift("delta", "/x", ())]),
@@ -183,7 +186,7 @@ def test_bytes_of_a_reject_are_base64_and_only_there_if_kept() -> None:
 
 
 def test_a_run_stands_where_its_last_line_says() -> None:
-    states = {r.run: (r.state, r.steps_done, r.began_ms, r.last_ms) for r in lake.run_states(JOURNAL)}
+    states = {r.run: (r.state, r.steps_done, r.began_ms, r.last_ms) for r in status.run_states(JOURNAL)}
     assert states == {"r1": ("finished", 1, 1, 5), "r2": ("failed", 0, 4, 6)}
 
 

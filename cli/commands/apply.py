@@ -1,27 +1,53 @@
-"""Run a plan, step by step, with a journal."""
+"""Run plans, step by step, with a journal."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
+from schemaman.errors import UnreadableInput
 from schemaman.planfile import from_text
 from schemaman_cli.group import verb
-from schemaman_cli.migrating import migrate, new_run
+from schemaman_cli.migrating import Wishes, migrate, new_run
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import read_file
 
 
-@verb("apply", "schemaman apply orders.plan.json", "schemaman apply orders.plan.json --partial")
-@click.argument("plan", metavar="PLAN")
+@verb("apply", "schemaman apply orders.plan.json --dry-run", "schemaman apply orders.plan.json --clone")
+@click.argument("plans", nargs=-1, required=True, metavar="PLAN...")
 @click.option("--partial", is_flag=True, help="Make the steps of a plan that has refusals.")
+@click.option("--dry-run", is_flag=True, help="Check everything on the live table; run nothing.")
+@click.option("--clone", is_flag=True, help="Try the plan on an empty clone of the table first.")
+@click.option("--take-over", is_flag=True, help="Also if another store keeps the table, which is gone.")
 @format_option("text", "json", "markdown")
 @door
-def apply(door: Door, plan: str, partial: bool, format: str) -> int:
-    """Run the plan file PLAN exactly as it was made, if its table has not moved since.
+def apply(
+    door: Door,
+    plans: tuple[str, ...],
+    partial: bool,
+    dry_run: bool,
+    clone: bool,
+    take_over: bool,
+    format: str,
+) -> int:
+    """Run each plan file PLAN, or each one in a folder, exactly as it was made, if its table has not moved.
 
     Each step is checked, journalled, run, and checked again. After a crash, apply the same plan again.
     """
-    return migrate(door, from_text(read_file(plan)), new_run(), partial=partial, format=format)
+    files = [file for place in plans for file in _files(place)]
+    wishes = Wishes(partial, dry_run, clone, take_over)
+    return migrate(door, [(new_run(), from_text(read_file(file))) for file in files], wishes, format)
+
+
+def _files(place: str) -> list[str]:
+    """A plan file, or those of a folder in order."""
+    if not Path(place).is_dir():
+        return [place]
+    found = sorted(str(path) for path in Path(place).glob("*.plan.json"))
+    if not found:
+        raise UnreadableInput(f"{place} holds no plan", hint=f"schemaman plan --target NAME -o {place}")
+    return found
 
 
 COMMAND = apply

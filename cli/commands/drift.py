@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 import click
 
 from schemaman.documents.lake import Drift
-from schemaman.errors import NoHistory
+from schemaman.errors import NoHistory, StoreUnavailable
 from schemaman.log import Migrated
 from schemaman.migrate import drift as drifted
-from schemaman.migrate import expected_structure
-from schemaman.plan import SOURCE_PROPERTY, Executor, Live
+from schemaman.migrate import expected_structure, target_id
+from schemaman.plan import SOURCE_PROPERTY, Executor, Live, words
+from schemaman.registry import Registry
 from schemaman.summary.moves import drift_report
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
@@ -35,6 +36,8 @@ def drift(door: Door, tables: tuple[str, ...], format: str) -> int:
     if not migrated:
         raise NoHistory("no migration has been journalled yet", hint="schemaman apply PLAN makes one")
     found = tuple(_found(executor(door), journal, migrated, sources))
+    if marks := tuple(_marks(journal, found)):
+        _noted(door, registry, marks)
     door.console.show(drift_report(found), format)
     return 1 if any(d.found for d in found) else 0
 
@@ -53,6 +56,27 @@ def _found(
             if live is None
             else Drift(format, table, drifted(live, expected))
         )
+
+
+def _noted(door: Door, registry: Registry, marks: Sequence[Migrated]) -> None:
+    """Keep what was found; who may only read the store is told, and has his answer all the same."""
+    try:
+        registry.note(*marks)
+    except StoreUnavailable as error:
+        door.console.warn(f"`schemaman status` will not know of it: {error.message}", error.hint)
+
+
+def _marks(journal: Sequence[Migrated], found: Iterable[Drift]) -> Iterable[Migrated]:
+    """Lines for what the journal does not know yet, so that `status` tells of it, too."""
+    known: dict[str, str] = {}
+    for line in journal:
+        if line.state in ("drifted", "settled", "finished"):
+            known[line.target] = line.statement if line.state == "drifted" else ""
+    for drift in found:
+        target = target_id(drift.format, drift.table)
+        told = "the table is gone" if drift.gone else "; ".join(map(words, drift.changes))
+        if told != known.get(target, ""):
+            yield Migrated("drift", "", target, None, "drifted" if told else "settled", told)
 
 
 def _wanted(live: Live | None, sources: set[str] | None) -> bool:

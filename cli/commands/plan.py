@@ -9,14 +9,14 @@ import click
 
 from schemaman.counterparts import source_of
 from schemaman.plan import Executor, Plan
-from schemaman.planfile import document, to_sql, to_text
+from schemaman.planfile import document, expiry, to_sql, to_text
 from schemaman.planner import make_plan
 from schemaman.summary.moves import plan_report
 from schemaman_cli.group import verb
 from schemaman_cli.lake import Follower, followers
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.sessions import executor, require_lasting
-from schemaman_cli.wiring import TARGETS, open_registry, write_file
+from schemaman_cli.wiring import TARGETS, now_ms, open_registry, write_file
 
 
 @verb(
@@ -32,6 +32,9 @@ from schemaman_cli.wiring import TARGETS, open_registry, write_file
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Write the plan file; for several plans a folder."
 )
+@click.option(
+    "--expires", metavar="WHEN", help="Until when it may be applied: 30d, 12h, a day, never. Default 30d."
+)
 @format_option("text", "json", "markdown", "html", "sql")
 @door
 def plan(
@@ -40,6 +43,7 @@ def plan(
     target: str | None,
     lake_table: str | None,
     output: Path | None,
+    expires: str | None,
     format: str,
 ) -> int:
     """Plan steps and refusals for the lake tables that follow each TABLE, or all; nothing is changed.
@@ -48,7 +52,8 @@ def plan(
     """
     chosen = followers(door, open_registry(door), tables, target, lake_table)
     spark = executor(door) if chosen else None
-    plans = [_planned(door, spark, follower) for follower in chosen] if spark is not None else []
+    until = expiry(expires or door.settings.plan_expires.value, now_ms())
+    plans = [_planned(door, spark, follower, until) for follower in chosen] if spark is not None else []
     if output is not None:
         _write(door, plans, output)
     if format == "sql":
@@ -60,7 +65,7 @@ def plan(
     return 1 if any(p.refusals for p in plans) else 0
 
 
-def _planned(door: Door, spark: Executor, follower: Follower) -> Plan:
+def _planned(door: Door, spark: Executor, follower: Follower, expires_ms: int | None) -> Plan:
     door.console.progress(f"looking at {follower.table}")
     require_lasting(spark, follower.format, follower.table)
     live = spark.inspect(follower.table, follower.format)
@@ -71,18 +76,25 @@ def _planned(door: Door, spark: Executor, follower: Follower) -> Plan:
         follower.table,
         door.settings.policy,
         target_name=follower.target,
+        expires_ms=expires_ms,
     )
 
 
 def _write(door: Door, plans: Sequence[Plan], output: Path) -> None:
     if len(plans) == 1 and not output.is_dir():
-        write_file(output, to_text(plans[0]))
+        _write_one(output, plans[0])
         door.console.say(f"written to {output}; next: schemaman apply {output}")
         return
     for one in plans:
         name = "".join(ch if ch.isalnum() or ch in "-_." else "_" for ch in f"{one.target}.{one.table}")
-        write_file(output / f"{name}.plan.json", to_text(one))
+        _write_one(output / f"{name}.plan.json", one)
     door.console.say(f"{len(plans)} plans written to {output}")
+
+
+def _write_one(path: Path, plan: Plan) -> None:
+    """The plan file, and beside it what people read."""
+    write_file(path, to_text(plan))
+    write_file(path.with_suffix(".sql"), to_sql(plan))
 
 
 COMMAND = plan

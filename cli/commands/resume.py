@@ -7,7 +7,7 @@ import click
 from schemaman.errors import UnknownName
 from schemaman.planfile import from_text
 from schemaman_cli.group import verb
-from schemaman_cli.migrating import migrate
+from schemaman_cli.migrating import Wishes, migrate
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import open_registry
 
@@ -15,15 +15,17 @@ from schemaman_cli.wiring import open_registry
 @verb("resume", "schemaman resume 5f0c31d2ab90", "schemaman resume 5f0c31d2ab90 --partial")
 @click.argument("run", metavar="RUN")
 @click.option("--partial", is_flag=True, help="Make the steps of a plan that has refusals.")
+@click.option("--clone", is_flag=True, help="Try the rest of the plan on an empty clone first.")
 @format_option("text", "json", "markdown")
 @door
-def resume(door: Door, run: str, partial: bool, format: str) -> int:
+def resume(door: Door, run: str, partial: bool, clone: bool, format: str) -> int:
     """Take up the run RUN where its table stands: steps that were done are not repeated."""
     lines = open_registry(door).journal(run=run)
     started = [line for line in lines if line.state == "started" and line.statement]
     if not started:
         raise UnknownName(f"no run is called {run!r}", hint="schemaman status lists the runs")
-    return migrate(door, from_text(started[-1].statement), run, partial=partial, format=format)
+    plan = from_text(started[-1].statement)
+    return migrate(door, [(run, plan)], Wishes(partial, clone=clone), format)
 
 
 COMMAND = resume

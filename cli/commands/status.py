@@ -1,20 +1,28 @@
-"""Show where every run of a plan stands."""
+"""Show where every target and every run of a plan stands."""
 
 from __future__ import annotations
 
-from schemaman.documents.lake import run_states
+from schemaman.documents.status import run_states, target_states
+from schemaman.registry import Registry
 from schemaman.summary.moves import status_report
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.wiring import open_registry
+from schemaman_cli.wiring import now_ms, open_store
 
 
 @verb("status", "schemaman status", "schemaman status --format json")
 @format_option("text", "json", "markdown", "html")
 @door
 def status(door: Door, format: str) -> None:
-    """Show every run that the journal knows: its target, how far it came, what went wrong."""
-    door.console.show(status_report(run_states(open_registry(door).dated_journal())), format)
+    """Show every target that was migrated: its plan, how far it came, who holds it, drift that was found.
+
+    Every run that the journal knows stands below. One that stopped without an end died: schemaman resume RUN
+    goes on from where its table stands.
+    """
+    store = open_store(door)
+    journal, leases, now = Registry(store, now_ms).dated_journal(), store.leases(), store.now_ms()
+    runs, targets = run_states(journal, leases, now), target_states(journal, leases, now)
+    door.console.show(status_report(runs, targets), format)
 
 
 COMMAND = status

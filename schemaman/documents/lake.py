@@ -1,35 +1,28 @@
-"""Migrations, their journal and drift as the JSON that scripts read: `apply`, `status`, `drift`.
+"""Migrations and drift as the JSON that scripts read: `apply`, `drift`.
 
 The document of `plan` is the plan file itself, see `planfile`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schemaman.applying import Migration
 from schemaman.diff import Diff
 from schemaman.documents.changes import change
 from schemaman.documents.tables import SCHEMA_VERSION, Document
-from schemaman.log import Migrated
 
 
 @dataclass(frozen=True, slots=True)
-class RunState:
-    """Where one run stands, folded from its journal lines; times are epoch milliseconds.
-
-    `state`: `finished`, `running` (or died: nobody can tell from the journal alone) or `failed`.
-    """
+class Failed:
+    """A plan of several that could not be applied: why, and what now."""
 
     run: str
     plan: str
-    target: str
-    state: str
-    steps_done: int
-    began_ms: int
-    last_ms: int
-    error: str
+    table: str
+    message: str
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +54,26 @@ def apply(done: Migration) -> Document:
         ],
         "reasons": list(done.reasons),
         "differences": [change(c) for c in done.differences],
+        "foreign": [change(c) for c in done.foreign],
+        "notes": list(done.notes),
+        "took_ms": done.took_ms,
     }
 
 
-def status(runs: Iterable[RunState]) -> Document:
-    """The document of `status`, newest run last."""
+def failed(fault: Failed) -> Document:
+    """The document of a plan that could not be applied, among those of others."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "runs": [
-            {
-                "run": r.run,
-                "plan": r.plan,
-                "target": r.target,
-                "state": r.state,
-                "steps_done": r.steps_done,
-                "began_ms": r.began_ms,
-                "last_ms": r.last_ms,
-                "error": r.error or None,
-            }
-            for r in runs
-        ],
+        "run": fault.run,
+        "plan": fault.plan,
+        "table": fault.table,
+        "state": "failed",
+        "steps": [],
+        "reasons": [text for text in (fault.message, fault.hint) if text],
+        "differences": [],
+        "foreign": [],
+        "notes": [],
+        "took_ms": 0,
     }
 
 
@@ -99,27 +92,3 @@ def drift(found: Iterable[Drift]) -> Document:
             for d in found
         ],
     }
-
-
-def run_states(journal: Sequence[tuple[int, Migrated]]) -> tuple[RunState, ...]:
-    """The state of every run in a dated journal, in the order in which they began."""
-    runs: dict[str, list[tuple[int, Migrated]]] = {}
-    for at_ms, line in journal:
-        runs.setdefault(line.run, []).append((at_ms, line))
-    return tuple(_run_state(lines) for lines in runs.values())
-
-
-def _run_state(lines: Sequence[tuple[int, Migrated]]) -> RunState:
-    first, last = lines[0][1], lines[-1][1]
-    states = {"finished": "finished", "failed": "failed"}
-    done = {line.step for _, line in lines if line.step is not None and line.state in ("done", "skipped")}
-    return RunState(
-        run=first.run,
-        plan=first.plan,
-        target=first.target,
-        state=states.get(last.state, "running"),
-        steps_done=len(done),
-        began_ms=lines[0][0],
-        last_ms=lines[-1][0],
-        error=last.error,
-    )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from schemaman.applying import Migration
 from schemaman.documents import lake as documents
-from schemaman.documents.lake import Drift, RunState
+from schemaman.documents.lake import Drift, Failed
+from schemaman.documents.status import RunState, TargetState, status
+from schemaman.documents.tables import SCHEMA_VERSION
 from schemaman.plan import Plan
 from schemaman.report import Block, Grid, Inline, Notice, Paragraph, Report, Text, Tone
 from schemaman.summary import words
@@ -14,8 +17,8 @@ from schemaman.summary.plans import plan_blocks
 from schemaman.summary.stories import told
 
 _STATES: dict[str, Tone] = {
-    "applied": "good", "unchanged": "good", "refused": "break",
-    "finished": "good", "running": "note", "failed": "break",
+    "applied": "good", "unchanged": "good", "refused": "break", "checked": "note",
+    "finished": "good", "running": "note", "stopped": "danger", "failed": "break",
 }  # fmt: skip
 
 
@@ -36,9 +39,30 @@ def plan_report(plans: Sequence[Plan], data: Mapping[str, object]) -> Report:
     return Report("Plan", tuple(blocks), dict(data))
 
 
-def apply_report(done: Migration) -> Report:
-    """What `apply` says: each step, and whether the table is what the plan promised."""
+def apply_report(done: Sequence[Migration | Failed]) -> Report:
+    """What `apply` says: each step of each plan, and whether the tables are what the plans promised."""
     blocks: list[Block] = []
+    for one in done:
+        if isinstance(one, Failed):
+            instead: Inline = (Text(one.hint),)
+            blocks.append(
+                Notice("failed", "break", one.table, one.message, (("hint", instead),) if one.hint else ())
+            )
+        else:
+            blocks += _migration(one)
+    if len(done) > 1:
+        words_of = (f"{n} {state}" for state, n in Counter(map(_state_of, done)).items())
+        blocks.append(Paragraph((Text(f"{words.count(len(done), 'plan')}: {', '.join(words_of)}"),)))
+    told = [documents.failed(one) if isinstance(one, Failed) else documents.apply(one) for one in done]
+    data = told[0] if len(told) == 1 else {"schema_version": SCHEMA_VERSION, "runs": told}
+    return Report("Apply", tuple(blocks), dict(data))
+
+
+def _state_of(one: Migration | Failed) -> str:
+    return "failed" if isinstance(one, Failed) else "differs" if one.differences else one.state
+
+
+def _migration(done: Migration) -> Iterator[Block]:
     if done.outcomes:
         rows = tuple(
             (
@@ -49,15 +73,21 @@ def apply_report(done: Migration) -> Report:
             )
             for o in done.outcomes
         )
-        blocks.append(Grid(f"Run {done.run}", ("step", "state", "version", "statement"), rows))
-    blocks += [Notice("refused", "break", done.table, reason) for reason in done.reasons]
-    blocks.append(Paragraph(_outcome(done)))
-    blocks += [Paragraph((Text("differs: "), *words.change(c))) for c in told(done.differences)]
-    return Report("Apply", tuple(blocks), dict(documents.apply(done)))
+        yield Grid(
+            f"Run {done.run}" if done.run else done.table, ("step", "state", "version", "statement"), rows
+        )
+    yield from (Notice("refused", "break", done.table, reason) for reason in done.reasons)
+    if done.foreign:
+        lines: tuple[tuple[str, Inline], ...] = tuple(("", words.change(c)) for c in told(done.foreign))
+        message = "Someone else had changed the table since the migration before; the plan was made for that."
+        yield Notice("drift", "danger", done.table, message, lines)
+    yield Paragraph(_outcome(done))
+    yield from (Paragraph((Text("differs: "), *words.change(c))) for c in told(done.differences))
+    yield from (Paragraph((Text("note: ", "muted"), Text(note))) for note in done.notes)
 
 
-def status_report(runs: Sequence[RunState]) -> Report:
-    """What `status` says: a line a run."""
+def status_report(runs: Sequence[RunState], targets: Sequence[TargetState] = ()) -> Report:
+    """What `status` says: a line a target, then a line a run."""
     rows = tuple(
         (
             (Text(r.run, code=True),),
@@ -72,7 +102,37 @@ def status_report(runs: Sequence[RunState]) -> Report:
     header = ("run", "target", "state", "steps done", "last line", "error")
     grid = Grid(f"{words.count(len(rows), 'run')}, newest last", header, rows)
     nothing = Paragraph((Text("no plan has been applied yet: schemaman apply PLAN", "muted"),))
-    return Report("Status", (grid,) if rows else (nothing,), dict(documents.status(runs)))
+    blocks: tuple[Block, ...] = (_targets(targets), grid, *_advice(targets)) if rows else (nothing,)
+    return Report("Status", blocks, dict(status(runs, targets)))
+
+
+def _targets(targets: Sequence[TargetState]) -> Grid:
+    rows = tuple(
+        (
+            (Text(t.target, code=True),),
+            (Text(t.source),),
+            (Text(t.run.plan[:12], code=True),),
+            (Text(t.run.state, _STATES[t.run.state]),),
+            (Text(f"{t.run.steps_done} of {'?' if t.steps is None else t.steps}"),),
+            (Text(_holder(t)),),
+            (Text(t.drift, "danger"),),
+        )
+        for t in targets
+    )
+    header = ("target", "follows", "plan", "state", "steps", "held by", "drift")
+    return Grid(words.count(len(rows), "target"), header, rows)
+
+
+def _holder(target: TargetState) -> str:
+    lease = target.lease
+    return "" if lease is None else f"{lease.owner} until {words.time(lease.expires_ms)}, lease {lease.token}"
+
+
+def _advice(targets: Sequence[TargetState]) -> Iterator[Block]:
+    """What to do about runs that did not finish."""
+    for target in targets:
+        if target.run.state in ("stopped", "failed"):
+            yield Paragraph((Text(f"next: schemaman resume {target.run.run}"),))
 
 
 def drift_report(looked_at: Sequence[Drift]) -> Report:
@@ -99,5 +159,15 @@ def _outcome(done: Migration) -> Inline:
         return (Text("refused", "break"), Text(f": nothing was done to {done.table}"))
     if done.differences:
         return (Text("differs", "danger"), Text(f": {done.table} is not what the plan promised"))
-    what = "as the plan promised" if done.state == "applied" else "as it was: every step had been done before"
-    return (Text(done.state, _STATES[done.state]), Text(f": {done.table} is {what}"))
+    steps = [outcome.state for outcome in done.outcomes]
+    if done.state == "checked":
+        due = words.count(steps.count("pending"), "step")
+        return (Text("checked", "note"), Text(f": {due} would be run on {done.table}; nothing was done"))
+    if done.state == "unchanged":
+        text = f": {done.table} is as it was: every step had been done before"
+        return (Text("unchanged", "good"), Text(text))
+    ran, found = words.count(steps.count("done"), "step"), steps.count("skipped")
+    before = f", {found} found done" if found else ""
+    took = f" in {done.took_ms / 1000:.1f} s" if done.took_ms else ""
+    text = f": {done.table} is as the plan promised: {ran} run{before}{took}"
+    return (Text("applied", "good"), Text(text))

@@ -1,0 +1,24 @@
+"""Questions to the person at the terminal; where nobody sits, the answer is no."""
+
+from __future__ import annotations
+
+import sys
+from typing import TextIO
+
+import click
+
+from schemaman.errors import UsageError
+
+
+def agreed(question: str, yes: bool, example: str) -> bool:
+    """Whether the person says yes, now or by a flag.
+
+    Raises:
+        UsageError: nobody can be asked and no flag says yes; `example` is the command that does.
+    """
+    stream: TextIO | None = sys.stdin
+    if yes:
+        return True
+    if stream is None or not stream.isatty():
+        raise UsageError(f"{question} Nobody can be asked here", hint=f"{example} --yes")
+    return click.confirm(question, default=False, err=True)

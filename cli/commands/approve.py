@@ -1,0 +1,88 @@
+"""Approve a plan, in a file for git."""
+
+from __future__ import annotations
+
+import getpass
+import subprocess
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import click
+
+from schemaman.decisions import Approval, parse, to_text
+from schemaman.errors import BadConfiguration, StalePlan, UsageError
+from schemaman.plan import Plan
+from schemaman.planfile import document, expiry, from_text, plan_hash
+from schemaman.summary.moves import plan_report
+from schemaman_cli.asking import agreed
+from schemaman_cli.group import verb
+from schemaman_cli.options import Door, door
+from schemaman_cli.wiring import now_ms, read_file, write_file
+
+_DEFAULT = "14d"
+
+
+@verb("approve", "schemaman approve orders.plan.json", "schemaman approve plans/*.json --expires 30d --yes")
+@click.argument("plans", nargs=-1, required=True, metavar="PLAN...")
+@click.option("--by", metavar="NAME", help="Who approves; default is git's user.email, or the login name.")
+@click.option("--expires", metavar="WHEN", default=_DEFAULT, show_default=True, help="A day, or 14d.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@door
+def approve(door: Door, plans: tuple[str, ...], by: str | None, expires: str, yes: bool) -> None:
+    """Show each PLAN, and say in schemaman.decisions.toml that it may be applied as it is; commit that file.
+
+    An approval holds for the plan of this hash alone, until its last day is over (UTC).
+    """
+    chosen = [from_text(read_file(plan)) for plan in plans]
+    last = _day(expires)
+    needed = [plan for plan in chosen if _needs(door, plan)]
+    name = by or _name()
+    for plan in needed:
+        door.console.show(plan_report([plan], document(plan)), "text")
+    path = door.path(door.settings.decisions)
+    before = read_file(str(path)) if path.exists() else ""
+    known = parse(before, str(path))
+    for plan in needed:
+        hash = plan_hash(plan)
+        found = known.approved(hash, last)
+        if found is not None:
+            door.console.say(f"{path} says so already: {found.by}, until {found.expires}")
+        elif agreed(f"Approve {_words(plan)} as {name} until {last}?", yes, "schemaman approve PLAN"):
+            before += to_text(Approval(hash, name, last))
+            write_file(path, before)
+            door.console.say(f"written to {path}; next: commit it, then schemaman apply PLAN")
+
+
+def _needs(door: Door, plan: Plan) -> bool:
+    if plan.expires_ms is not None and plan.expires_ms < now_ms():
+        raise StalePlan(f"the plan for {plan.table} has expired", hint="make it again with `schemaman plan`")
+    if not plan.approvals_needed:
+        door.console.say(f"the plan for {plan.table} needs no approval")
+    return bool(plan.approvals_needed)
+
+
+def _words(plan: Plan) -> str:
+    return f"{len(plan.approvals_needed)} of {len(plan.steps)} steps on {plan.table}"
+
+
+def _day(text: str) -> date:
+    until = expiry(text, now_ms())
+    if until is None:
+        raise BadConfiguration("an approval ends some day", hint="say 14d, or a day such as 2027-01-31")
+    day = datetime.fromtimestamp(until / 1000, UTC).date()
+    if day < datetime.now(UTC).date():
+        raise UsageError(f"{day} is over already", hint="say a day to come, or 14d")
+    return min(day, date.max - timedelta(1))
+
+
+def _name(command: Sequence[str] = ("git", "config", "user.email")) -> str:
+    """Who is at work here."""
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path.cwd())
+    except OSError:
+        return getpass.getuser()
+    return told.stdout.strip() or getpass.getuser()
+
+
+COMMAND = approve

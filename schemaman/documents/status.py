@@ -1,0 +1,154 @@
+"""Where runs and targets stand, folded from journal and leases, as the JSON that scripts read: `status`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from schemaman.documents.tables import SCHEMA_VERSION, Document
+from schemaman.errors import SchemamanError
+from schemaman.log import Lease, Migrated
+from schemaman.plan import Plan
+from schemaman.planfile import from_text
+
+State = Literal["finished", "running", "stopped", "failed"]
+"""`running`: a lease is alive; `stopped`: none is, and the run did not finish: its process died."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """Where one run stands, folded from its journal lines; times are epoch milliseconds."""
+
+    run: str
+    plan: str
+    target: str
+    state: State
+    steps_done: int
+    began_ms: int
+    last_ms: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """Where one target stands: its newest run, who holds it, what someone else did to it.
+
+    `source` is the version that its plan follows, as `orders@3`; `steps` is None where the journal holds no
+    plan that this version can read. `lease` is the one that is alive. `drift` says in words what was found
+    changed, empty if nothing was or if nobody looked since the last migration.
+    """
+
+    target: str
+    run: RunState
+    source: str
+    steps: int | None
+    lease: Lease | None
+    drift: str
+
+
+def status(runs: Iterable[RunState], targets: Iterable[TargetState] = ()) -> Document:
+    """The document of `status`, newest run last."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "targets": [_target(t) for t in targets],
+        "runs": [
+            {
+                "run": r.run,
+                "plan": r.plan,
+                "target": r.target,
+                "state": r.state,
+                "steps_done": r.steps_done,
+                "began_ms": r.began_ms,
+                "last_ms": r.last_ms,
+                "error": r.error or None,
+            }
+            for r in runs
+        ],
+    }
+
+
+def run_states(
+    journal: Sequence[tuple[int, Migrated]], leases: Sequence[Lease] = (), now_ms: int = 0
+) -> tuple[RunState, ...]:
+    """The state of every run in a dated journal, in the order in which they began."""
+    runs: dict[str, list[tuple[int, Migrated]]] = {}
+    for at_ms, line in journal:
+        if line.plan:
+            runs.setdefault(line.run, []).append((at_ms, line))
+    newest = {lines[0][1].target: run for run, lines in runs.items()}
+    held = {lease.target for lease in leases if lease.expires_ms > now_ms}
+    alive = {run for target, run in newest.items() if target in held}
+    return tuple(_run_state(lines, run in alive) for run, lines in runs.items())
+
+
+def target_states(
+    journal: Sequence[tuple[int, Migrated]], leases: Sequence[Lease], now_ms: int
+) -> tuple[TargetState, ...]:
+    """The state of every target in a dated journal, by name."""
+    newest = {state.target: state for state in run_states(journal, leases, now_ms)}
+    alive = {lease.target: lease for lease in leases if lease.expires_ms > now_ms}
+    plans: dict[str, Plan | None] = {}
+    drifts: dict[str, str] = {}
+    for _, line in journal:
+        match line.state:
+            case "started" if line.run == newest[line.target].run:
+                plans[line.target] = _plan(line.statement)
+            case "drifted":
+                drifts[line.target] = line.statement
+            case "finished" | "settled":
+                drifts.pop(line.target, None)
+            case _:
+                continue
+    return tuple(_target_state(newest[t], plans.get(t), alive, drifts) for t in sorted(newest))
+
+
+def _target_state(
+    run: RunState, plan: Plan | None, alive: Mapping[str, Lease], drifts: Mapping[str, str]
+) -> TargetState:
+    source = f"{plan.source.table}@{plan.source.version}" if plan else ""
+    steps = len(plan.steps) if plan else None
+    return TargetState(run.target, run, source, steps, alive.get(run.target), drifts.get(run.target, ""))
+
+
+def _plan(text: str) -> Plan | None:
+    try:
+        return from_text(text)
+    except SchemamanError:
+        return None
+
+
+def _target(state: TargetState) -> Document:
+    lease = state.lease
+    return {
+        "target": state.target,
+        "source": state.source or None,
+        "run": state.run.run,
+        "plan": state.run.plan,
+        "state": state.run.state,
+        "steps_done": state.run.steps_done,
+        "steps": state.steps,
+        "lease": None
+        if lease is None
+        else {"id": lease.token, "owner": lease.owner, "until_ms": lease.expires_ms},
+        "last_ms": state.run.last_ms,
+        "error": state.run.error or None,
+        "drift": state.drift or None,
+    }
+
+
+def _run_state(lines: Sequence[tuple[int, Migrated]], alive: bool) -> RunState:
+    first, last = lines[0][1], lines[-1][1]
+    going: State = "running" if alive else "stopped"
+    states: Mapping[str, State] = {"finished": "finished", "failed": "failed"}
+    done = {line.step for _, line in lines if line.step is not None and line.state in ("done", "skipped")}
+    return RunState(
+        run=first.run,
+        plan=first.plan,
+        target=first.target,
+        state=states.get(last.state, going),
+        steps_done=len(done),
+        began_ms=lines[0][0],
+        last_ms=lines[-1][0],
+        error=last.error,
+    )
