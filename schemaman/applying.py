@@ -223,7 +223,11 @@ class Applying:
         """The table after the statement. What the table shows counts, not what the statement reported."""
         for left in reversed(range(_ATTEMPTS)):
             failure = self.ran(step.statement)
-            live = self.inspect()
+            try:
+                live = self.inspect()
+            except Locked as lost:
+                sent = "the last statement had been sent by then; `schemaman drift` tells what came of it"
+                raise Locked(f"{lost.message}; {sent}", hint=lost.hint) from lost
             if self.holds(live, step.postcondition) and (failure is None or step.postcondition):
                 return live
             again = left and isinstance(failure, StatementConflict) and self.holds(live, step.precondition)

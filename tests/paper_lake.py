@@ -112,9 +112,13 @@ class PaperLake:
             )
         schema = live.schema
         for change in _changes(schema, action):
+            try:
+                patched = patch(schema, [change])
+            except KeyError as error:
+                raise StatementFailed(f"{error} is there already, or is not there: {action}") from error
             self._follow(change)
             # A table knows no key of ours: it is a property, and stays until it is set again.
-            schema = replace(patch(schema, [change]), key=live.schema.key)
+            schema = replace(patched, key=live.schema.key)
         lowered = [name.lower() for name in schema.names]
         if len(lowered) != len(set(lowered)) or not lowered:
             raise StatementFailed(f"FIELD_ALREADY_EXISTS: {action}")
@@ -187,6 +191,8 @@ def _added(schema: TableSchema, text: str) -> list[Change]:
             parent = next(type for at, type, _ in walk(schema) if at == path[:-1])
             assert isinstance(parent, Struct)
             siblings = parent.fields
+        if any(sibling.name == path[-1] for sibling in siblings):  # type: ignore[attr-defined]
+            raise StatementFailed(f"FIELD_ALREADY_EXISTS: {text}")
         change = AddColumn(path, column, siblings[-1].name)  # type: ignore[attr-defined]
         if len(path) > 1:
             from_column = _columns(f"x STRUCT<x: {rest.strip()}>").columns[0].type

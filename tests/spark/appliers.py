@@ -1,0 +1,181 @@
+"""Processes that apply plans in the Spark of another one, forked from one that has read the code already.
+
+Only the applier dies when it is killed: its statement goes on in the driver that it shares, as it would
+behind Spark Connect. A start costs a second, so that every position of a plan can be tried.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.context import ForkServerProcess
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from schemaman.errors import SchemamanError
+from schemaman.journal import StoreJournal
+from schemaman.log import Migrated
+from schemaman.migrate import apply
+from schemaman.planfile import from_text
+from schemaman.spark.lake import SparkExecutor
+from schemaman.stores.sql import SqlStore
+from schemaman_cli.main import exit_code
+
+POINTS = ("intent-to-write", "intent-written", "statement-sent", "statement-done", "done-written")
+"""The moments of a step at which an applier may die, in order."""
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload([__name__])
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What an applier is to do.
+
+    `kill_at` counts moments (step times `POINTS`): it dies at that one or, if the table shows that the step
+    was done, at the next that comes. `after` is how long a statement may take before its sender dies.
+    """
+
+    store: str
+    plan: str
+    told: str
+    kill_at: int | None = None
+    after: float = 0.05
+    later_ms: int = 0
+    run: str = "r"
+    leases: bool = True
+
+
+def driver_of(spark: Any) -> tuple[str, str]:
+    """How another process reaches the driver of a session."""
+    parameters = spark.sparkContext._gateway.gateway_parameters
+    return str(parameters.port), str(parameters.auth_token)
+
+
+def start(driver: tuple[str, str], task: Task, together: Barrier | None = None) -> ForkServerProcess:
+    """An applier on its way; `together` holds it back until others are as far."""
+    process = _CONTEXT.Process(target=_work, args=(driver, task, together), daemon=True)
+    process.start()
+    return process
+
+
+def barrier(parties: int) -> Barrier:
+    """What several appliers wait at."""
+    return _CONTEXT.Barrier(parties)
+
+
+def ended(process: ForkServerProcess) -> int:
+    """The exit code, -9 for one that was killed."""
+    process.join(timeout=180)
+    assert process.exitcode is not None, "it goes on and on"
+    return process.exitcode
+
+
+def _work(driver: tuple[str, str], task: Task, together: Barrier | None) -> None:
+    os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = driver
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    plan = from_text(Path(task.plan).read_text(encoding="utf-8"))
+    spark = _joined()
+
+    def clock() -> int:
+        return time.time_ns() // 1_000_000 + task.later_ms
+
+    with SqlStore.open(task.store) as store:
+        death = _Death(task)
+        executor, journal = _Executor(spark, death), _Journal(store, death)
+        leases = store if task.leases else None
+        if together is not None:
+            together.wait()
+        told: dict[str, object] = {}
+        try:
+            done = apply(
+                plan, executor, journal, clock, run=task.run, leases=leases, store=store.id, approved=True,
+                owner=f"{task.run} ({os.getpid()})",
+            )  # fmt: skip
+            code = 5 if done.differences else 0
+            told = {"state": done.state}
+        except SchemamanError as error:
+            code = exit_code(error)
+            told = {"error": error.message}
+        Path(task.told).write_text(json.dumps(told | {"exit": code}), encoding="utf-8")
+    os._exit(code)
+
+
+def _joined() -> SparkSession:
+    """A session of our own in the driver that is there."""
+    gateway = launch_gateway()
+    jvm = gateway.jvm
+    context = jvm.org.apache.spark.SparkContext.getOrCreate()
+    java = jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(context)
+    here = SparkContext(gateway=gateway, jsc=java)
+    session = jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get().cloneSession()
+    return SparkSession(here, session)
+
+
+class _Death:
+    """Kills this process when its moment has come, and tells before where it was."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.step = 0
+
+    def comes(self, point: str) -> bool:
+        """Whether this is the moment: only a statement is sent before one dies."""
+        now = self.step * len(POINTS) + POINTS.index(point)
+        if self.task.kill_at is None or now < self.task.kill_at:
+            return False
+        Path(self.task.told).write_text(json.dumps({"killed": now}), encoding="utf-8")
+        if point != "statement-sent":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return True
+
+
+class _Journal(StoreJournal):
+    def __init__(self, store: SqlStore, death: _Death) -> None:
+        super().__init__(store)
+        self.death = death
+
+    def write(self, line: Migrated) -> None:
+        if line.step is not None:
+            self.death.step = line.step
+        if line.state == "intent":
+            self.death.comes("intent-to-write")
+        elif line.state == "done":
+            self.death.comes("statement-done")
+        super().write(line)
+        if line.state == "intent":
+            self.death.comes("intent-written")
+        elif line.state == "done":
+            self.death.comes("done-written")
+
+
+class _Executor(SparkExecutor):
+    def __init__(self, spark: SparkSession, death: _Death) -> None:
+        super().__init__(spark)
+        self.death = death
+
+    def run(self, statement: str) -> None:
+        if "schemaman.fence" not in statement and self.death.comes("statement-sent"):
+            threading.Timer(self.death.task.after, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        super().run(statement)
+
+
+def killed_at(told: Path) -> int | None:
+    """The moment at which the last applier died; None if it came to its end."""
+    found: dict[str, int] = json.loads(told.read_text(encoding="utf-8"))
+    return found.get("killed")
+
+
+def outcomes(told: Sequence[Path]) -> list[dict[str, Any]]:
+    """What appliers told at their end."""
+    return [json.loads(path.read_text(encoding="utf-8")) for path in told]
