@@ -8,6 +8,7 @@ The format, agreed with whoever compares a lake with it:
   (PostgreSQL), the rows stay under the name by which they were told.
 * `Table.columns`: name and source type when the last event of the table was written, in order; `Table.key`:
   its key at that moment. `Table.ended`: the database had no such table any more at the end of the recording.
+* `Table.spellings`: the field names under which the events told a column, the last one first.
 * `Table.rows`: `Row.cells` holds a canonical cell (see `cells`) for each column. A column that the row's last
   event did not know yet has no cell: the lake must hold NULL there. `Row.left` holds the last value of
   columns that the row had and that later events do not have any more, by name; `Row.touched` names those
@@ -73,7 +74,7 @@ class Table:
     id: int = 0
     appended: list[Appended] = field(default_factory=list)
     wire_key: tuple[str, ...] = ()
-    names: dict[int, str] = field(default_factory=dict)
+    spellings: dict[str, tuple[str, ...]] = field(default_factory=dict)
     events: int = 0
 
     @property
@@ -190,6 +191,7 @@ class _Book:
         self._names: dict[int, str] = {}
         self._appended: list[Appended] = []
         self._seen: set[tuple[Any, ...]] = set()
+        self._spelled: dict[int, dict[str, None]] = {}
         self._gone: dict[str, dict[int, Cell]] = {}
         self._wire_key: tuple[str, ...] = ()
 
@@ -198,6 +200,8 @@ class _Book:
         self.structure = at.structure
         self.events += 1
         self._names |= {c.id: c.name for c in at.structure.columns}
+        for spelling, column in at.fields.items():
+            self._spelled.setdefault(column.id, {})[spelling] = None
         if event.op == "t":
             self._rows.clear()
             self._by_key.clear()
@@ -310,9 +314,10 @@ class _Book:
                 )
             )
         columns = self.structure.columns
+        spellings = {self._names[id]: tuple(reversed(told)) for id, told in self._spelled.items()}
         return Table(
             name, life, columns, self.structure.called(self.structure.key), rows, ended, self.id,
-            self._appended, self._wire_key, names, self.events,
+            self._appended, self._wire_key, spellings, self.events,
         )  # fmt: skip
 
 
