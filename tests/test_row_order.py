@@ -11,7 +11,9 @@ from schemaman.evidence import Aside, Position, Record, Reject
 from schemaman.rows.change import RowChange
 from schemaman.rows.order import order, place_in
 from schemaman.rows.reader import RowReader
-from tests.records import event, node, record, struct
+from tests import chain
+from tests.house import CAPTURES
+from tests.records import event, node, record, records, struct
 
 ROW = struct("srv.public.t.Value", id=node("int32"), n=node("int32"))
 
@@ -199,3 +201,28 @@ def test_every_damage_is_a_reject_with_a_reason() -> None:
     key = RowReader().read(Record(good.topic, 0, 3, 1, b"{", good.value))
     assert isinstance(key, Reject)
     assert key.reason.startswith("key: not JSON")
+
+
+def test_a_bare_null_is_a_delete_where_the_history_knows_flattened_rows_alone() -> None:
+    run = "postgres/shop-flat-routed"
+    known = {h.table: h for h in chain.histories(run)}
+    told = list(records(CAPTURES / run))
+    rows = [r for r in told if r.topic == "shopdb.inventory.parts"]
+    bare = [Record(r.topic, r.partition, r.offset, 1, r.key, None) for r in rows[:1]]
+    # the reader has not seen the partition before, and a place is what its other rows have
+    found = RowReader(known).read(bare[0])
+    assert isinstance(found, Reject)
+    assert "how far its partition had been read" in found.reason
+    first = RowReader(known)
+    change = first.read(rows[0])
+    assert isinstance(change, RowChange)
+    later = RowReader(known, horizons=first.horizons).read(
+        Record(rows[0].topic, rows[0].partition, rows[0].offset + 1, 1, rows[0].key, None)
+    )
+    assert isinstance(later, RowChange)
+    assert (later.op, later.key, later.table) == ("d", change.key, change.table)
+    assert later.order > change.order
+    # of events the null is the tombstone
+    events = {h.table: h for h in chain.histories("postgres/shop-json")}
+    tombstones = [r for r in records(CAPTURES / "postgres/shop-json") if r.value is None]
+    assert all(isinstance(RowReader(events).read(r), Aside) for r in tombstones)

@@ -72,16 +72,14 @@ def flat(
     return Flat(_table(topic, form, added, key, stream), cast(Op, op), added, rewritten)
 
 
-def deleted(
-    topic: str, headers: Headers, form: Form | None, key: object, stream: str, prefix: str
-) -> Flat | None:
-    """What a record without a value tells of a flattened delete; None if it may follow one as its tombstone.
+def says_deleted(headers: Headers, form: Form | None, prefix: str) -> bool:
+    """Whether a record without a value is itself a flattened delete: a header says so, or a row's schema."""
+    return additions({}, headers, prefix).op == "d" or (form is not None and form.name.endswith(".Value"))
 
-    Proven is such a delete by an operation in a header, or by a schema of rows with a null.
-    """
+
+def deleted(topic: str, headers: Headers, form: Form | None, key: object, stream: str, prefix: str) -> Flat:
+    """What a flattened delete tells of which only the key is left."""
     added = additions({}, headers, prefix)
-    if added.op != "d" and (form is None or not form.name.endswith(".Value")):
-        return None
     return Flat(_table(topic, form or Form(None, "json"), added, key, stream), "d", added, False)
 
 

@@ -35,6 +35,10 @@ class Horizon:
             self.reached[here] = found
         return found
 
+    def knows(self, table: TableId, mark: Mark) -> bool:
+        """Whether anything was read of a table in a partition."""
+        return (table, mark.topic, mark.partition) in self.reached
+
     def _own(self, mark: Mark, source: Mapping[str, Any], read: bool, before: str) -> tuple[str, int]:
         position = mark.position
         last, last_step = place_in(before) if before else (NOWHERE, SNAPSHOT)

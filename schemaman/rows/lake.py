@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date, datetime, time
 from decimal import Decimal as Number
+from functools import lru_cache
 
 from schemaman.ddl import format_type
 from schemaman.rows import numbers
@@ -71,13 +72,17 @@ def fitter(source: Type, lake: Type) -> Convert:
 
 
 def fit(value: Value, source: Type, lake: Type, column: str) -> Value | Unfit:
-    """One value as a lake's type holds it, or why it cannot; None is None. For many rows take `fitter`."""
+    """One value as a lake's type holds it, or why it cannot; None is None."""
     if value is None:
         return None
     try:
-        return fitter(source, lake)(value)
+        return _fitter(source, lake)(value)
     except UnfitValue as reason:
         return Unfit(column, str(reason))
+
+
+_fitter = lru_cache(1 << 12)(fitter)
+"""Made once for each pair of types."""
 
 
 def _never(reason: str) -> Convert:

@@ -24,7 +24,7 @@ from schemaman.languages.connect import Node, fields_of
 from schemaman.rows.cells import Decoded, Decoder, UnreadableCell
 from schemaman.rows.change import Op, Place, Row, RowChange, RowOutcome
 from schemaman.rows.faces import UnknownFace
-from schemaman.rows.flattened import Flat, deleted, flat
+from schemaman.rows.flattened import Flat, deleted, flat, says_deleted
 from schemaman.rows.forms import Bodies, Form
 from schemaman.rows.horizon import Horizon, Horizons
 from schemaman.rows.modes import UNTOLD, Modes
@@ -136,22 +136,40 @@ class RowReader:
         return self._change(record, table.id, made, row.op, key, images, mark, source)
 
     def _without_row(self, record: Record, form: Form | None) -> RowOutcome:
-        """A tombstone; or a flattened delete, of which nothing else is left."""
-        if record.key is None:
+        """A tombstone; or a flattened delete, of which only the key is left."""
+        if record.key is None or not self._is_delete(record, form):
             return _aside(record, TOMBSTONE)
         key = self._key_payload(record)
         row = deleted(record.topic, record.headers, form, key, self._stream, self._forms.added)
-        if row is None and self._flat.get(record.topic) is False:
-            row = deleted(record.topic, (("__op", b"d"),), form, key, self._stream, self._forms.added)
-        if row is None or self._flat.get(record.topic):
-            return _aside(record, TOMBSTONE)
-        made = self._tables.of_key_alone(row.table)
+        table = self._tables.of_delete(row.table, record.topic)
+        made = self._tables.of_key_alone(table)
         source = {**row.added.source, "connector": row.added.connector}
         position = _position(row.added.position_connector, row.added.source)
         mark = _mark(record, position, row.added.source, row.added.read_ms)
-        return self._change(
-            record, row.table, made, "d", self._key(record, row.table, made), (None, None), mark, source
-        )
+        if (
+            position.kind == "none"
+            and not self._horizon.knows(table, mark)
+            and self._tables.has_places(table)
+        ):
+            raise UnreadableInput(
+                "a delete without a row or a place: nobody told how far its partition had been read before"
+            )
+        told_key = self._key(record, table, made)
+        return self._change(record, table, made, "d", told_key, (None, None), mark, source)
+
+    def _is_delete(self, record: Record, form: Form | None) -> bool:
+        """Whether a record without a value is a delete, and not the tombstone that follows one.
+
+        Where neither it nor its topic so far has told, the history does: by names alone it knows the tables
+        whose rows are flattened.
+        """
+        if says_deleted(record.headers, form, self._forms.added):
+            return True
+        rewritten = self._flat.get(record.topic)
+        if rewritten is not None:
+            return not rewritten
+        known = self._tables.in_topic(record.topic)
+        return bool(known) and all(history.identity == "weak" for history in known)
 
     def _change(
         self,

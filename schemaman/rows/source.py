@@ -53,35 +53,11 @@ def converter(wire: Type, source: Type, modes: Modes = UNTOLD) -> Convert | None
     """
     if without_labels(wire) == without_labels(source):
         return None
+    if isinstance(source, Boolean | Integer | Decimal | Numeric | Floating):
+        return _number(wire, source)
     match source, wire:
-        case Integer(64, False), Integer(64, True):
-            return _unsigned
-        case Integer(bits, signed), Integer():
-            return _within(bits, signed)
-        case Integer(bits, signed), Decimal() | Numeric():
-            return _integral(bits, signed)
-        case Integer() | Decimal(), Boolean():
-            return _flag_lost
-        case Boolean(), Integer():
-            return _flag
-        case Boolean(), Bits():
-            return _bit
         case Bits(1), Boolean():
             return _byte
-        case ((Decimal() | Numeric()), (Decimal() | Numeric() | Integer())):
-            return _rescaled(source)
-        case Decimal(_, scale), Floating(64):
-            return numbers.of_double(scale)
-        case Numeric(), Floating():
-            return _never("a double does not tell the digits of a number without declared scale")
-        case ((Decimal() | Numeric()), String()):
-            return _of_text(source)
-        case Floating(64), Floating(32) | Integer():
-            return numbers.double
-        case Floating(32), Floating(64) | Integer():
-            return numbers.single
-        case Floating(), String():
-            return _float_of_text
         case Time(_, zoned), String():
             return temporal.zoned_time if zoned else temporal.local_time
         case Time(_, zoned), Time(_, other) if zoned == other:
@@ -113,7 +89,44 @@ def converter(wire: Type, source: Type, modes: Modes = UNTOLD) -> Convert | None
         case Unknown(), _:
             return None
         case _:
-            return _never(f"{format_type(wire)} does not carry {format_type(source)}")
+            return _not_carried(wire, source)
+
+
+def _number(wire: Type, source: Boolean | Integer | Decimal | Numeric | Floating) -> Convert:
+    """How a value becomes a number, or a Boolean, of the source's type."""
+    match source, wire:
+        case Integer(64, False), Integer(64, True):
+            return _unsigned
+        case Integer(bits, signed), Integer():
+            return _within(bits, signed)
+        case Integer(bits, signed), Decimal() | Numeric():
+            return _integral(bits, signed)
+        case Integer() | Decimal(), Boolean():
+            return _flag_lost
+        case Boolean(), Integer():
+            return _flag
+        case Boolean(), Bits():
+            return _bit
+        case ((Decimal() | Numeric()), (Decimal() | Numeric() | Integer())):
+            return _rescaled(source)
+        case Decimal(_, scale), Floating(64):
+            return numbers.of_double(scale)
+        case Numeric(), Floating():
+            return _never("a double does not tell the digits of a number without declared scale")
+        case ((Decimal() | Numeric()), String()):
+            return _of_text(source)
+        case Floating(64), Floating(32) | Integer():
+            return numbers.double
+        case Floating(32), Floating(64) | Integer():
+            return numbers.single
+        case Floating(), String():
+            return _float_of_text
+        case _:
+            return _not_carried(wire, source)
+
+
+def _not_carried(wire: Type, source: Type) -> Convert:
+    return _never(f"{format_type(wire)} does not carry {format_type(source)}")
 
 
 def _never(reason: str) -> Convert:

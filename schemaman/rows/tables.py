@@ -58,6 +58,7 @@ class Tables:
         self, histories: Histories | None, *, placeholder: bytes = PLACEHOLDER, modes: Modes = UNTOLD
     ) -> None:
         self.histories = histories
+        self._topics: dict[str, tuple[TableHistory, ...]] | None = None
         self._placeholder = placeholder
         self._modes = modes
 
@@ -99,6 +100,35 @@ class Tables:
         if history is None or not history.versions:
             raise UnreadableInput(f"the history knows no table {id}: read it in first (schemaman ingest)")
         return history
+
+    def in_topic(self, topic: str) -> tuple[TableHistory, ...]:
+        """The tables whose rows came in a topic."""
+        if self._topics is None:
+            self._topics = {}
+            for history in (self.histories or {}).values():
+                for name in history.topics:
+                    self._topics[name] = (*self._topics.get(name, ()), history)
+        return self._topics.get(topic, ())
+
+    def of_delete(self, named: TableId, topic: str) -> TableId:
+        """The table of a delete that only names and its topic tell.
+
+        Raises:
+            UnreadableInput: several tables have their rows in the topic.
+        """
+        known = [history.table for history in self.in_topic(topic)]
+        if named in known or not known:
+            return named
+        if len(known) > 1:
+            raise UnreadableInput(
+                "a delete without a row in a topic of several tables: nobody tells of which it is"
+            )
+        return known[0]
+
+    def has_places(self, id: TableId) -> bool:
+        """Whether the records of a table tell their places in the source's log."""
+        history = None if self.histories is None else self.histories.get(id)
+        return history is not None and any(v.at.position.kind != "none" for v in history.versions)
 
     def at(self, table: Table, mark: Mark) -> Made:
         """How a row at a mark is read."""
