@@ -257,7 +257,7 @@ def lose_a_column(table: Table, shape: Shape, rows: Lake, chance: random.Random)
 
 
 def give_another_key(table: Table, shape: Shape, rows: Lake, chance: random.Random):
-    others = [name for name in shape.columns if name not in shape.key]
+    others = [name for name in shape.columns if name not in shape.key and (name,) != table.told_key]
     return Shape(shape.columns, (chance.choice(others),)) if others else None, rows
 
 

@@ -8,6 +8,8 @@ The format, agreed with whoever compares a lake with it:
   (PostgreSQL), the rows stay under the name by which they were told.
 * `Table.columns`: name and source type when the last event of the table was written, in order; `Table.key`:
   its key at that moment. `Table.ended`: the database had no such table any more at the end of the recording.
+* `Table.told_key`: where the stream states structures, the key that its last event had; the same, but where
+  the connector has not understood what became of an index.
 * `Table.spellings`: the field names under which the events told a column, the last one first.
 * `Table.rows`: `Row.cells` holds a canonical cell (see `cells`) for each column. A column that the row's last
   event did not know yet has no cell: the lake must hold NULL there. `Row.left` holds the last value of
@@ -73,7 +75,7 @@ class Table:
     ended: bool = False
     id: int = 0
     appended: list[Appended] = field(default_factory=list)
-    wire_key: tuple[str, ...] = ()
+    told_key: tuple[str, ...] = ()
     spellings: dict[str, tuple[str, ...]] = field(default_factory=dict)
     events: int = 0
 
@@ -119,7 +121,8 @@ def fold_events(
     for at, event in placed:
         told = (event.source.get("schema") or event.source.get("db") or "", event.source.get("table") or "")
         called = told if not truth.renames_are_stated else ()
-        book = books.setdefault((at.structure.id, called), _Book(at.structure.id, told))
+        new = _Book(at.structure.id, told, truth.renames_are_stated)
+        book = books.setdefault((at.structure.id, called), new)
         if event.place not in kept:
             book.apply(at, event, lambda column: untold_wire(column.type, settings))
     return State(_named(books.values(), truth), unplaced)
@@ -181,8 +184,8 @@ def _spelled(cells: Cells, ids: Sequence[int]) -> tuple[str, ...]:
 class _Book:
     """The rows of one table while events go by; cells are kept by the identity of their column."""
 
-    def __init__(self, id: int, told: TableName) -> None:
-        self.id, self.told = id, told
+    def __init__(self, id: int, told: TableName, stated: bool) -> None:
+        self.id, self.told, self.stated = id, told, stated
         self.structure: Structure | None = None
         self.events = 0
         self._rows: dict[int, _Entry] = {}
@@ -315,9 +318,10 @@ class _Book:
             )
         columns = self.structure.columns
         spellings = {self._names[id]: tuple(reversed(told)) for id, told in self._spelled.items()}
+        told_key = self._wire_key if self.stated else ()
         return Table(
             name, life, columns, self.structure.called(self.structure.key), rows, ended, self.id,
-            self._appended, self._wire_key, spellings, self.events,
+            self._appended, told_key, spellings, self.events,
         )  # fmt: skip
 
 
