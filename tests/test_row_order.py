@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from hypothesis import given
@@ -13,7 +14,7 @@ from schemaman.rows.order import order, place_in
 from schemaman.rows.reader import RowReader
 from tests import chain
 from tests.house import CAPTURES
-from tests.records import event, node, record, records, struct
+from tests.records import event, node, record, records, registry, struct
 
 ROW = struct("srv.public.t.Value", id=node("int32"), n=node("int32"))
 
@@ -226,3 +227,46 @@ def test_a_bare_null_is_a_delete_where_the_history_knows_flattened_rows_alone() 
     events = {h.table: h for h in chain.histories("postgres/shop-json")}
     tombstones = [r for r in records(CAPTURES / "postgres/shop-json") if r.value is None]
     assert all(isinstance(RowReader(events).read(r), Aside) for r in tombstones)
+
+
+FUZZED = ("postgres/shop-json", "postgres/shop-avro", "postgres/shop-flat-routed", "db2/shop-3.4.1-json",
+          "mariadb/bookshop-mariadb-3.5.0-plain", "mongodb/inventory-2.5.4-update-full")  # fmt: skip
+
+
+@given(st.data())
+def test_whatever_bytes_come_a_record_has_one_outcome(data: st.DataObject) -> None:
+    run = data.draw(st.sampled_from(FUZZED))
+    told = _told_once(run)
+    sound = told[data.draw(st.integers(0, len(told) - 1))]
+    side = data.draw(st.sampled_from(["key", "value"]))
+    damaged = bytearray((sound.key if side == "key" else sound.value) or b"{}")
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, max(len(damaged) - 1, 0)))
+        length = data.draw(st.integers(0, 20))
+        damaged[at : at + length] = data.draw(st.sampled_from(WRONG) | st.binary(max_size=4))
+    key = bytes(damaged) if side == "key" else sound.key
+    value = bytes(damaged) if side == "value" else sound.value
+    record = Record(sound.topic, sound.partition, sound.offset, 1, key, value, sound.headers)
+    histories = {h.table: h for h in chain.histories(run)}
+    for reader in (RowReader(histories, registry(CAPTURES / run)), RowReader(None, registry(CAPTURES / run))):
+        found = reader.read(record)
+        assert isinstance(found, RowChange | Reject | Aside)
+        assert not isinstance(found, Reject) or found.reason
+
+
+WRONG = [
+    b"null",
+    b'"x"',
+    b"1e99999999999999999999",
+    b"{}",
+    b"[]",
+    b"true",
+    b"9" * 30,
+    b'"\\ud800"',
+    b'"type":"odd"',
+]
+
+
+@cache
+def _told_once(run: str) -> list[Record]:
+    return list(records(CAPTURES / run))

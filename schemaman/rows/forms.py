@@ -102,7 +102,7 @@ class Bodies:
             return None
         try:
             return _parsed(data[len(form.prefix) : end], form.exact), form
-        except ValueError:
+        except (ValueError, ArithmeticError):
             return None  # damaged, or with members behind the payload: read as a whole, which says why
 
     def _whole(self, data: bytes) -> tuple[Any, Form]:
@@ -113,7 +113,7 @@ class Bodies:
         except json.JSONDecodeError as error:
             what = error.msg.removesuffix(" at")  # some of these messages end in the word that leads on
             raise UnreadableInput(f"not JSON: {what} at character {error.pos}") from None
-        except (ValueError, RecursionError):
+        except (ValueError, ArithmeticError, RecursionError):
             raise UnreadableInput("not JSON that can be read: a number or the nesting is too large") from None
         if isinstance(document, dict) and document.keys() == {"schema", "payload"}:
             schema = document["schema"]

@@ -276,6 +276,8 @@ class RowReader:
 _NAMES = ("connector", "name", "db", "keyspace", "schema", "table", "collection")
 """What of a source block names a table."""
 _IMAGES = ("after", "before")
+_BEYOND = 10**19
+"""Connectors tell their places in 64 bits; what is damaged beyond would stand behind all others for ever."""
 
 
 def _is_event(payload: object) -> bool:
@@ -306,11 +308,15 @@ def _row_node(schema: Node) -> Node:
 
 def _position(connector: str, source: Mapping[str, Any]) -> Position:
     try:
-        return DIALECTS.get(connector or UNKNOWN).position(source)
+        position = DIALECTS.get(connector or UNKNOWN).position(source)
+        rank = position.rank
     except UnknownName:
         return NOWHERE
-    except ValueError as fault:
-        raise UnreadableInput(str(fault)) from None
+    except (ValueError, TypeError) as fault:
+        raise UnreadableInput(f"a position that cannot be read: {fault}") from None
+    if any(isinstance(part, int) and part >= _BEYOND for part in rank):
+        raise UnreadableInput(f"a position that cannot be read: {position.kind} {position.value[:40]!r}")
+    return position
 
 
 def _mark(record: Record, position: Position, source: Mapping[str, Any], read_ms: object) -> Mark:

@@ -84,7 +84,8 @@ def reader(node: Node, written: Written) -> Convert:
             return _struct(node, written)
         case _:
             type_of(node)
-            return _plain(PLAIN[kind], kind)
+            expected = PLAIN.get(kind)
+            return _never(f"{kind!r} is no type of Connect") if expected is None else _plain(expected, kind)
 
 
 def is_plain(node: Node) -> bool:
