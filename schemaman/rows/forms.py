@@ -132,7 +132,10 @@ class Bodies:
 
 def _parsed(data: bytes, exact: bool) -> Any:
     """JSON; with `exact` numbers with a point are decimal ones, whose digits are all kept."""
-    return json.loads(data.decode(), parse_float=Decimal) if exact else json.loads(data.decode())
+    return _parse_exactly(data.decode()) if exact else json.loads(data.decode())
+
+
+_parse_exactly = json.JSONDecoder(parse_float=Decimal).decode
 
 
 def _has_decimals(schema: object) -> bool:
