@@ -1,0 +1,170 @@
+"""Which version a row is of: the columns that it had then, under the names that they have at the source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from schemaman.decode.wire import parse
+from schemaman.evidence import Record, Reject
+from schemaman.ingest import ingest
+from schemaman.registry import Registry
+from schemaman.rows.change import RowChange, RowOutcome
+from schemaman.rows.modes import Modes
+from schemaman.rows.reader import RowReader
+from schemaman.schema import TableId
+from schemaman.stores.memory import MemoryStore
+from schemaman.versions import TableHistory
+from tests.connect_cells import C, node, text64
+from tests.orders import fold
+from tests.records import change, column, event, image, record, struct
+
+INT, TEXT = node("int32"), node("string")
+
+
+def streamed(
+    offset: int,
+    row: Mapping[str, Any],
+    op: str = "c",
+    fields: Mapping[str, Any] | None = None,
+    **source: object,
+) -> Record:
+    """An event of a row; fields that are not told are of whole numbers."""
+    nodes = {name: (fields or {}).get(name, INT) for name in row}
+    told = {"lsn": 100 + offset, "sequence": f'["{100 + offset}","{100 + offset}"]', "ts_ms": 1000 + offset}
+    value = event(struct("srv.public.t.Value", **nodes), op, **{**told, **source})
+    value["payload"]["after"] = dict(row)
+    value["payload"]["ts_ms"] = 2000 + offset
+    made = record(value, {"schema": struct("srv.public.t.Key", id=INT), "payload": {"id": 1}})
+    return Record(made.topic, 0, offset, 3000 + offset, made.key, made.value)
+
+
+def histories(records: Sequence[Record]) -> Mapping[TableId, TableHistory]:
+    registry = Registry(MemoryStore(fold=fold), lambda: 0)
+    summary = ingest(records, registry, "main", lambda id: None)
+    assert summary.rejects == 0
+    return {history.table: history for history in registry.tables()}
+
+
+def changes(found: Sequence[RowOutcome]) -> list[RowChange]:
+    told = [one for one in found if isinstance(one, RowChange)]
+    assert len(told) == len(found), [one for one in found if not isinstance(one, RowChange)]
+    return told
+
+
+def ids(found: RowChange) -> dict[str, int | None]:
+    return {c.name: c.id for c in found.schema.columns}
+
+
+def test_a_column_that_left_and_one_that_came_under_its_name_are_two() -> None:
+    told = [streamed(0, {"id": 1, "a": 1}), streamed(1, {"id": 1}), streamed(2, {"id": 1, "a": 2})]
+    reader = RowReader(histories(told))
+    first, gone, again = changes([reader.read(r) for r in told])
+    assert [c.version for c in (first, gone, again)] == [1, 2, 3]
+    assert ids(first)["id"] == ids(again)["id"]
+    assert ids(first)["a"] != ids(again)["a"]
+    # what is delivered again, or comes late in another partition, is of the version that it was of
+    late = Record(told[0].topic, 0, 7, 9999, told[0].key, told[0].value)
+    (found,) = changes([reader.read(late)])
+    assert (found.version, found.order > first.order, found.order < gone.order) == (1, True, True)
+
+
+def test_a_type_that_changed_and_changed_back_is_decoded_by_the_record() -> None:
+    scaled = {"id": INT, "n": node("bytes", f"{C}Decimal", parameters={"scale": "2"})}
+    told = [
+        streamed(0, {"id": 1, "n": 5}),
+        streamed(1, {"id": 1, "n": text64(b"\x01\xf4")}, fields=scaled),
+        streamed(2, {"id": 1, "n": 6}),
+    ]
+    reader = RowReader(histories(told))
+    found = changes([reader.read(r) for r in told])
+    assert [c.after for c in found] == [{"id": 1, "n": 5}, {"id": 1, "n": Decimal("5.00")}, {"id": 1, "n": 6}]
+    assert [c.version for c in found] == [1, 2, 3]
+
+
+def test_a_structure_that_nobody_has_read_in_is_refused() -> None:
+    reader = RowReader(histories([streamed(0, {"id": 1, "a": 1})]))
+    found = reader.read(streamed(1, {"id": 1, "b": 1}))
+    assert isinstance(found, Reject)
+    assert "no version of srv.shop.public.t has just the fields id, b" in found.reason
+    other = reader.read(streamed(2, {"id": 1}, table="u"))
+    assert isinstance(other, Reject)
+    assert "the history knows no table srv.shop.public.u" in other.reason
+
+
+def mysql(offset: int, row: Mapping[str, Any], fields: Mapping[str, Any] | None = None) -> Record:
+    """An event of a row of MySQL in JSON; without schemas if no fields are told."""
+    block = {"connector": "mysql", "schema": None, "file": "binlog.000001", "pos": 500 + offset, "lsn": None}
+    source = {**block, "sequence": None}
+    if fields is not None:
+        return streamed(offset, row, fields=fields, **source)
+    full = streamed(offset, row, **source)
+    value = record_payload(full)
+    made = record(value, {"id": 1})
+    return Record(full.topic, 0, offset, 1, made.key, made.value)
+
+
+def record_payload(full: Record) -> Any:
+    return parse(full.value or b"")["payload"]
+
+
+def declared(*columns: Mapping[str, object], key: tuple[str, ...] = ("id",)) -> Record:
+    """The record of a CREATE TABLE."""
+    table = {"type": "CREATE", "id": '"shop"."t"', "table": image(*columns, key=key)}
+    told = {"file": "binlog.000001", "pos": 4, "row": 0, "schema": "", "table": "t"}
+    made = record(change(table, ddl="CREATE TABLE t (…)", **told), topic="srv")
+    return Record("srv", 0, 0, 1, None, made.value)
+
+
+COLUMNS = (
+    column("id", "INT"),
+    column("order-no", "BIGINT UNSIGNED"),
+    column("price", "DECIMAL", length=20, scale=2),
+    column("at", "DATETIME", length=6),
+)
+
+
+def test_a_declared_column_has_its_own_name_and_type_whatever_carries_it() -> None:
+    fields = {
+        "order_no": node("int64"),
+        "price": node("string"),
+        "at": node("int64", "io.debezium.time.MicroTimestamp"),
+    }
+    told = mysql(1, {"id": 1, "order_no": -1, "price": "1.5", "at": 1}, fields)
+    known = histories([declared(*COLUMNS), told])
+    (found,) = changes([RowReader(known).read(told)])
+    assert found.after is not None
+    assert {name: str(value) for name, value in found.after.items()} == {
+        "id": "1",
+        "order-no": "18446744073709551615",
+        "price": "1.50",
+        "at": "1970-01-01 00:00:00.000001",
+    }
+    # a double does not tell twenty digits
+    lossy = mysql(
+        2,
+        {"id": 1, "order_no": 1, "price": 12345678901234567.0, "at": None},
+        {**fields, "price": node("double")},
+    )
+    refused = RowReader(known).read(lossy)
+    assert isinstance(refused, Reject)
+    assert refused.reason.startswith("price: a double does not tell")
+
+
+def test_rows_without_schemas_are_typed_by_what_is_declared() -> None:
+    plain = mysql(1, {"id": 1, "order-no": 7, "price": text64(b"\x01\xf4"), "at": 1_000_000})
+    known = histories([declared(*COLUMNS), plain])
+    modes = Modes(decimal="precise", time="adaptive_time_microseconds", unsigned="long")
+    (found,) = changes([RowReader(known, modes=modes).read(plain)])
+    assert found.after is not None
+    assert found.after["price"] == Decimal("5.00")
+    assert str(found.after["at"]) == "1970-01-01 00:00:01"
+    assert found.key == {"id": 1}
+    # the same bytes under another mode are another value, so that nobody may guess
+    text = RowReader(known, modes=Modes(decimal="string", time="connect", unsigned="long")).read(plain)
+    assert isinstance(text, Reject)
+    assert text.reason == "price: 'AfQ=' is no decimal number"
+    untold = RowReader(known).read(plain)
+    assert isinstance(untold, Reject)
+    assert "nobody told bigint.unsigned.handling.mode" in untold.reason
