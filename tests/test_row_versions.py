@@ -24,16 +24,12 @@ INT, TEXT = node("int32"), node("string")
 
 
 def streamed(
-    offset: int,
-    row: Mapping[str, Any],
-    op: str = "c",
-    fields: Mapping[str, Any] | None = None,
-    **source: object,
+    offset: int, row: Mapping[str, Any], fields: Mapping[str, Any] | None = None, **source: Any
 ) -> Record:
     """An event of a row; fields that are not told are of whole numbers."""
     nodes = {name: (fields or {}).get(name, INT) for name in row}
     told = {"lsn": 100 + offset, "sequence": f'["{100 + offset}","{100 + offset}"]', "ts_ms": 1000 + offset}
-    value = event(struct("srv.public.t.Value", **nodes), op, **{**told, **source})
+    value = event(struct("srv.public.t.Value", **nodes), **{**told, **source})
     value["payload"]["after"] = dict(row)
     value["payload"]["ts_ms"] = 2000 + offset
     made = record(value, {"schema": struct("srv.public.t.Key", id=INT), "payload": {"id": 1}})
@@ -95,24 +91,26 @@ def test_a_structure_that_nobody_has_read_in_is_refused() -> None:
 
 def mysql(offset: int, row: Mapping[str, Any], fields: Mapping[str, Any] | None = None) -> Record:
     """An event of a row of MySQL in JSON; without schemas if no fields are told."""
-    block = {"connector": "mysql", "schema": None, "file": "binlog.000001", "pos": 500 + offset, "lsn": None}
+    block: dict[str, Any] = {
+        "connector": "mysql",
+        "schema": None,
+        "file": "binlog.000001",
+        "pos": 500 + offset,
+        "lsn": None,
+    }
     source = {**block, "sequence": None}
     if fields is not None:
         return streamed(offset, row, fields=fields, **source)
     full = streamed(offset, row, **source)
-    value = record_payload(full)
-    made = record(value, {"id": 1})
+    value: Any = parse(full.value or b"")
+    made = record(value["payload"], {"id": 1})
     return Record(full.topic, 0, offset, 1, made.key, made.value)
-
-
-def record_payload(full: Record) -> Any:
-    return parse(full.value or b"")["payload"]
 
 
 def declared(*columns: Mapping[str, object], key: tuple[str, ...] = ("id",)) -> Record:
     """The record of a CREATE TABLE."""
     table = {"type": "CREATE", "id": '"shop"."t"', "table": image(*columns, key=key)}
-    told = {"file": "binlog.000001", "pos": 4, "row": 0, "schema": "", "table": "t"}
+    told: dict[str, Any] = {"file": "binlog.000001", "pos": 4, "row": 0, "schema": "", "table": "t"}
     made = record(change(table, ddl="CREATE TABLE t (…)", **told), topic="srv")
     return Record("srv", 0, 0, 1, None, made.value)
 
@@ -126,11 +124,8 @@ COLUMNS = (
 
 
 def test_a_declared_column_has_its_own_name_and_type_whatever_carries_it() -> None:
-    fields = {
-        "order_no": node("int64"),
-        "price": node("string"),
-        "at": node("int64", "io.debezium.time.MicroTimestamp"),
-    }
+    at = node("int64", "io.debezium.time.MicroTimestamp")
+    fields = {"order_no": node("int64"), "price": node("string"), "at": at}
     told = mysql(1, {"id": 1, "order_no": -1, "price": "1.5", "at": 1}, fields)
     known = histories([declared(*COLUMNS), told])
     (found,) = changes([RowReader(known).read(told)])
@@ -142,11 +137,8 @@ def test_a_declared_column_has_its_own_name_and_type_whatever_carries_it() -> No
         "at": "1970-01-01 00:00:00.000001",
     }
     # a double does not tell twenty digits
-    lossy = mysql(
-        2,
-        {"id": 1, "order_no": 1, "price": 12345678901234567.0, "at": None},
-        {**fields, "price": node("double")},
-    )
+    row = {"id": 1, "order_no": 1, "price": 12345678901234567.0, "at": None}
+    lossy = mysql(2, row, {**fields, "price": node("double")})
     refused = RowReader(known).read(lossy)
     assert isinstance(refused, Reject)
     assert refused.reason.startswith("price: a double does not tell")
