@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from schemaman.columns import format_columns
-from schemaman.conditions import holds
+from schemaman.conditions import holds, unmet
 from schemaman.diff import Diff, diff
 from schemaman.errors import (
     Locked,
@@ -217,7 +217,10 @@ class Applying:
     def require_due(self, number: int, step: Step, live: Live | None) -> None:
         """Raises `StalePlan` if the table is not as the step expects it, or `PartlyApplied`."""
         if not self.holds(live, step.precondition):
-            raise self.stopped(number, StalePlan(f"{self.plan.table} was changed by someone else meanwhile"))
+            table, query = self.plan.table, unmet(live, step.precondition, self.ask)
+            if query is None:
+                raise self.stopped(number, StalePlan(f"{table} was changed by someone else meanwhile"))
+            raise self.stopped(number, StalePlan(f"{table} is not ready: {query}", hint=_GATE))
 
     def attempt(self, number: int, step: Step) -> Live | None:
         """The table after the statement. What the table shows counts, not what the statement reported."""
@@ -337,6 +340,9 @@ class Applying:
     ) -> Migrated:
         """A line of the journal, to be written."""
         return Migrated(self.how.run, self.name, self.target, step, state, text, _version(live), error)
+
+
+_GATE = "settle those rows, then plan again; nothing of this step was done"
 
 
 def _bears(live: Live | None, mark: Mapping[str, str], *names: str) -> bool:

@@ -13,6 +13,7 @@ from schemaman.diff import ChangeKey, RenameColumn
 from schemaman.plan import Draft, Live, Step
 from schemaman.schema import Column, TableSchema
 
+_NOTHING = "{}"
 Ask = Callable[[str], int]
 """Runs a query that gives one number."""
 
@@ -32,13 +33,23 @@ def holds(live: Live | None, condition: Mapping[str, object], ask: Ask | None = 
     """Whether a condition of a step is true of a live table (None: there is no such table).
 
     Members: `structure` (a fingerprint of the whole table, None for no table), `columns` (name → type in
-    words, None for absent), `properties` (None for absent), `key`, `version` (nobody committed since) and
-    `counts` (query → the one number that it gives), for which the table has to be asked.
+    words, None for absent), `properties` (None for absent, or for `{}`), `key`, `version` (nobody committed
+    since) and `counts` (query → the one number that it gives), for which the table has to be asked.
 
     Raises:
         ValueError: a member that this version does not know, or nobody to ask; it must not pass for true.
     """
     return all(_is_true(live, member, wanted, ask) for member, wanted in condition.items())
+
+
+def unmet(live: Live | None, condition: Mapping[str, object], ask: Ask) -> str | None:
+    """The query of a condition that gives another number than it should; None if it is not for that."""
+    counts = condition.get("counts")
+    others = {member: wanted for member, wanted in condition.items() if member != "counts"}
+    if not isinstance(counts, Mapping) or not holds(live, others):
+        return None
+    given = ((query, number, ask(str(query))) for query, number in counts.items())
+    return next((f"{q} gives {found}, not {number}" for q, number, found in given if found != number), None)
 
 
 def _is_true(live: Live | None, member: str, wanted: object, ask: Ask | None) -> bool:
@@ -48,7 +59,9 @@ def _is_true(live: Live | None, member: str, wanted: object, ask: Ask | None) ->
         case "columns", {**columns}:
             return live is not None and all(_described(live, str(n)) == c for n, c in columns.items())
         case "properties", {**properties}:
-            return live is not None and all(live.properties.get(str(k)) == v for k, v in properties.items())
+            told = live.properties if live is not None else {}
+            same = all(_something(told.get(str(k))) == _something(v) for k, v in properties.items())
+            return live is not None and same
         case "key", [*key]:
             return live is not None and list(live.schema.key) == key
         case "version", str(version):
@@ -82,6 +95,11 @@ def condition(live: Live | None, touched: Sequence[str]) -> dict[str, object]:
     """The structure of a table, and each touched column in words."""
     columns = {name: _described(live, name) for name in touched} if live else {}
     return {"structure": structure(live.schema if live else None)} | ({"columns": columns} if columns else {})
+
+
+def _something(value: object) -> object:
+    """A property that says nothing is as good as absent."""
+    return None if value == _NOTHING else value
 
 
 def _described(live: Live, name: str) -> str | None:

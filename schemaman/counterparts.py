@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from schemaman.ddl import quote_name
+from schemaman.exchanges import free_name, phase_of, retired
 from schemaman.plan import (
     BEGAN_PROPERTY,
     SOURCE_PROPERTY,
@@ -57,13 +58,15 @@ class Counterparts:
 
     `renames` maps live names to wanted ones, `partners` live names to source names (renames included).
     `frozen` live columns must not be touched, `absent` source columns must not be added: a person has to
-    decide first. `settled`: the names of the table will all be those of the source.
+    decide first. `away` are renames too: live columns that left, out of the way of others of their name.
+    `settled`: the names of the table will all be those of the source.
     """
 
     renames: Mapping[str, str]
     partners: Mapping[str, str]
     frozen: frozenset[str] = frozenset()
     absent: frozenset[str] = frozenset()
+    away: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def settled(self) -> bool:
@@ -77,17 +80,18 @@ def counterparts(source: Source, live: Live, held: Collection[str], talk: Talk) 
     Exactly by the stamp where the table has one that the history knows, else by former names.
     """
     waiting = _unanswered(source, live, talk)
+    away: dict[str, str] = {}
     standing = _stamped(source, live)
     if standing is None:
         pairs = _by_former_names(source, live, held, talk)
         frozen = _unknown_swaps(source, live, talk)
     else:
         pairs = {then: now for then, now in source.past[standing].names.items() if now and then != now}
-        frozen = _reused(source, live, standing, talk)
+        frozen, away = _reused(source, live, standing, talk)
     names = {c.name.lower(): c.name for c in live.schema.columns}
     pairs = {names[o.lower()]: n for o, n in pairs.items() if o.lower() in names and o.lower() != n.lower()}
     frozen |= waiting.keys() | {old for old, new in pairs.items() if new not in held}
-    renames = {old: new for old, new in pairs.items() if old not in frozen}
+    renames = {old: new for old, new in pairs.items() if old not in frozen} | away
     frozen |= _clashes(renames, names, talk)
     absent = {*waiting.values(), *(pairs[old] for old in frozen if old in pairs)}
     known = {name.lower(): name for name in source.schema.names}
@@ -96,7 +100,7 @@ def counterparts(source: Source, live: Live, held: Collection[str], talk: Talk) 
         for name in live.schema.names
         if renames.get(name, name).lower() in known and name not in frozen
     }
-    return Counterparts(renames, partners, frozenset(frozen), frozenset(absent))
+    return Counterparts(renames, partners, frozenset(frozen), frozenset(absent), away)
 
 
 def blocked(source: Source, live: Live) -> tuple[Refusal, ...]:
@@ -119,6 +123,14 @@ def blocked(source: Source, live: Live) -> tuple[Refusal, ...]:
                 "target are those of the old one",
                 "move the target table away and plan again, which makes a new one; to go on in the old one, "
                 f"unset its property {VERSION_PROPERTY}",
+            )
+        )
+    if phase_of(live) == "swap":
+        refusals.append(
+            Refusal(
+                f"bring {live.name} to {source.table}",
+                "another plan stopped while it exchanged columns",
+                "finish that plan with `schemaman resume`",
             )
         )
     refusals += (
@@ -171,23 +183,37 @@ def _stamped(source: Source, live: Live) -> int | None:
     return exact[-1] if exact else same[0] if len(same) == 1 else None
 
 
-def _reused(source: Source, live: Live, standing: int, talk: Talk) -> set[str]:
-    """Live columns whose name now means another column: one that left had it, and it may still be there."""
-    meant: dict[str, str | None] = {}
+def _reused(
+    source: Source, live: Live, standing: int, talk: Talk
+) -> tuple[set[str], dict[str, str]]:
+    """Live columns whose name now means another column: one that left had it, and it may still be there.
+
+    Those that must not be touched, and those that go out of the way, under which name.
+    """
+    meant: dict[str, str | None] = dict.fromkeys((name.lower() for name in retired(live)), None)
     for past in reversed(source.past[: standing + 1]):
         for then, now in past.names.items():
             meant.setdefault(then.lower(), now)
     frozen: set[str] = set()
+    away: dict[str, str] = {}
     for column in live.schema.columns:
         gone = meant.get(column.name.lower(), "") is None
-        if gone and column_of(source.schema, column.name) is not None:
-            talk.refuse(
-                f"fill {quote_name(column.name)} with another column",
-                "the source dropped this column and made another one of this name: values would mix",
-                _away(column.name),
-            )
-            frozen.add(column.name)
-    return frozen
+        if not gone or column_of(source.schema, column.name) is None:
+            continue
+        taken = (*live.schema.names, *source.schema.names, *away.values())
+        change = f"fill {quote_name(column.name)} with another column"
+        ruling = talk.judge.rule(change, (column.name,), "reuse-name")
+        if ruling.level in ("auto", "approve"):
+            away[column.name] = free_name(column.name, "old", taken)
+            continue
+        talk.refuse(
+            change,
+            "the source dropped this column and made another one of this name: values would mix "
+            f"({ruling.why})",
+            _away(column.name),
+        )
+        frozen.add(column.name)
+    return frozen, away
 
 
 def _clashes(renames: dict[str, str], names: Mapping[str, str], talk: Talk) -> set[str]:

@@ -33,9 +33,11 @@ StepClass = Literal[
 ]
 StepKind = Literal[
     "create-namespace", "create-table", "add-columns", "change-type", "rename-column", "drop-not-null",
-    "drop-columns", "change-comment", "set-properties", "set-key",
+    "drop-columns", "change-comment", "set-properties", "set-key", "drop-key", "add-constraint",
+    "drop-constraint", "backfill", "drop-table", "restore",
 ]  # fmt: skip
 Reversible = Literal["reversible", "time-travel", "no"]
+PhaseName = Literal["expand", "backfill", "swap", "contract", "rekey", "fill", "rollback"]
 
 SOURCE_PROPERTY = "schemaman.source"
 """Table property: the source table that a target table follows."""
@@ -45,6 +47,10 @@ BEGAN_PROPERTY = "schemaman.began"
 """Table property: where that version began, as JSON; an id alone can come back, a place cannot."""
 KEY_PROPERTY = "schemaman.key"
 """Table property: the key columns as a JSON list, whether or not the format knows keys."""
+RETIRED_PROPERTY = "schemaman.retired"
+"""Table property: columns that a plan moved out of the way, as JSON: what each was called at the source."""
+RECIPE_PROPERTY = "schemaman.recipe"
+"""Table property: columns that are exchanged in phases, as JSON, with the phase that the table is in."""
 CHECK_PREFIX = "delta.constraints."
 """Table property of Delta: the expression of a CHECK constraint, under its name."""
 
@@ -170,6 +176,21 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Phase:
+    """Which part of a change in several plans a plan is: `number` of `of`.
+
+    `gate` says in words what must be true before it begins; its first step checks it. `follows` is the hash
+    of the plan before it, None for the first. A plan that takes another one back has the name `rollback`.
+    """
+
+    name: PhaseName
+    number: int
+    of: int
+    gate: str
+    follows: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """A change that must not be made as asked: why, and what a person could do instead."""
 
@@ -196,7 +217,11 @@ class Ruled:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will be done to one target table, hashed; the plan file is this and nothing more."""
+    """What will be done to one target table, hashed; the plan file is this and nothing more.
+
+    `point_of_no_return` is the number (from 1) of the first step that no statement undoes, None if every
+    step can be undone; where that step's way back is time travel, it lasts until rows are written.
+    """
 
     target: str
     format: str
@@ -212,6 +237,8 @@ class Plan:
     approvals_needed: tuple[str, ...] = ()
     expires_ms: int | None = None
     rulings: tuple[Ruled, ...] = ()
+    phase: Phase | None = None
+    point_of_no_return: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +293,21 @@ class Target(Protocol):
     def set_properties(self, table: str, properties: Mapping[str, str]) -> Draft:
         """The statement that stamps a table."""
 
+    def unset_properties(self, table: str, properties: Sequence[str]) -> Draft:
+        """The statement that takes properties away; one that is not there is no fault."""
+
+    def upgrade(self, table: str, properties: Mapping[str, str]) -> Draft:
+        """The statement that switches features on, and who cannot read the table after it."""
+
+    def drop_key(self, live: Live) -> Draft | None:
+        """The statement after which the format keeps no key, None where it keeps none."""
+
+    def require(self, live: Live, column: str) -> Draft | Refusal | None:
+        """The statement after which a column that holds no NULL cannot, None where that is so."""
+
+    def relax(self, live: Live, column: str) -> Draft | None:
+        """The statement that undoes `require`, None where there is nothing to undo."""
+
     def needs(self, live: Live, change: Change) -> Mapping[str, str]:
         """The table properties to switch on before a change can be made; empty if none is missing."""
 
@@ -297,9 +339,18 @@ def told_key(properties: Mapping[str, str]) -> tuple[str, ...] | None:
         return None
 
 
+_ROOM: StepKind = "create-namespace"
+"""Leaves nothing behind that anybody would miss."""
+
+
 def column_of(schema: TableSchema, name: str) -> Column | None:
     """The column of that name as a lake sees names: without regard to case."""
     return next((c for c in schema.columns if c.name.lower() == name.lower()), None)
+
+
+def point_of_no_return(steps: Sequence[Step]) -> int | None:
+    """The number (from 1) of the first step that no statement undoes."""
+    return next((n for n, each in enumerate(steps, 1) if each.undo is None and each.kind != _ROOM), None)
 
 
 def words(change: Change) -> str:

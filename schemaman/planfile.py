@@ -16,7 +16,19 @@ from typing import Any, cast, get_args
 from schemaman.columns import format_columns, parse_columns
 from schemaman.ddl import format_type, parse_type
 from schemaman.errors import BadConfiguration, BadReference, StalePlan
-from schemaman.plan import Past, Plan, Refusal, Reversible, Ruled, Source, Step, StepClass, StepKind
+from schemaman.plan import (
+    Past,
+    Phase,
+    PhaseName,
+    Plan,
+    Refusal,
+    Reversible,
+    Ruled,
+    Source,
+    Step,
+    StepClass,
+    StepKind,
+)
 from schemaman.policy import KINDS, LEVELS, ChangeKind, Level
 from schemaman.schema import Column, TableSchema
 
@@ -77,6 +89,9 @@ def document(plan: Plan) -> dict[str, object]:
         "approvals_needed": list(plan.approvals_needed),
         "expires": None if plan.expires_ms is None else _moment(plan.expires_ms),
         "rulings": [_ruled_document(ruled) for ruled in plan.rulings],
+        # Plans of before these members were known keep their hash.
+        **({"phase": _phase_document(plan.phase)} if plan.phase else {}),
+        **({"point_of_no_return": plan.point_of_no_return} if plan.point_of_no_return else {}),
     }
     return told | {"hash": _hash(told)}
 
@@ -123,9 +138,15 @@ def _sql_lines(plan: Plan) -> Iterator[str]:
     yield "-- for reading: `schemaman apply` runs the plan file, checks each step and keeps a journal"
     if plan.expires_ms is not None:
         yield f"-- expires {_moment(plan.expires_ms)}"
+    if plan.phase:
+        phase = plan.phase
+        yield _remark(f"phase {phase.number} of {phase.of}, {phase.name}; gate: {phase.gate}")
     for number, step in enumerate(plan.steps, 1):
         yield ""
         yield f"-- {number}. {step.kind} ({step.step_class}, {step.reversible})"
+        if number == plan.point_of_no_return:
+            yield "-- the point of no return: no statement undoes this"
+        yield from (_remark(f"hurts {who}") for who in step.hurts)
         yield f"{step.statement};"
     for refusal in plan.refusals:
         yield ""
@@ -240,6 +261,21 @@ def _step(told: _Json) -> Step:
     )
 
 
+def _phase_document(phase: Phase) -> _Json:
+    return {
+        "name": phase.name,
+        "number": phase.number,
+        "of": phase.of,
+        "gate": phase.gate,
+        "follows": phase.follows,
+    }
+
+
+def _phase(told: _Json) -> Phase:
+    name = cast(PhaseName, _one_of(told["name"], get_args(PhaseName)))
+    return Phase(name, told["number"], told["of"], told["gate"], told["follows"])
+
+
 def _ruled_document(ruled: Ruled) -> _Json:
     return {
         "change": ruled.change,
@@ -279,6 +315,8 @@ def _plan(told: _Json) -> Plan:
         approvals_needed=tuple(told["approvals_needed"]),
         expires_ms=None if told["expires"] is None else _milliseconds(told["expires"]),
         rulings=tuple(map(_ruled, told.get("rulings", ()))),
+        phase=_phase(told["phase"]) if told.get("phase") else None,
+        point_of_no_return=told.get("point_of_no_return"),
     )
 
 

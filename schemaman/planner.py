@@ -10,8 +10,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from schemaman import guards
 from schemaman.conditions import step
-from schemaman.counterparts import TEMPORARY, began_text
+from schemaman.counterparts import began_text
 from schemaman.diff import (
     AddColumn,
     Change,
@@ -21,14 +22,16 @@ from schemaman.diff import (
     ChangeType,
     Diff,
     DropColumn,
-    Member,
     RenameColumn,
     diff,
     patch,
 )
+from schemaman.exchanges import retired, retired_text
+from schemaman.ordering import at_end, in_turn, is_there, waves
 from schemaman.plan import (
     BEGAN_PROPERTY,
     KEY_PROPERTY,
+    RETIRED_PROPERTY,
     SOURCE_PROPERTY,
     VERSION_PROPERTY,
     Draft,
@@ -39,17 +42,16 @@ from schemaman.plan import (
     Source,
     Step,
     Target,
+    point_of_no_return,
     words,
 )
 from schemaman.policy import ChangeKind, Level, Ruling
 from schemaman.projection import Projection, key_is_known, project
 from schemaman.rulings import Judge, blocked_by, kinds_of
-from schemaman.schema import Path, TableSchema, walk
-from schemaman.types import Struct
+from schemaman.schema import Path, TableSchema
 
 _ORDER: tuple[type[Change], ...] = (ChangeNullable, ChangeType, ChangeComment, AddColumn, DropColumn)
 _NOT_MADE: tuple[Level, ...] = ("ignore", "quarantine")
-_OLDER_READERS = "readers that do not know the feature"
 _LACKS_FEATURE = (
     "the table lacks a feature that this needs, and older readers cannot read tables that have it"
 )
@@ -98,6 +100,7 @@ def make_plan(
         tuple(draft.approvals),
         expires_ms,
         tuple(dict.fromkeys((*projection.rulings, *judge.rulings))),
+        point_of_no_return=point_of_no_return(draft.steps),
     )
 
 
@@ -157,34 +160,84 @@ class _Drawing:
         """An existing table: upgrades, renames and the stamp, then the rest by kind."""
         assert self.now is not None
         live = self.now
-        if self.projection.wanted == live.schema and not self.settled:
+        before = live.schema
+        if self.projection.wanted == before and not self.settled:
             return
         changes = diff(live.schema, self.projection.wanted, self.projection.renames)
+        live = self._unguarded(live, changes)
         renames, others = self._judged(live, changes)
         upgrade: dict[str, str] = {}
         for change in (*renames, *others):
             upgrade |= self.target.needs(live, change)
         if upgrade:
-            draft = self.target.set_properties(self.table, upgrade)
-            cost = replace(draft, step_class="capability-upgrade", reversible="no", hurts=(_OLDER_READERS,))
+            cost = self.target.upgrade(self.table, upgrade)
             ruling = self.judge.rule(f"set {', '.join(sorted(upgrade))}", (), "upgrade")
             why = ruling.why if ruling.level == "approve" else ""
             self._add(cost, replace(live, properties={**live.properties, **upgrade}), why)
+        self._move_away(renames)
         self._rename(renames)
         for kind in _ORDER:
-            for wave in _waves([c for c in others if isinstance(c, kind)]):
+            for wave in waves([c for c in others if isinstance(c, kind)]):
                 self._change(wave)
         self._mark()
+        self._guard(before)
 
     def _rename(self, renames: Sequence[RenameColumn]) -> None:
         """Renames, with the stamp behind them; names that are handed on wait for it under another name."""
-        turns, closing = _in_turn(renames)
+        turns, closing = in_turn(renames)
         for rename in turns:
             self._change([rename])
         if turns:
             self._mark()
         for rename in closing:
             self._change([rename])
+
+    def _unguarded(self, live: Live, changes: Diff) -> Live:
+        """The table without the guards that the changes would break."""
+        for guard, why in guards.in_the_way(self.target, live, changes, self._required()):
+            self._add(guard, guards.after(live, guard), why)
+            live = guards.after(live, guard)
+        return live
+
+    def _required(self) -> tuple[str, ...]:
+        wanted = self.judge.ask("set-not-null").level in ("auto", "approve")
+        return guards.required(self.source, self.projection.wanted) if wanted else ()
+
+    def _guard(self, before: TableSchema) -> None:
+        """Key and NOT NULL as the format can keep them, on the columns that the table had before."""
+        ruling = self.judge.ask("set-not-null")
+        why = ruling.why if ruling.level == "approve" else ""
+        names = [name for name in self._required() if name.lower() in _lowered(before.names)]
+        assert self.now is not None
+        for answer in guards.to_stand(self.target, self.table, self.now, names):
+            if isinstance(answer, Refusal):
+                self.refusals.append(answer)
+            elif answer.kind != "set-key" or self.steps:
+                self._add(answer, guards.after(self.now, answer), "" if answer.kind == "set-key" else why)
+
+    def _retired(self) -> dict[str, str]:
+        return retired(self.now) if self.now else {}
+
+    def _move_away(self, renames: Sequence[RenameColumn]) -> None:
+        """What the table has to say of columns that get out of the way, before they do."""
+        moved = {c.name: c.path[0] for c in renames if c.name in self.projection.retired}
+        if moved:
+            kept = {name: was for name, was in self._retired().items() if name not in moved.values()}
+            self._set({RETIRED_PROPERTY: retired_text(kept | moved)})
+
+    def _set(self, properties: Mapping[str, str]) -> None:
+        """A step that sets properties and can be undone."""
+        assert self.now is not None
+        old = {key: self.now.properties.get(key) for key in properties}
+        back = {key: value for key, value in old.items() if value is not None}
+        undo = None
+        if not back:
+            undo = self.target.unset_properties(self.table, tuple(properties)).statement
+        elif len(back) == len(old):
+            undo = self.target.set_properties(self.table, back).statement
+        draft = self.target.set_properties(self.table, properties)
+        draft = replace(draft, undo=undo, before={"properties": old})
+        self._add(draft, replace(self.now, properties={**self.now.properties, **properties}))
 
     def _judged(self, live: Live, changes: Diff) -> tuple[list[RenameColumn], list[Change]]:
         """What the target agrees to. Renames are taken all or none: they hang together."""
@@ -212,11 +265,11 @@ class _Drawing:
         for change in sorted(changes, key=lambda c: isinstance(c, DropColumn)):
             if isinstance(change, RenameColumn | ChangeKey) or (change.path and change.path[0] in lost):
                 continue
-            if isinstance(change, AddColumn) and _is_there(stands.schema, change.path):
+            if isinstance(change, AddColumn) and is_there(stands.schema, change.path):
                 continue
             if self._agreed(stands, change):
                 agreed.append(change)
-                stands = replace(stands, schema=patch(stands.schema, [_at_end(stands.schema, change)]))
+                stands = replace(stands, schema=patch(stands.schema, [at_end(stands.schema, change)]))
         return agreed
 
     def _agreed(self, live: Live, change: Change) -> bool:
@@ -264,7 +317,7 @@ class _Drawing:
         drafts: list[Draft] = []
         after = self.now.schema
         for change in changes:
-            placed = _at_end(after, change)
+            placed = at_end(after, change)
             drafted = self.target.alter(self.now, placed)
             assert isinstance(drafted, Draft), "agreed before, refused now"
             drafts.append(drafted)
@@ -284,15 +337,16 @@ class _Drawing:
         stamp = self._stamp(key, self.settled)
         missing = {k: v for k, v in stamp.items() if self.now.properties.get(k) != v}
         if missing and (self.steps or SOURCE_PROPERTY not in self.now.properties):
-            marked = replace(self.now, properties={**self.now.properties, **missing})
-            self._add(self.target.set_properties(self.table, missing), marked)
+            self._set(missing)
         self.now = replace(self.now, schema=replace(self.now.schema, key=key))
 
     def _stamp(self, key: tuple[str, ...], settled: bool) -> dict[str, str]:
         """What the table says of itself; a version only when it has the names of that version."""
         told = {SOURCE_PROPERTY: self.source.table, KEY_PROPERTY: json.dumps(key, ensure_ascii=False)}
         version = {VERSION_PROPERTY: self.source.id, BEGAN_PROPERTY: began_text(self.source.began)}
-        return told | (version if settled else {})
+        left = {name: was for name, was in self._retired().items() if name in self.projection.wanted.names}
+        stale = {RETIRED_PROPERTY: retired_text(left)} if left != self._retired() else {}
+        return told | stale | (version if settled else {})
 
     def _add(self, draft: Draft, after: Live | None, approve: str = "") -> None:
         """Another step; `approve` says why a person has to approve it."""
@@ -303,68 +357,5 @@ class _Drawing:
         self.now = after
 
 
-def _in_turn(renames: Sequence[RenameColumn]) -> tuple[list[RenameColumn], list[RenameColumn]]:
-    """Renames one at a time, each to a name that is free by then; then those that close a chain or a ring.
-
-    Where names are handed on, one column goes by a temporary name. While such a name is in the table nothing
-    else is planned for it: with the stamp between the two lists, a crash anywhere leaves a table that tells
-    where it stands.
-    """
-    waiting = {c.path[0].lower(): c for c in renames}
-    heads = [old for old in waiting if old not in {c.name.lower() for c in renames}]
-    turns: list[RenameColumn] = []
-    closing: list[RenameColumn] = []
-    # Chains by their heads; what is left then are rings, which have none.
-    while waiting:
-        first = heads.pop(0) if heads else next(iter(waiting))
-        line = [waiting.pop(first)]
-        while line[-1].name.lower() in waiting:
-            line.append(waiting.pop(line[-1].name.lower()))
-        if len(line) > 1:
-            temporary = f"{TEMPORARY}{len(closing) + 1}"
-            turns.append(RenameColumn(line[0].path, temporary))
-            closing.append(RenameColumn((temporary,), line.pop(0).name))
-        turns += reversed(line)
-    return turns, closing
-
-
-def _waves(changes: Sequence[Change]) -> list[list[Change]]:
-    """Groups for one statement each: no place twice, none inside another, the table's own comment alone."""
-    waves: list[list[Change]] = []
-    for change in changes:
-        wave = next((w for w in waves if all(_apart(change, other) for other in w)), None)
-        if wave is None:
-            waves.append([change])
-        else:
-            wave.append(change)
-    return waves
-
-
-def _apart(one: Change, other: Change) -> bool:
-    if isinstance(one, ChangeKey) or isinstance(other, ChangeKey):
-        return False
-    a, b = one.path, other.path
-    if isinstance(one, AddColumn) and len(a) == len(b):
-        return a != b
-    return bool(a) and bool(b) and a[: len(b)] != b[: len(a)]
-
-
 def _lowered(names: Iterable[str]) -> frozenset[str]:
     return frozenset(name.lower() for name in names)
-
-
-def _is_there(schema: TableSchema, path: Path) -> bool:
-    lowered = [part.lower() for part in path]
-    return any([part.lower() for part in at] == lowered for at, _, _ in walk(schema))
-
-
-def _at_end(schema: TableSchema, change: Change) -> Change:
-    """An addition goes behind its siblings: nobody reads by position, so nobody needs it elsewhere."""
-    if not isinstance(change, AddColumn):
-        return change
-    parent = change.path[:-1]
-    siblings: Sequence[Member] = schema.columns
-    if parent:
-        found = next((type for path, type, _ in walk(schema) if path == parent), None)
-        siblings = found.fields if isinstance(found, Struct) else ()
-    return replace(change, after=siblings[-1].name if siblings else None)

@@ -12,11 +12,16 @@ from dataclasses import dataclass, field, replace
 
 from schemaman.counterparts import TEMPORARY, Counterparts, Talk, blocked, counterparts
 from schemaman.ddl import format_type, quote_name
+from schemaman.exchanges import retired, under_way
 from schemaman.plan import KEY_PROPERTY, Live, Policy, Refusal, Ruled, Source, Target
 from schemaman.rulings import Judge, blocked_by
 from schemaman.schema import Column, TableSchema
 from schemaman.types import Array, Decimal, Field, Integer, Map, Struct, Type, widens
 
+_REKEY = (
+    "schemaman plan TABLE --recipe gives the rows the new key where no two of them have the same one; else "
+    "build a new table with the new key and fill it from a snapshot"
+)
 _OUT = "leave the column out, or rename it at the source"
 _MAX_DIGITS = 38
 _GUESSED = "its structure is inferred from values, which promise nothing of the next one"
@@ -29,6 +34,7 @@ _TELL = "read events that carry their schemas (schemas.enable=true, or a registr
 class Projection:
     """The table that the lake should hold; `renames` maps live names to wanted ones.
 
+    `retired` are columns that left and get out of the way of others: their new names, and the old ones.
     `settled`: its names are then all those of the source, so the table may be stamped with the version.
     """
 
@@ -38,6 +44,7 @@ class Projection:
     refusals: tuple[Refusal, ...] = ()
     settled: bool = True
     rulings: tuple[Ruled, ...] = ()
+    retired: Mapping[str, str] = field(default_factory=dict)
 
 
 def project(
@@ -54,7 +61,7 @@ def project(
         return Projection(now, {}, (), (Refusal(f"follow {source.table}", why, instead),), settled=False)
     talk = Talk(Judge(policy, source.table, (target_name or target.name, target.name)))
     comments = talk.judge.ask("change-comment").level != "ignore"
-    held = _held(source.schema, target, talk)
+    held = _held(source.schema, target, talk, live.schema if live else TableSchema(()))
     if live is None:
         created = _created(source.schema, held, comments)
         return Projection(created, {}, tuple(talk.notes), tuple(talk.refusals))
@@ -63,12 +70,18 @@ def project(
         return Projection(live.schema, {}, (), barred, settled=False)
     match = counterparts(source, live, held, talk)
     known = {name for past in source.past for name in past.names}
-    known |= {former for names in source.former_names.values() for former in names}
+    known |= {former for names in source.former_names.values() for former in names} | retired(live).keys()
+    exchanged = {e.new: e.column for e in under_way(live)}
     raw = {c.name: c for c in source.schema.columns}
     columns: list[Column] = []
     for column in live.schema.columns:
         name = match.partners.get(column.name)
-        if column.name in match.frozen or (name is not None and name not in held):
+        if column.name in match.away:
+            columns.append(_moved_away(column, match.away[column.name], talk))
+        elif column.name in exchanged:
+            talk.note((column.name,), f"it is to take the place of {quote_name(exchanged[column.name])}")
+            columns.append(column)
+        elif column.name in match.frozen or (name is not None and name not in held):
             columns.append(column)
         elif name is None:
             columns += _left(column, column.name in known, talk)
@@ -90,7 +103,14 @@ def project(
         tuple(talk.refusals),
         match.settled,
         tuple(talk.judge.rulings),
+        {new: old for old, new in match.away.items()},
     )
+
+
+def _moved_away(live: Column, name: str, talk: Talk) -> Column:
+    text = f"the source made another column of this name: the old one gets the name {quote_name(name)}"
+    talk.note((live.name,), text)
+    return replace(live, name=name, nullable=True)
 
 
 def key_is_known(live: Live) -> bool:
@@ -98,9 +118,13 @@ def key_is_known(live: Live) -> bool:
     return KEY_PROPERTY in live.properties or bool(live.schema.key)
 
 
-def _held(schema: TableSchema, target: Target, talk: Talk) -> dict[str, Type]:
-    """Each column that the target can hold, and how."""
-    refused = {**unusable_names(schema), **target.refuse(schema)}
+def _held(schema: TableSchema, target: Target, talk: Talk, live: TableSchema) -> dict[str, Type]:
+    """Each column that the target can hold, and how. What the lake has already may stand against a name."""
+    spelled = {name.lower() for name in schema.names}
+    beside = [column for column in live.columns if column.name.lower() not in spelled]
+    together = replace(schema, columns=(*schema.columns, *beside))
+    barred = {name: why for name, why in target.refuse(together).items() if name in schema.names}
+    refused = {**unusable_names(schema), **barred}
     talk.refusals += refused.values()
     held: dict[str, Type] = {}
     for column in schema.columns:
@@ -299,6 +323,5 @@ def _key(source: Source, live: Live, match: Counterparts, talk: Talk) -> tuple[s
         if ruling.level in ("ignore", "quarantine"):
             talk.notes.append(f"{change}: not done, {reason} ({ruling.why})")
         else:
-            rebuild = "build a new table with the new key, fill it from a snapshot, and swap the names"
-            talk.refuse(change, f"{reason} ({ruling.why})", rebuild)
+            talk.refuse(change, f"{reason} ({ruling.why})", _REKEY)
     return here

@@ -11,9 +11,11 @@ from schemaman.columns import parse_columns
 from schemaman.conditions import holds, structure
 from schemaman.counterparts import began_text, source_of
 from schemaman.evidence import Mark
+from schemaman.exchanges import retired
 from schemaman.migrate import apply
 from schemaman.plan import VERSION_PROPERTY, Live, Past, Plan, Policy, Source, Target
 from schemaman.planner import make_plan
+from schemaman.policy import PolicyRule
 from schemaman.schema import Column, TableId, TableSchema, fingerprint
 from schemaman.targets import delta, iceberg
 from schemaman.types import Integer, widens
@@ -341,9 +343,39 @@ def test_a_name_that_was_used_before_is_not_filled_with_another_column(format: s
     made = lake(format, "id INT, a INT, PRIMARY KEY (id)", began={"at": 1})
     past = (_past("id INT, a INT", 1, a=None), _past("id INT, a INT", 2))
     past = (replace(past[0], names={"id": "id", "a": None}), past[1])
-    drawn = plan(format, source("id INT, a INT, PRIMARY KEY (id)", began={"at": 2}, past=past), made.live)
-    assert "values would mix" in drawn.refusals[0].reason
-    assert "`a__old`" in drawn.refusals[0].instead
+    again = source("id INT, a INT, PRIMARY KEY (id)", began={"at": 2}, past=past)
+    blocked = plan(format, again, made.live, rules=(PolicyRule("block", ("reuse-name",)),))
+    assert "values would mix" in blocked.refusals[0].reason
+    assert "`a__old`" in blocked.refusals[0].instead
+    drawn = plan(format, again, made.live)
+    kinds = [s.kind for s in drawn.steps]
+    assert kinds == ["set-properties", "rename-column", "set-properties", "add-columns"]
+    assert any("reuse-name" in approval for approval in drawn.approvals_needed)
+    before = dict(made.fields)
+    migrated(made, drawn)
+    assert made.live is not None
+    assert made.fields["a__old"] == before["a"]
+    assert made.fields["a"] not in before.values()
+    assert retired(made.live) == {"a__old": "a"}
+    assert plan(format, again, made.live).steps == ()
+    dropped = plan(format, again, made.live, drops="drop")
+    assert statements(dropped) == ["DROP COLUMNS (`a__old`)"]
+
+
+@both
+def test_a_new_column_under_the_name_of_a_retired_one_is_not_confused_with_it(format: str) -> None:
+    made = lake(format, "id INT, a INT, PRIMARY KEY (id)", began={"at": 1})
+    past = (_past("id INT, a INT", 1, a=None), _past("id INT, a INT", 2))
+    again = source("id INT, a INT, PRIMARY KEY (id)", began={"at": 2}, past=past)
+    migrated(made, plan(format, again, made.live))
+    first = made.fields["a__old"]
+    third = _past("id INT, a INT, a__old INT", 3)
+    later = source("id INT, a INT, a__old INT, PRIMARY KEY (id)", began={"at": 3}, past=(*past, third))
+    migrated(made, plan(format, later, made.live))
+    assert made.live is not None
+    assert made.fields["a__old__old"] == first
+    assert retired(made.live) == {"a__old__old": "a__old"}
+    assert plan(format, later, made.live).steps == ()
 
 
 def test_a_plain_delta_table_is_upgraded_only_when_that_is_allowed() -> None:

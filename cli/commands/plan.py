@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from schemaman.counterparts import source_of
+from schemaman.errors import UsageError
 from schemaman.plan import Executor, Plan
 from schemaman.planfile import document, expiry, to_sql, to_text
 from schemaman.planner import make_plan
@@ -16,13 +17,16 @@ from schemaman_cli.group import verb
 from schemaman_cli.lake import Follower, followers
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.sessions import executor, require_lasting
+from schemaman_cli.ways import phases, way_back
 from schemaman_cli.wiring import TARGETS, now_ms, open_registry, write_file
+
+PHASES = ("expand", "backfill", "swap", "contract", "rekey", "fill")
 
 
 @verb(
     "plan",
     "schemaman plan orders --target delta --table /lake/orders -o orders.plan.json",
-    "schemaman plan --target raw --format sql",
+    "schemaman plan orders --target raw --recipe -o plans/",
 )
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
 @click.option(
@@ -35,6 +39,15 @@ from schemaman_cli.wiring import TARGETS, now_ms, open_registry, write_file
 @click.option(
     "--expires", metavar="WHEN", help="Until when it may be applied: 30d, 12h, a day, never. Default 30d."
 )
+@click.option("--recipe", is_flag=True, help="Plan in phases what no format changes in place.")
+@click.option("--phase", type=click.Choice(PHASES), help="With --recipe: this phase alone.")
+@click.option(
+    "--into", metavar="LAKE_TABLE|PATH", help="With --recipe: a new table, to be filled."
+)
+@click.option(
+    "--exact", multiple=True, metavar="COLUMN", help="With --recipe: give COLUMN the source's narrower type."
+)
+@click.option("--rollback", metavar="PLAN|RUN", help="Plan the way back from a plan that was applied.")
 @format_option("text", "json", "markdown", "html", "sql")
 @door
 def plan(
@@ -44,16 +57,39 @@ def plan(
     lake_table: str | None,
     output: Path | None,
     expires: str | None,
+    recipe: bool,
+    phase: str | None,
+    into: str | None,
+    exact: tuple[str, ...],
+    rollback: str | None,
     format: str,
 ) -> int:
     """Plan steps and refusals for the lake tables that follow each TABLE, or all; nothing is changed.
 
     The exit code is 1 if anything is refused.
     """
+    if (phase or into or exact) and not recipe:
+        raise UsageError("--phase, --into and --exact go with --recipe")
+    if rollback is not None:
+        if recipe or tables or target or lake_table:
+            raise UsageError("--rollback goes alone: the plan says which table it was for")
+        return _told(door, [way_back(door, rollback)], output, format)
     chosen = followers(door, open_registry(door), tables, target, lake_table)
+    if into and len(chosen) != 1:
+        raise UsageError("--into goes with a single TABLE")
     spark = executor(door) if chosen else None
     until = expiry(expires or door.settings.plan_expires.value, now_ms())
-    plans = [_planned(door, spark, follower, until) for follower in chosen] if spark is not None else []
+    plans: list[Plan] = []
+    for follower in chosen if spark is not None else ():
+        assert spark is not None
+        if recipe:
+            plans += phases(door, spark, follower, phase, into, exact, until)
+        else:
+            plans.append(_planned(door, spark, follower, until))
+    return _told(door, plans, output, format)
+
+
+def _told(door: Door, plans: Sequence[Plan], output: Path | None, format: str) -> int:
     if output is not None:
         _write(door, plans, output)
     if format == "sql":
@@ -86,8 +122,9 @@ def _write(door: Door, plans: Sequence[Plan], output: Path) -> None:
         door.console.say(f"written to {output}; next: schemaman apply {output}")
         return
     for one in plans:
+        part = f".{one.phase.number}-{one.phase.name}" if one.phase else ""
         name = "".join(ch if ch.isalnum() or ch in "-_." else "_" for ch in f"{one.target}.{one.table}")
-        _write_one(output / f"{name}.plan.json", one)
+        _write_one(output / f"{name}{part}.plan.json", one)
     door.console.say(f"{len(plans)} plans written to {output}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.plan import Level, Plan, Refusal, Ruled
+from schemaman.plan import Level, Plan, Refusal, Reversible, Ruled
 from schemaman.report import Block, Code, Grid, Heading, Inline, Notice, Paragraph, Text, Tone
 from schemaman.summary import words
 
@@ -17,14 +17,19 @@ _LEVELS: dict[Level, Tone] = {
 }  # fmt: skip
 
 
+_WAYS: dict[Reversible, str] = {"reversible": "undo", "time-travel": "time travel", "no": "none"}
+
+
 def plan_blocks(plan: Plan, anchor: str = "") -> Iterator[Block]:
     """A plan under a heading of the third level: what it is for, steps, statements, refusals."""
     name = f"{anchor}-plan-{plan.target}" if anchor else ""
     yield Heading(f"Plan for {plan.target}", 3, name)
     yield Paragraph(_head(plan))
     if plan.steps:
-        yield Grid("Steps, one commit each", ("step", "what", "class", "way back"), tuple(_rows(plan)))
+        header = ("step", "what", "class", "way back", "hurts")
+        yield Grid("Steps, one commit each", header, tuple(_rows(plan)))
         yield Code("\n".join(f"{step.statement};" for step in plan.steps), "sql")
+        yield Paragraph(_way_back(plan))
     yield from (refusal_notice(refusal, plan.table) for refusal in plan.refusals)
     if plan.rulings:
         yield Grid("Policy", ("change", "level", "why"), tuple(map(_ruling, plan.rulings)))
@@ -44,7 +49,14 @@ def _head(plan: Plan) -> Inline:
     source = plan.source
     base = "a new table" if plan.base_version is None else f"the table as of version {plan.base_version}"
     text = f" ({plan.format}) follows version {words_of(source.version, source.revision)}, from {base}. "
-    return (Text(plan.table, code=True), Text(text), *_state(plan))
+    return (Text(plan.table, code=True), Text(text), *_phase(plan), *_state(plan))
+
+
+def _phase(plan: Plan) -> Inline:
+    phase = plan.phase
+    if phase is None:
+        return ()
+    return (Text(f"Phase {phase.number} of {phase.of}, {phase.name}"), Text(f"; gate: {phase.gate}. "))
 
 
 def words_of(version: int, revision: int) -> str:
@@ -63,6 +75,18 @@ def _ruling(ruled: Ruled) -> tuple[Inline, ...]:
     return (Text(ruled.change),), (Text(ruled.level, _LEVELS[ruled.level]),), (Text(ruled.why),)
 
 
+def _way_back(plan: Plan) -> Inline:
+    """From which step on there is no going back by statements."""
+    number = plan.point_of_no_return
+    if number is None:
+        return (Text("Every step can be undone", "good"), Text(": schemaman plan --rollback PLAN|RUN"))
+    step = plan.steps[number - 1]
+    back = (
+        "the table's own time travel, until rows are written" if step.reversible == "time-travel" else "none"
+    )
+    return (Text("The point of no return is step "), Text(str(number), "danger"), Text(f"; way back: {back}"))
+
+
 def _rows(plan: Plan) -> Iterator[tuple[Inline, ...]]:
     for number, step in enumerate(plan.steps, 1):
         tone = _CLASSES[step.step_class]
@@ -70,5 +94,6 @@ def _rows(plan: Plan) -> Iterator[tuple[Inline, ...]]:
             (Text(str(number)),),
             (Text(step.kind),),
             (Text(step.step_class, tone),),
-            (Text(step.reversible),),
+            (Text(_WAYS[step.reversible]),),
+            (Text("; ".join(step.hurts)),),
         )

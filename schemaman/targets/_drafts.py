@@ -54,10 +54,11 @@ from schemaman.types import (
 MAX_DIGITS = 38
 """Digits of the widest DECIMAL. Source: Spark `DecimalType.MAX_PRECISION`, Iceberg spec "Primitive Types"."""
 MICROSECONDS = 6
-_NAMES_IT = "readers that name the column"
-_PINS_TYPE = "readers that pinned the old type"
-_EXPECTS_VALUE = "readers that expect a value in every row"
-_REKEY = "build a new table with the new key, fill it from a snapshot, and swap the names"
+EXPECTS_VALUE = "readers that expect a value in every row"
+_REKEY = (
+    "schemaman plan TABLE --recipe gives the rows the new key where no two of them have the same one; else "
+    "build a new table with the new key and fill it from a snapshot"
+)
 _REBUILD = "check the data in a job of its own, or build a new table"
 
 
@@ -160,6 +161,14 @@ def create(name: str, schema: TableSchema, provider: str, properties: Mapping[st
     return Draft((), "create-table", statement, "additive", "reversible", f"DROP TABLE {name}", after=after)
 
 
+def unset_properties(name: str, properties: Sequence[str]) -> Draft:
+    """The draft of an `UNSET TBLPROPERTIES`."""
+    after = {"properties": dict.fromkeys(properties)}
+    return Draft(
+        (), "set-properties", sql.unset_properties(name, properties), "none", "reversible", after=after
+    )
+
+
 def create_namespace(parts: Sequence[str]) -> Draft:
     """The draft of a `CREATE NAMESPACE`."""
     return Draft((), "create-namespace", sql.create_namespace(parts), "additive", "reversible")
@@ -189,17 +198,20 @@ def draft(name: str, change: Change) -> Draft | Refusal:
             )
         case DropColumn(path, _):
             statement = sql.drop_columns(name, [path])
-            return Draft((change,), "drop-columns", statement, "metadata", "no", None, (_NAMES_IT,))
+            return Draft((change,), "drop-columns", statement, "metadata", "no", None, (_names(path),))
         case RenameColumn(path, new):
             undo = sql.rename_column(name, (*path[:-1], new), path[-1])
             statement = sql.rename_column(name, path, new)
-            return Draft((change,), "rename-column", statement, "metadata", "reversible", undo, (_NAMES_IT,))
-        case ChangeType(path, _, new):
+            return Draft(
+                (change,), "rename-column", statement, "metadata", "reversible", undo, (_names(path),)
+            )
+        case ChangeType(path, old, new):
             statement = sql.alter_columns(name, [(path, f"TYPE {sql.type_name(new)}")])
-            return Draft((change,), "change-type", statement, "widening", "no", None, (_PINS_TYPE,))
+            pinned = f"readers that expect {format_type(old)} in {sql.path_name(path)}"
+            return Draft((change,), "change-type", statement, "widening", "no", None, (pinned,))
         case ChangeNullable(path, False, True) if path[-1] not in ("element", "value"):
             statement = sql.alter_columns(name, [(path, "DROP NOT NULL")])
-            return Draft((change,), "drop-not-null", statement, "widening", "no", None, (_EXPECTS_VALUE,))
+            return Draft((change,), "drop-not-null", statement, "widening", "no", None, (EXPECTS_VALUE,))
         case ChangeNullable():
             return refuse(change, "no format forbids NULL in a table that has rows", _REBUILD)
         case ChangeComment(path, old, new):
@@ -213,6 +225,10 @@ def draft(name: str, change: Change) -> Draft | Refusal:
             assert_never(change)
 
 
+def _names(path: Path) -> str:
+    return f"queries, views and jobs that name {sql.path_name(path)}: they fail"
+
+
 def together(name: str, drafts: Sequence[Draft]) -> Draft:
     """One statement for several drafts of one kind; a single one is given back as it is.
 
@@ -223,7 +239,7 @@ def together(name: str, drafts: Sequence[Draft]) -> Draft:
         return drafts[0]
     first = drafts[0]
     changes = tuple(change for each in drafts for change in each.changes)
-    undo = "; ".join(each.undo for each in drafts if each.undo) or None
+    undo = _undone(name, first.kind, changes) if all(each.undo for each in drafts) else None
     hurts = tuple(dict.fromkeys(who for each in drafts for who in each.hurts))
     return replace(
         first, changes=changes, statement=_joined(name, first.kind, changes), undo=undo, hurts=hurts
@@ -249,14 +265,25 @@ def _joined(name: str, kind: StepKind, changes: Sequence[Change]) -> str:
             raise ValueError(f"no statement does several changes of kind {kind}")
 
 
+def _undone(name: str, kind: StepKind, changes: Sequence[Change]) -> str | None:
+    match kind:
+        case "add-columns":
+            return sql.drop_columns(name, [c.path for c in changes if isinstance(c, AddColumn)])
+        case "change-comment":
+            told = [c for c in changes if isinstance(c, ChangeComment) and c.path]
+            return sql.alter_columns(name, [(c.path, f"COMMENT {sql.literal(c.old or '')}") for c in told])
+        case _:
+            return None
+
+
 def refuse_type_change(change: ChangeType) -> Refusal:
     """The refusal of a type change that this format cannot make in place, with the way around it."""
     column, new = sql.path_name(change.path[:1]), sql.path_name((f"{change.path[0]}__new",))
     return refuse(
         change,
         "the format cannot make this change without rewriting the data",
-        f"add a column {new} of the new type, let the writer fill both, backfill it with try_cast, compare, "
-        f"then rename {column} away and {new} into its place",
+        f"plan it in phases, schemaman plan TABLE --recipe: add a column {new} of the new type, backfill it, "
+        f"compare, then rename {column} away and {new} into its place",
     )
 
 

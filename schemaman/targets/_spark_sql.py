@@ -170,6 +170,32 @@ def set_properties(name: str, properties: Mapping[str, str]) -> str:
     return f"ALTER TABLE {name} SET TBLPROPERTIES ({_assignments(properties)})"
 
 
+def unset_properties(name: str, keys: Iterable[str]) -> str:
+    """`UNSET TBLPROPERTIES`; a key that is not there is no fault."""
+    return f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(literal, sorted(keys)))})"
+
+
+def add_check(name: str, constraint: str, expression: str) -> str:
+    """`ADD CONSTRAINT … CHECK`, which reads every row."""
+    return f"ALTER TABLE {name} ADD CONSTRAINT {quote_name(constraint)} CHECK ({expression})"
+
+
+def drop_check(name: str, constraint: str) -> str:
+    """`DROP CONSTRAINT`."""
+    return f"ALTER TABLE {name} DROP CONSTRAINT {quote_name(constraint)}"
+
+
+def update(name: str, assigned: Sequence[tuple[str, str]], where: str) -> str:
+    """`UPDATE` of the rows that `where` finds; columns by name, values as SQL."""
+    listed = ", ".join(f"{quote_name(column)} = {value}" for column, value in assigned)
+    return f"UPDATE {name} SET {listed} WHERE {where}"
+
+
+def count(name: str, where: str) -> str:
+    """The query for the number of rows that `where` finds."""
+    return f"SELECT count(*) FROM {name} WHERE {where}"
+
+
 def set_identifier_fields(name: str, columns: Sequence[str]) -> str:
     """`SET IDENTIFIER FIELDS`, a word of Iceberg's SQL extension."""
     return f"ALTER TABLE {name} SET IDENTIFIER FIELDS {', '.join(quote_name(c) for c in columns)}"
@@ -178,6 +204,16 @@ def set_identifier_fields(name: str, columns: Sequence[str]) -> str:
 def drop_identifier_fields(name: str, columns: Sequence[str]) -> str:
     """`DROP IDENTIFIER FIELDS`."""
     return f"ALTER TABLE {name} DROP IDENTIFIER FIELDS {', '.join(quote_name(c) for c in columns)}"
+
+
+def set_identifier_paths(name: str, paths: Iterable[Path]) -> str:
+    """`SET IDENTIFIER FIELDS` for columns and members of structs."""
+    return f"ALTER TABLE {name} SET IDENTIFIER FIELDS {', '.join(map(path_name, paths))}"
+
+
+def drop_identifier_paths(name: str, paths: Iterable[Path]) -> str:
+    """`DROP IDENTIFIER FIELDS` for columns and members of structs."""
+    return f"ALTER TABLE {name} DROP IDENTIFIER FIELDS {', '.join(map(path_name, paths))}"
 
 
 def identifier_fields(columns: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from schemaman.diff import AddColumn, Change, ChangeType, DropColumn, RenameColumn
 from schemaman.errors import BadReference
@@ -11,6 +12,7 @@ from schemaman.plan import Draft, Held, Live, Refusal
 from schemaman.schema import Path, TableSchema
 from schemaman.targets import _drafts as drafts
 from schemaman.targets import _spark_sql as sql
+from schemaman.targets.iceberg import widens_in_place as iceberg_widens
 from schemaman.types import (
     Array,
     Date,
@@ -29,6 +31,21 @@ _MAPPING = {"delta.columnMapping.mode": "name"}
 _WIDENING = {"delta.enableTypeWidening": "true"}
 _NTZ = {"delta.feature.timestampNtz": "supported"}
 _CONSTRAINT = "delta.constraints."
+_OWN_CONSTRAINT = "schemaman_not_null_"
+_COMPATIBLE = ("delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2")
+_CHANGE_FEED = "delta.enableChangeDataFeed"
+_STREAMS = "streams that read the table: they stop at this change"
+_FEEDS = "readers of the change data feed: a range across this change cannot be read"
+_READERS = {
+    "delta.columnMapping.mode": "readers without column mapping (reader version 2, Delta 1.2), and "
+    "deltalake's to_pyarrow_table and to_pandas, which give NULL in every column",
+    "delta.enableTypeWidening": "readers without the table feature typeWidening (Delta 3.2), deltalake too",
+    "delta.feature.timestampNtz": "readers without the table feature timestampNtz (Delta 2.4)",
+}
+"""Who cannot read a table that has a feature.
+
+Source: Delta protocol, "Column Mapping", "Type Widening", "Timestamp without timezone"; deltalake 1.6 tried.
+"""
 _INTEGER_DIGITS = 10
 _BIGINT_DIGITS = 20
 
@@ -108,6 +125,53 @@ class DeltaTarget:
         """One `SET TBLPROPERTIES`."""
         return drafts.set_properties(self.table_name(table), properties)
 
+    def unset_properties(self, table: str, properties: Sequence[str]) -> Draft:
+        """One `UNSET TBLPROPERTIES`."""
+        return drafts.unset_properties(self.table_name(table), properties)
+
+    def upgrade(self, table: str, properties: Mapping[str, str]) -> Draft:
+        """Features switched on, for good, with those who cannot read such a table."""
+        draft = self.set_properties(table, properties)
+        hurts = tuple(_READERS.get(key, f"readers that do not know {key}") for key in sorted(properties))
+        return replace(draft, step_class="capability-upgrade", reversible="no", hurts=hurts)
+
+    def drop_key(self, live: Live) -> Draft | None:
+        """None: Delta keeps no key that could stand against a change."""
+        return None
+
+    def require(self, live: Live, column: str) -> Draft | Refusal | None:
+        """A CHECK constraint that reads every row; None where there is one. It is named for the column."""
+        constraint = f"{_OWN_CONSTRAINT}{column}"
+        if f"{_CONSTRAINT}{constraint.lower()}" in live.properties:
+            return None
+        if not re.fullmatch(r"\w+", column, re.ASCII):
+            reason = "a constraint cannot be named for a column with such a name"
+            return Refusal(f"forbid NULL in {sql.path_name((column,))}", reason, "add a CHECK by hand")
+        name, expression = self.table_name(live.name), f"{sql.path_name((column,))} IS NOT NULL"
+        return Draft(
+            (),
+            "add-constraint",
+            sql.add_check(name, constraint, expression),
+            "needs-scan",
+            "reversible",
+            sql.drop_check(name, constraint),
+            ("writers that bring NULL",),
+            {"properties": {f"{_CONSTRAINT}{constraint.lower()}": expression}},
+            {"counts": {sql.count(name, f"{sql.path_name((column,))} IS NULL"): 0}},
+        )
+
+    def relax(self, live: Live, column: str) -> Draft | None:
+        """The end of the constraint that `require` made; None where there is none."""
+        constraint = f"{_OWN_CONSTRAINT}{column}"
+        key = f"{_CONSTRAINT}{constraint.lower()}"
+        if key not in live.properties:
+            return None
+        name = self.table_name(live.name)
+        undo = sql.add_check(name, constraint, live.properties[key])
+        after, before = {"properties": {key: None}}, {"properties": {key: live.properties[key]}}
+        statement, hurts = sql.drop_check(name, constraint), (drafts.EXPECTS_VALUE,)
+        return Draft((), "drop-constraint", statement, "metadata", "reversible", undo, hurts, after, before)
+
     def needs(self, live: Live, change: Change) -> Mapping[str, str]:
         """Column mapping for names, type widening for types, timestampNtz for such columns."""
         wanted: dict[str, str] = {}
@@ -126,20 +190,23 @@ class DeltaTarget:
 
     def alter(self, live: Live, change: Change) -> Draft | Refusal:
         """The statement for one change, or why Delta would refuse it."""
-        used = _constraint(live, change)
-        if used is not None:
-            instead = f"drop the constraint {used} first and add it again after"
-            return drafts.refuse(change, f"the constraint {used} uses the column", instead)
+        refusal = _in_use(live, change)
+        if refusal is not None:
+            return refusal
         match change:
             case ChangeType(path, old, new) if not widens_in_place(old, new, len(path) == 1):
                 return drafts.refuse_type_change(change)
+            case ChangeType(_, old, new) if _is_uniform(live) and not iceberg_widens(old, new):
+                reason = "the table is read as Iceberg too, which has no such change"
+                return drafts.refuse(change, reason, "switch IcebergCompat off first, or keep the type")
             case DropColumn():
                 refusal = drafts.refuse_drop(live, change)
                 if refusal is not None:
                     return refusal
             case _:
                 pass
-        return drafts.draft(self.table_name(live.name), change)
+        draft = drafts.draft(self.table_name(live.name), change)
+        return draft if isinstance(draft, Refusal) else _weighed(live, draft, change)
 
     def together(self, live: Live, several: Sequence[Draft]) -> Draft:
         """One statement for several drafts of one kind."""
@@ -194,16 +261,47 @@ def _needs_mapping(path: Path, type: Type) -> bool:
     return any(ch in " ,;{}()\n\t=" for name in names for ch in name)
 
 
-def _constraint(live: Live, change: Change) -> str | None:
-    """The CHECK constraint that mentions the column, if the change would touch what it checks."""
+def _weighed(live: Live, draft: Draft, change: Change) -> Draft:
+    """The draft with Delta's own ways back, and with the readers that Delta itself stops.
+
+    Source: Delta "Restore a Delta table to an earlier state", "Tracking non-additive schema changes".
+    """
+    if isinstance(change, AddColumn) and not _is_on(live, *next(iter(_MAPPING.items()))):
+        return replace(draft, reversible="time-travel", undo=None)
+    hurts = draft.hurts
+    if isinstance(change, DropColumn | RenameColumn | ChangeType):
+        feeds = (_FEEDS,) if live.properties.get(_CHANGE_FEED, "").lower() == "true" else ()
+        hurts = (*hurts, _STREAMS, *feeds)
+    return replace(
+        draft, reversible="time-travel" if draft.reversible == "no" else draft.reversible, hurts=hurts
+    )
+
+
+def _is_uniform(live: Live) -> bool:
+    return any(live.properties.get(key, "").lower() == "true" for key in _COMPATIBLE)
+
+
+def _in_use(live: Live, change: Change) -> Refusal | None:
+    """Why a change must wait for the constraints and generated columns that use its column."""
     if not isinstance(change, DropColumn | RenameColumn | ChangeType):
         return None
-    word = re.compile(rf"(?<!\w){re.escape(change.path[0])}(?!\w)", re.IGNORECASE)
-    return next(
-        (
-            key.removeprefix(_CONSTRAINT)
-            for key, expression in live.properties.items()
-            if key.startswith(_CONSTRAINT) and word.search(expression)
-        ),
-        None,
-    )
+    name = change.path[0]
+    for key, expression in live.properties.items():
+        if key.startswith(_CONSTRAINT) and _mentions(expression, name):
+            used = key.removeprefix(_CONSTRAINT)
+            instead = f"drop the constraint {used} first and add it again after"
+            return drafts.refuse(change, f"the constraint {used} uses the column", instead)
+    for generated, expression in live.generated.items():
+        if generated != name and _mentions(expression, name):
+            reason = f"the generated column {sql.path_name((generated,))} is computed from it"
+            return drafts.refuse(change, reason, "drop the generated column first")
+    if name in live.generated and isinstance(change, ChangeType):
+        reason = "its values are computed by the table itself"
+        return drafts.refuse(change, reason, "build a new table with another expression")
+    return None
+
+
+def _mentions(expression: str, name: str) -> bool:
+    """Whether an expression may use a column: as a word of its own, or in back-ticks."""
+    spellings = "|".join(re.escape(each) for each in dict.fromkeys((name, name.replace("`", "``"))))
+    return re.search(rf"(?<!\w)(?:{spellings})(?!\w)", expression, re.IGNORECASE) is not None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from schemaman.diff import AddColumn, Change, ChangeNullable, ChangeType, DropColumn, RenameColumn
 from schemaman.errors import BadReference
@@ -58,17 +61,20 @@ class IcebergTarget:
         return sql.dotted(parts)
 
     def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
-        """Names of metadata columns, and dots that read like the path of another column.
+        """Names of metadata columns, and dots that read like the path of another place.
 
-        Source: Iceberg `MetadataColumns`; `Schema` indexes names joined by dots.
+        Source: Iceberg `MetadataColumns`; `TypeUtil.indexByName` joins names by dots.
         """
-        joined = {".".join(path) for path, _, _ in walk(schema) if len(path) > 1}
+        joined = Counter(".".join(path).lower() for path, _, _ in walk(schema))
+        twice = {
+            path[0] for path, _, _ in walk(schema) if joined[".".join(path).lower()] > 1 and _dotted(path)
+        }
         refused: dict[str, Refusal] = {}
         for name in schema.names:
             if name.lower() in _METADATA_COLUMNS:
                 reason = "Iceberg keeps this name for itself: the table could not be read any more"
                 refused[name] = Refusal(_naming(name), reason, _OTHER_NAME)
-            elif name in joined:
+            elif name in twice:
                 reason = "Iceberg joins names by dots, and another column has a member of that path"
                 refused[name] = Refusal(_naming(name), reason, _OTHER_NAME)
         return refused
@@ -98,6 +104,39 @@ class IcebergTarget:
         """One `SET TBLPROPERTIES`."""
         return drafts.set_properties(self.table_name(table), properties)
 
+    def unset_properties(self, table: str, properties: Sequence[str]) -> Draft:
+        """One `UNSET TBLPROPERTIES`."""
+        return drafts.unset_properties(self.table_name(table), properties)
+
+    def upgrade(self, table: str, properties: Mapping[str, str]) -> Draft:
+        """A later format version, for good."""
+        draft = self.set_properties(table, properties)
+        hurts = ("engines that do not read this format version",)
+        return replace(draft, step_class="capability-upgrade", reversible="no", hurts=hurts)
+
+    def drop_key(self, live: Live) -> Draft | None:
+        """`DROP IDENTIFIER FIELDS`, None where there are none: they cannot become nullable or leave."""
+        fields = identifiers(live)
+        if not fields:
+            return None
+        name = self.table_name(live.name)
+        statement, undo = (
+            build(name, fields) for build in (sql.drop_identifier_paths, sql.set_identifier_paths)
+        )
+        after = {"properties": {"identifier-fields": sql.identifier_fields(())}}
+        before = {"properties": {"identifier-fields": live.properties["identifier-fields"]}}
+        return Draft((), "drop-key", statement, "metadata", "reversible", undo, (_UPSERTS,), after, before)
+
+    def require(self, live: Live, column: str) -> Draft | Refusal | None:
+        """Refused: no SQL makes a column of a live Iceberg table required."""
+        change = f"forbid NULL in {sql.path_name((column,))}"
+        instead = "prove that no row is NULL, and make it required through Iceberg's own API"
+        return Refusal(change, "Iceberg's SQL cannot forbid NULL in a table that has rows", instead)
+
+    def relax(self, live: Live, column: str) -> Draft | None:
+        """None: nothing was required."""
+        return None
+
     def needs(self, live: Live, change: Change) -> Mapping[str, str]:
         """Nothing: every change that Iceberg makes, it makes in every table."""
         return {}
@@ -111,8 +150,12 @@ class IcebergTarget:
                 return drafts.refuse(change, "Iceberg cannot change the key of a map", "write a new column")
             case ChangeType(_, old, new) if not widens_in_place(old, new):
                 return drafts.refuse_type_change(change)
-            case ChangeNullable((name,), False, True) if _is_identifier(live, name):
-                return drafts.refuse(change, "an identifier field must have a value", "settle the key first")
+            case ChangeNullable(path, False, True) if any(p[: len(path)] == path for p in identifiers(live)):
+                return drafts.refuse(change, "an identifier field must have a value", _UNIDENTIFIED)
+            case DropColumn(path) if any(p[: len(path)] == path for p in identifiers(live)):
+                return drafts.refuse(change, "it is an identifier field or holds one", _UNIDENTIFIED)
+            case RenameColumn(path) if any(len(p) > 1 and p[: len(path)] == path for p in identifiers(live)):
+                return drafts.refuse(change, "Iceberg loses identifier fields inside it", _UNIDENTIFIED)
             case DropColumn():
                 refusal = drafts.refuse_drop(live, change)
                 if refusal is not None:
@@ -128,16 +171,24 @@ class IcebergTarget:
 
 TARGET = IcebergTarget()
 _NO_IDENTIFIER = (Floating, Array, Map, Struct)
+_UNIDENTIFIED = "drop the identifier fields first: ALTER TABLE … DROP IDENTIFIER FIELDS"
+_UPSERTS = "writers that upsert by identifier fields, such as Flink"
 _OTHER_NAME = "leave the column out, or rename it at the source"
+
+
+def _dotted(path: Path) -> bool:
+    return any("." in part for part in path)
 
 
 def _naming(name: str) -> str:
     return f"name a column {sql.path_name((name,))}"
 
 
-def _is_identifier(live: Live, name: str) -> bool:
-    """Whether a column is an identifier field; they are the whole key, or none of it."""
-    return name in live.schema.key and live.properties.get("identifier-fields", "[]") != "[]"
+def identifiers(live: Live) -> tuple[Path, ...]:
+    """The identifier fields of a live table, each as a path. Source: Iceberg table spec, "Schemas"."""
+    told = json.loads(live.properties.get("identifier-fields", "[]"))
+    paths = {".".join(path): path for path, _, _ in walk(live.schema)}
+    return tuple(paths.get(name, (name,)) for name in told)
 
 
 def _in_map_key(schema: TableSchema, path: Path) -> bool:

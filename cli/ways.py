@@ -1,0 +1,94 @@
+"""Other plans than the ordinary one: phases of a recipe, and the way back from a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from schemaman.counterparts import source_of
+from schemaman.errors import NoHistory, UnknownName, UsageError
+from schemaman.log import Migrated
+from schemaman.plan import Executor, Live, Plan
+from schemaman.planfile import from_text, plan_hash
+from schemaman.recipes import Cook
+from schemaman.rollback import restored, rollback, rows_written, steps_done, version_before
+from schemaman_cli.lake import Follower
+from schemaman_cli.options import Door
+from schemaman_cli.sessions import executor, require_lasting
+from schemaman_cli.wiring import TARGETS, open_registry, read_file
+
+
+def phases(
+    door: Door,
+    spark: Executor,
+    follower: Follower,
+    phase: str | None,
+    into: str | None,
+    exact: Sequence[str],
+    expires_ms: int | None,
+) -> tuple[Plan, ...]:
+    """The plans of a recipe for one table, or the one phase that is asked for.
+
+    Raises:
+        NoHistory: there is no lake table yet.
+        UsageError: the phase is none that is left to go.
+    """
+    require_lasting(spark, follower.format, follower.table)
+    live = spark.inspect(follower.table, follower.format)
+    if live is None:
+        raise NoHistory(f"there is no lake table {follower.table}", hint="an ordinary plan makes it")
+    cook = Cook(
+        source_of(follower.history),
+        TARGETS.get(follower.format),
+        follower.table,
+        door.settings.policy,
+        follower.target,
+        tuple(exact),
+        expires_ms,
+    )
+    plans = cook.plans(live, into)
+    chosen = [one for one in plans if phase is None or (one.phase and one.phase.name == phase)]
+    if not chosen and not any(one.refusals for one in plans):
+        left = ", ".join(one.phase.name for one in plans if one.phase) or "none"
+        raise UsageError(f"{follower.table}: no phase {phase} is left to go", hint=f"left are: {left}")
+    return tuple(chosen) or plans
+
+
+def way_back(door: Door, text: str) -> Plan:
+    """The plan that takes back a plan file or a run.
+
+    Raises:
+        UnknownName: neither a file nor a run of that name is known.
+        StalePlan: the table moved since.
+    """
+    registry = open_registry(door)
+    plan = _plan(text, registry.journal(run=text) if not Path(text).exists() else ())
+    lines = [line for line in registry.journal() if line.plan == plan_hash(plan)]
+    spark = executor(door)
+    live = spark.inspect(plan.table, plan.format)
+    back = rollback(plan, live, steps_done(lines))
+    version = version_before(lines)
+    if not back.refusals or live is None or plan.format != "delta" or not version:
+        return back
+    return _restored(spark, plan, live, version, back)
+
+
+def _plan(text: str, lines: Sequence[Migrated]) -> Plan:
+    if Path(text).exists():
+        return from_text(read_file(text))
+    started = [line for line in lines if line.state == "started" and line.statement]
+    if not started:
+        raise UnknownName(f"{text!r} is no plan file and no run", hint="schemaman status lists the runs")
+    return from_text(started[-1].statement)
+
+
+def _restored(spark: Executor, plan: Plan, live: Live, version: str, back: Plan) -> Plan:
+    """The way back by time travel, where nobody wrote rows since."""
+    target = TARGETS.get(plan.format)
+    history = spark.query(f"DESCRIBE HISTORY {target.table_name(plan.table)}")
+    written = rows_written([(int(str(row[0])), str(row[4])) for row in history], version)
+    if not written:
+        return restored(plan, live, version, target)
+    reason = f"rows were written since: {'; '.join(written)}"
+    return replace(back, refusals=tuple(replace(r, reason=f"{r.reason}; {reason}") for r in back.refusals))

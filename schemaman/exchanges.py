@@ -1,0 +1,85 @@
+"""What a table tells of columns that were moved out of the way, or are being exchanged for others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from schemaman.ddl import format_type, parse_type
+from schemaman.plan import RECIPE_PROPERTY, RETIRED_PROPERTY, Live
+from schemaman.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A column whose values move to another one: `new` takes the name of `column`, which is kept as `old`."""
+
+    column: str
+    new: str
+    old: str
+    was: Type
+    type: Type
+
+
+def under_way(live: Live) -> tuple[Exchange, ...]:
+    """The exchanges that a table is in the midst of, as its own property tells."""
+    return tuple(
+        Exchange(each["column"], each["new"], each["old"], parse_type(each["was"]), parse_type(each["type"]))
+        for each in _told(live, RECIPE_PROPERTY).get("exchanges", ())
+    )
+
+
+def phase_of(live: Live) -> str | None:
+    """The phase of those exchanges that was begun last."""
+    phase = _told(live, RECIPE_PROPERTY).get("phase")
+    return None if phase is None else str(phase)
+
+
+def recipe_text(phase: str, exchanges: Iterable[Exchange]) -> str:
+    """Exchanges as the property keeps them."""
+    listed = [
+        {
+            "column": e.column,
+            "new": e.new,
+            "old": e.old,
+            "was": format_type(e.was),
+            "type": format_type(e.type),
+        }
+        for e in exchanges
+    ]
+    return _text({"phase": phase, "exchanges": listed})
+
+
+def retired(live: Live) -> dict[str, str]:
+    """The columns of the table that plans moved out of the way, with the names that they had before."""
+    names = {name.lower() for name in live.schema.names}
+    return {k: str(v) for k, v in _told(live, RETIRED_PROPERTY).items() if k.lower() in names}
+
+
+def retired_text(names: Mapping[str, str]) -> str:
+    """Such columns as the property keeps them."""
+    return _text(dict(names))
+
+
+def free_name(name: str, suffix: str, taken: Collection[str]) -> str:
+    """`name__suffix`, with a number where another column has that name; Spark ignores case."""
+    lowered = {each.lower() for each in taken}
+    wanted, number = f"{name}__{suffix}", 1
+    while wanted.lower() in lowered:
+        number += 1
+        wanted = f"{name}__{suffix}{number}"
+    return wanted
+
+
+def _told(live: Live, key: str) -> dict[str, Any]:
+    try:
+        told = json.loads(live.properties.get(key, "{}"))
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _text(told: Mapping[str, object]) -> str:
+    return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

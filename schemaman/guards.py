@@ -1,0 +1,86 @@
+"""What a format keeps beside the columns: NOT NULL as a constraint, the key as identifier fields.
+
+Law: a guard that a change would break is taken off before it, and stands again after it where it still can.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from schemaman.diff import Change, ChangeType, DropColumn, RenameColumn, patch
+from schemaman.plan import Draft, Live, Refusal, Source, Target, column_of, words
+from schemaman.schema import TableSchema
+
+IDENTIFIERS = "identifier-fields"
+"""The property under which an executor tells the identifier fields of an Iceberg table."""
+
+
+def required(source: Source, wanted: TableSchema) -> tuple[str, ...]:
+    """The lake columns that the source says hold no NULL, though the lake's could."""
+    named = [column_of(wanted, column.name) for column in source.schema.columns if not column.nullable]
+    return tuple(column.name for column in named if column is not None and column.nullable)
+
+
+def in_the_way(
+    target: Target, live: Live, changes: Sequence[Change], wanted: Collection[str]
+) -> Iterator[tuple[Draft, str]]:
+    """The guards to take off before the changes, and what a person has to approve of it.
+
+    `wanted` are the columns that stay guarded.
+    """
+    for column in live.schema.columns:
+        guard = target.relax(live, column.name)
+        if guard is not None and (column.name not in wanted or _moves(changes, column.name)):
+            yield guard, ""
+    unkeyed = target.drop_key(live)
+    if unkeyed is None:
+        return
+    renames = {change.path[0]: change.name for change in changes if isinstance(change, RenameColumn)}
+    moved = _renamed(live, renames)
+    freed = [
+        change
+        for change in changes
+        if _stands_against(target, live if isinstance(change, RenameColumn) else moved, unkeyed, change)
+    ]
+    if freed:
+        yield unkeyed, f"the identifier fields stand against this: {words(freed[0])}"
+
+
+def to_stand(target: Target, table: str, live: Live, wanted: Sequence[str]) -> Iterator[Draft | Refusal]:
+    """The guards to put on after the changes."""
+    for column in wanted:
+        answer = target.require(live, column)
+        if answer is not None:
+            yield answer
+    keyed = target.set_key(table, live.schema) if live.properties.get(IDENTIFIERS) == "[]" else None
+    if keyed is not None:
+        yield keyed
+
+
+def after(live: Live, draft: Draft) -> Live:
+    """The table once a guard was put on or taken off: its properties tell."""
+    told = draft.after.get("properties")
+    changed = dict(told) if isinstance(told, Mapping) else {}
+    kept = {key: value for key, value in live.properties.items() if key not in changed}
+    return replace(live, properties=kept | {k: v for k, v in changed.items() if v is not None})
+
+
+def _stands_against(target: Target, live: Live, guard: Draft, change: Change) -> bool:
+    refused = isinstance(target.alter(live, change), Refusal)
+    return refused and isinstance(target.alter(after(live, guard), change), Draft)
+
+
+def _renamed(live: Live, renames: Mapping[str, str]) -> Live:
+    """The table under its new names, identifier fields too: the other changes go by those."""
+    schema = patch(live.schema, [RenameColumn((old,), new) for old, new in renames.items()])
+    told = json.loads(live.properties.get(IDENTIFIERS, "[]"))
+    named = json.dumps([renames.get(name, name) for name in told], ensure_ascii=False)
+    return replace(live, schema=schema, properties={**live.properties, IDENTIFIERS: named})
+
+
+def _moves(changes: Sequence[Change], column: str) -> bool:
+    """Whether a constraint on the column would stand against a change."""
+    moves = [change for change in changes if isinstance(change, DropColumn | RenameColumn | ChangeType)]
+    return any(change.path[0].lower() == column.lower() for change in moves)

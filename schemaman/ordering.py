@@ -1,0 +1,75 @@
+"""The order of changes: each in its turn, those of one kind together, none inside the place of another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from schemaman.counterparts import TEMPORARY
+from schemaman.diff import AddColumn, Change, ChangeKey, Member, RenameColumn
+from schemaman.schema import Path, TableSchema, walk
+from schemaman.types import Struct
+
+
+def in_turn(renames: Sequence[RenameColumn]) -> tuple[list[RenameColumn], list[RenameColumn]]:
+    """Renames one at a time, each to a name that is free by then; then those that close a chain or a ring.
+
+    Where names are handed on, one column goes by a temporary name. While such a name is in the table nothing
+    else is planned for it: with the stamp between the two lists, a crash anywhere leaves a table that tells
+    where it stands.
+    """
+    waiting = {c.path[0].lower(): c for c in renames}
+    heads = [old for old in waiting if old not in {c.name.lower() for c in renames}]
+    turns: list[RenameColumn] = []
+    closing: list[RenameColumn] = []
+    # Chains by their heads; what is left then are rings, which have none.
+    while waiting:
+        first = heads.pop(0) if heads else next(iter(waiting))
+        line = [waiting.pop(first)]
+        while line[-1].name.lower() in waiting:
+            line.append(waiting.pop(line[-1].name.lower()))
+        if len(line) > 1:
+            temporary = f"{TEMPORARY}{len(closing) + 1}"
+            turns.append(RenameColumn(line[0].path, temporary))
+            closing.append(RenameColumn((temporary,), line.pop(0).name))
+        turns += reversed(line)
+    return turns, closing
+
+
+def waves(changes: Sequence[Change]) -> list[list[Change]]:
+    """Groups for one statement each: no place twice, none inside another, the table's own comment alone."""
+    waves: list[list[Change]] = []
+    for change in changes:
+        wave = next((w for w in waves if all(_apart(change, other) for other in w)), None)
+        if wave is None:
+            waves.append([change])
+        else:
+            wave.append(change)
+    return waves
+
+
+def _apart(one: Change, other: Change) -> bool:
+    if isinstance(one, ChangeKey) or isinstance(other, ChangeKey):
+        return False
+    a, b = one.path, other.path
+    if isinstance(one, AddColumn) and len(a) == len(b):
+        return a != b
+    return bool(a) and bool(b) and a[: len(b)] != b[: len(a)]
+
+
+def is_there(schema: TableSchema, path: Path) -> bool:
+    """Whether a table has a place already, without regard to case."""
+    lowered = [part.lower() for part in path]
+    return any([part.lower() for part in at] == lowered for at, _, _ in walk(schema))
+
+
+def at_end(schema: TableSchema, change: Change) -> Change:
+    """An addition goes behind its siblings: nobody reads by position, so nobody needs it elsewhere."""
+    if not isinstance(change, AddColumn):
+        return change
+    parent = change.path[:-1]
+    siblings: Sequence[Member] = schema.columns
+    if parent:
+        found = next((type for path, type, _ in walk(schema) if path == parent), None)
+        siblings = found.fields if isinstance(found, Struct) else ()
+    return replace(change, after=siblings[-1].name if siblings else None)

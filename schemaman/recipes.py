@@ -1,0 +1,253 @@
+"""Changes that no format makes in place, as several plans with gates: expand, backfill, swap, contract.
+
+Laws: a phase begins only where the table shows that the one before it is done and lost nothing; until the
+last phase the old values are still there; after the swap the table is what the ordinary plan wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from schemaman.ddl import quote_name
+from schemaman.diff import ChangeKey, ChangeType, DropColumn, RenameColumn, diff
+from schemaman.exchanges import Exchange, free_name, phase_of, retired, under_way
+from schemaman.phases import Drawing, needs, without_identifiers
+from schemaman.plan import (
+    Live,
+    Phase,
+    Plan,
+    Policy,
+    Refusal,
+    Source,
+    Target,
+    column_of,
+    point_of_no_return,
+    words,
+)
+from schemaman.planfile import plan_hash
+from schemaman.planner import make_plan
+from schemaman.projection import key_is_known, project
+from schemaman.rulings import Judge, blocked_by
+from schemaman.schema import TableSchema
+from schemaman.targets import _conversion as conversion
+from schemaman.types import Floating
+
+_ORDINARY = "apply the ordinary plan first (`schemaman apply --partial`), then plan the recipe"
+_SNAPSHOT = "build a new table and fill it from a snapshot of the source"
+_INTO = "plan into a new table: schemaman plan TABLE --recipe --into LAKE_TABLE"
+_RESUME = "finish that plan with `schemaman resume`"
+_NO_WAY = "there is no one way to turn the old values into new ones"
+Named = Literal["expand", "backfill", "swap", "contract"]
+_OF: tuple[Named, ...] = ("expand", "backfill", "swap", "contract")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The plans to apply one after the other, and what no recipe is known for."""
+
+    phases: tuple[Plan, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cook:
+    """Draws recipes for one target table of one source. Nothing is changed by it.
+
+    `exact` names columns that shall have exactly the source's type, though the lake's is wide enough.
+    """
+
+    source: Source
+    target: Target
+    table: str
+    policy: Policy
+    target_name: str = ""
+    exact: tuple[str, ...] = ()
+    expires_ms: int | None = None
+
+    def recipe(self, live: Live) -> Recipe:
+        """The phases that are left to go, from where the live table stands."""
+        standing = under_way(live)
+        if standing:
+            return self._taken_up(live, standing)
+        projection = project(self.source, live, self.target, self.policy, self.target_name)
+        if projection.wanted == live.schema and not projection.settled:
+            return Recipe((), projection.refusals)
+        if any(old != new for old, new in projection.renames.items()):
+            return Recipe((), (Refusal(f"exchange columns of {live.name}", "others wait", _ORDINARY),))
+        wanted, refusals = self._exactly(projection.wanted)
+        found = [self._exchange(live, wanted, name) for name in self._stuck(live, wanted)]
+        refusals += [each for each in found if isinstance(each, Refusal)]
+        exchanges = tuple(each for each in found if isinstance(each, Exchange))
+        if exchanges:
+            refusals += self._barred(live, exchanges)
+            return Recipe(() if refusals else self._phases(live, exchanges, _OF), tuple(refusals))
+        rekeyed = self._rekey(live)
+        if isinstance(rekeyed, Plan):
+            return Recipe((rekeyed,), tuple(refusals))
+        refusals += [rekeyed] if rekeyed else []
+        return Recipe((), tuple(refusals)) if refusals else self._leftovers(live)
+
+    def plans(self, live: Live, into: str | None = None) -> tuple[Plan, ...]:
+        """The phases as plans; where there is no way, one plan without steps that says why."""
+        found = self.recipe(live) if into is None else self.into(live, into)
+        if found.phases:
+            return (replace(found.phases[0], refusals=found.refusals), *found.phases[1:])
+        nothing = ("no change waits for a recipe",) if not found.refusals else ()
+        empty = Drawing(self.target, self.table, live)
+        return (replace(self._plan(empty, live, None), refusals=found.refusals, notes=nothing),)
+
+    def into(self, live: Live, table: str) -> Recipe:
+        """A new table of the wanted structure, filled from the live one: for what no exchange can do."""
+        name, moment = self.target_name, self.expires_ms
+        made = make_plan(
+            self.source, None, self.target, table, self.policy, target_name=name, expires_ms=moment
+        )
+        if made.refusals:
+            return Recipe((), made.refusals)
+        pairs = [(column_of(live.schema, column.name), column) for column in made.wanted.columns]
+        moved = [(old, new) for old, new in pairs if old is not None]
+        stuck = [(old, new) for old, new in moved if not conversion.converts(old.type, new.type)]
+        if stuck:
+            changes = [ChangeType((old.name,), old.type, new.type) for old, new in stuck]
+            return Recipe((), tuple(Refusal(words(change), _NO_WAY, _SNAPSHOT) for change in changes))
+        first = replace(made, phase=Phase("expand", 1, 2, "there is no such table yet"))
+        base = Live(table, made.wanted, "", "")
+        drawing = Drawing(self.target, table, base)
+        gate = drawing.fill(self.table, moved, self._approved("retype"))
+        return Recipe((first, self._plan(drawing, base, Phase("fill", 2, 2, gate, plan_hash(first)))))
+
+    def _taken_up(self, live: Live, standing: tuple[Exchange, ...]) -> Recipe:
+        change = f"go on with {', '.join(quote_name(e.column) for e in standing)}"
+        here = {name.lower() for name in live.schema.names}
+        missing = [e for e in standing if not {e.column.lower(), e.new.lower()} <= here]
+        if phase_of(live) != "expand" or missing:
+            return Recipe((), (Refusal(change, "a phase stopped half-way", _RESUME),))
+        return Recipe(self._phases(live, standing, _OF[1:]))
+
+    def _exactly(self, wanted: TableSchema) -> tuple[TableSchema, list[Refusal]]:
+        """The wanted table, with the source's own types where the user said so."""
+        refusals: list[Refusal] = []
+        for name in self.exact:
+            column, raw = column_of(wanted, name), column_of(self.source.schema, name)
+            held = self.target.hold(raw.type) if raw else None
+            if column is None or held is None or isinstance(held, Refusal):
+                reason = "the source and the lake table do not both have it"
+                refusals.append(Refusal(f"give {quote_name(name)} the source's type", reason, _ORDINARY))
+                continue
+            narrow = replace(column, type=held.type)
+            wanted = replace(wanted, columns=tuple(narrow if c is column else c for c in wanted.columns))
+        return wanted, refusals
+
+    def _stuck(self, live: Live, wanted: TableSchema) -> tuple[str, ...]:
+        """The columns whose type cannot be changed in place."""
+        changes = [c for c in diff(live.schema, wanted) if isinstance(c, ChangeType)]
+        refused = [c.path[0] for c in changes if isinstance(self.target.alter(live, c), Refusal)]
+        return tuple(dict.fromkeys(refused))
+
+    def _exchange(self, live: Live, wanted: TableSchema, name: str) -> Exchange | Refusal:
+        """How the values of a column move to one of the wanted type, or why they cannot."""
+        column, aim = live.schema.column(name), column_of(wanted, name)
+        assert column is not None
+        assert aim is not None
+        change = words(ChangeType((name,), column.type, aim.type))
+        if name in live.layout:
+            reason = "the files are partitioned, clustered or sorted by it"
+            return Refusal(change, reason, f"change the layout of the table first; or {_INTO}")
+        if not conversion.converts(column.type, aim.type):
+            return Refusal(change, _NO_WAY, _SNAPSHOT)
+        taken = (*live.schema.names, *self.source.schema.names)
+        new = free_name(name, "new", taken)
+        old = free_name(name, "old", (*taken, new))
+        moved = self.target.alter(without_identifiers(live), RenameColumn((name,), old))
+        if isinstance(moved, Refusal):
+            return replace(moved, change=change)
+        return Exchange(name, new, old, column.type, aim.type)
+
+    def _barred(self, live: Live, exchanges: Sequence[Exchange]) -> tuple[Refusal, ...]:
+        """What the policy has against it."""
+        change = f"exchange {', '.join(quote_name(e.column) for e in exchanges)}"
+        retype, upgrade = self._judge().ask("retype"), self._judge().ask("upgrade")
+        if retype.level not in ("auto", "approve"):
+            return (blocked_by(change, retype),)
+        if needs(self.target, live, exchanges) and upgrade.level not in ("auto", "approve"):
+            reason = f"names can be exchanged only with a feature that the policy blocks: {upgrade.why}"
+            return (Refusal(change, reason, _INTO),)
+        return ()
+
+    def _judge(self) -> Judge:
+        names = (self.target_name or self.target.name, self.target.name)
+        return Judge(self.policy, self.source.table, names)
+
+    def _approved(self, kind: Literal["retype", "upgrade"]) -> str:
+        """Why a person has to approve a change of this kind; empty if nobody has to."""
+        ruling = self._judge().ask(kind)
+        return "" if ruling.level == "auto" else ruling.why
+
+    def _phases(self, live: Live, exchanges: tuple[Exchange, ...], left: Sequence[Named]) -> tuple[Plan, ...]:
+        plans: list[Plan] = []
+        for name in left:
+            drawing = Drawing(self.target, self.table, live)
+            gate = self._draw(drawing, name, exchanges)
+            follows = plan_hash(plans[-1]) if plans else None
+            plans.append(self._plan(drawing, live, Phase(name, _OF.index(name) + 1, len(_OF), gate, follows)))
+            live = drawing.now
+        return tuple(plans)
+
+    def _draw(self, drawing: Drawing, name: Named, exchanges: tuple[Exchange, ...]) -> str:
+        match name:
+            case "expand":
+                return drawing.expand(exchanges, self._approved("upgrade"))
+            case "backfill":
+                return drawing.backfill(exchanges, self._approved("retype"))
+            case "swap":
+                return drawing.swap(exchanges, self._approved("retype"))
+            case "contract":
+                return drawing.contract({e.old: e.column for e in exchanges})
+
+    def _plan(self, drawing: Drawing, base: Live, phase: Phase | None) -> Plan:
+        steps = tuple(drawing.steps)
+        return Plan(
+            self.target_name or self.target.name,
+            self.target.name,
+            base.name,
+            self.source,
+            base.identity or None,
+            base.version,
+            base.schema,
+            drawing.now.schema,
+            steps,
+            approvals_needed=tuple(drawing.approvals),
+            expires_ms=self.expires_ms,
+            phase=phase,
+            point_of_no_return=point_of_no_return(steps),
+        )
+
+    def _leftovers(self, live: Live) -> Recipe:
+        """What earlier plans moved out of the way, to be dropped: the last phase alone."""
+        names = retired(live)
+        columns = [column for column in live.schema.columns if column.name in names]
+        answers = [self.target.alter(live, DropColumn((column.name,), column)) for column in columns]
+        refused = tuple(answer for answer in answers if isinstance(answer, Refusal))
+        if not columns or refused:
+            return Recipe((), refused)
+        drawing = Drawing(self.target, self.table, live)
+        gate = drawing.contract(names)
+        return Recipe((self._plan(drawing, live, Phase("contract", 1, 1, gate)),))
+
+    def _rekey(self, live: Live) -> Plan | Refusal | None:
+        """The plan after which rows are merged by the source's new key, where the rows allow it."""
+        found = [column_of(live.schema, name) for name in self.source.schema.key]
+        columns = [column for column in found if column is not None]
+        key = tuple(column.name for column in columns)
+        change = words(ChangeKey(live.schema.key, self.source.schema.key))
+        if not key_is_known(live) or (key == live.schema.key and len(columns) == len(found)):
+            return None
+        if len(columns) < len(found):
+            return Refusal(change, "the lake table lacks columns of the new key", _ORDINARY)
+        if any(isinstance(column.type, Floating) for column in columns):
+            return Refusal(change, "floating-point numbers make no key", _SNAPSHOT)
+        drawing = Drawing(self.target, self.table, live)
+        gate = drawing.rekey(key)
+        return self._plan(drawing, live, Phase("rekey", 1, 1, gate))

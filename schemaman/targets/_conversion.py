@@ -1,0 +1,166 @@
+"""SQL that turns the values of a column into those of another type, and tells where it cannot.
+
+Laws: a value is converted in one way that everybody agrees on, or there is no conversion; a conversion that
+would lose something gives a value that `exact` finds, never another value in silence.
+"""
+
+from __future__ import annotations
+
+from schemaman.ddl import quote_name
+from schemaman.targets._spark_sql import literal, type_name
+from schemaman.types import (
+    Array,
+    Boolean,
+    Date,
+    Decimal,
+    Field,
+    Floating,
+    Integer,
+    Map,
+    String,
+    Struct,
+    Timestamp,
+    Type,
+)
+
+_MAX_DIGITS = 38
+_EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+_Number = Integer | Decimal | Floating
+
+
+def converts(old: Type, new: Type) -> bool:
+    """Whether there is one way to turn values of `old` into values of `new`.
+
+    Not where a time zone, an encoding or the spelling of a document would have to be guessed.
+    """
+    match old, new:
+        case _ if old == new:
+            return True
+        case Array(a), Array(b):
+            return converts(a, b)
+        case Map(key, a), Map(new_key, b):
+            return converts(key, new_key) and converts(a, b)
+        case Struct(fields), Struct(others):
+            names = {member.name.lower() for member in others}
+            kept = all(field.name.lower() in names for field in fields)
+            return kept and all(converts(a.type, b.type) for a, b in _pairs(fields, others) if a is not None)
+        case (Integer() | Decimal() | Floating() | Boolean(), Integer() | Decimal() | Floating() | Boolean()):
+            return Boolean() not in (old, new) or isinstance(old, Integer) or isinstance(new, Integer)
+        case ((Integer() | Decimal() | Floating() | Boolean() | Date() | Timestamp() | String()), String()):
+            return True
+        case String(), (Integer() | Decimal() | Floating() | Boolean() | Date()):
+            return True
+        case (Date(), Timestamp(_, False)) | (Timestamp(_, False), Date()):
+            return True
+        case _:
+            return False
+
+
+def converted(value: str, old: Type, new: Type, depth: int = 0) -> str:
+    """The value as SQL of the new type: NULL where a leaf does not fit.
+
+    Raises:
+        ValueError: there is no conversion; `converts` comes first.
+    """
+    if old == new:
+        return value
+    each = f"x{depth}"
+    match old, new:
+        case Array(a), Array(b):
+            return f"transform({value}, {each} -> {converted(each, a, b, depth + 1)})"
+        case Map(key, a), Map(new_key, b):
+            turned = f"{converted(f'{each}.key', key, new_key, depth + 1)}"
+            inner = converted(f"{each}.value", a, b, depth + 1)
+            return f"map_from_entries(transform(map_entries({value}), {each} -> struct({turned}, {inner})))"
+        case Struct(fields), Struct(others):
+            members = ", ".join(
+                f"{literal(member.name)}, {_member(value, found, member, depth)}"
+                for found, member in _pairs(fields, others)
+            )
+            return f"if({value} IS NULL, NULL, named_struct({members}))"
+        case _:
+            return _leaf(value, old, new)
+
+
+def exact(value: str, old: Type, new: Type, depth: int = 0) -> str:
+    """A condition in SQL, never NULL: nothing of the value is lost when it is converted."""
+    if old == new:
+        return "true"
+    each = f"x{depth}"
+    match old, new:
+        case Array(a), Array(b):
+            return f"coalesce(forall({value}, {each} -> {exact(each, a, b, depth + 1)}), true)"
+        case Map(key, a), Map(new_key, b):
+            both = f"{exact(f'{each}.key', key, new_key, depth + 1)} AND "
+            both += exact(f"{each}.value", a, b, depth + 1)
+            return f"coalesce(forall(map_entries({value}), {each} -> {both}), true)"
+        case Struct(fields), Struct(others):
+            pairs = [(found, member) for found, member in _pairs(fields, others) if found is not None]
+            told = [
+                exact(f"{value}.{quote_name(found.name)}", found.type, member.type, depth)
+                for found, member in pairs
+            ]
+            return f"({' AND '.join(t for t in told if t != 'true') or 'true'})"
+        case _:
+            return f"({value} IS NULL OR coalesce({_kept(value, old, new)}, false))"
+
+
+def same(one: str, other: str, type: Type) -> str:
+    """A condition in SQL, never NULL: both values of one type are the same one. Maps cannot be compared."""
+    if _has_map(type):
+        shown = [f"to_json(struct({v} AS v), map('ignoreNullFields', 'false'))" for v in (one, other)]
+        return f"({shown[0]} <=> {shown[1]})"
+    return f"({one} <=> {other})"
+
+
+def _leaf(value: str, old: Type, new: Type) -> str:
+    match old, new:
+        case Timestamp(_, True), String():
+            # Spark would print the session's own zone; the microseconds since 1970 know none.
+            seconds = f"CAST(CAST(unix_micros({value}) AS DECIMAL(20,0)) * 0.000001 AS DECIMAL(18,6))"
+            printed = f"CAST({_EPOCH} + make_dt_interval(0, 0, 0, {seconds}) AS STRING)"
+            return f"concat(replace({printed}, ' ', 'T'), 'Z')"
+        case _ if converts(old, new):
+            return f"try_cast({value} AS {type_name(new)})"
+        case _:
+            raise ValueError(f"no conversion from {old!r} to {new!r}")
+
+
+def _kept(value: str, old: Type, new: Type) -> str:
+    """That the converted leaf is there and means the same: read back it is the old value again."""
+    turned = _leaf(value, old, new)
+    match old, new:
+        case String(), Decimal(precision, scale):
+            # More digits behind the point would be rounded: they are read with all that there is room for.
+            widest = Decimal(_MAX_DIGITS, _MAX_DIGITS - (precision - scale))
+            return f"{turned} = try_cast({value} AS {type_name(widest)})"
+        case String(), Integer() | Floating() | Boolean():
+            return f"{turned} IS NOT NULL"
+        case String(_, fixed), String():
+            return f"rtrim({turned}) = rtrim({value})" if fixed else f"{turned} = {value}"
+        case _:
+            return f"try_cast({turned} AS {type_name(old)}) = {value}"
+
+
+def _member(value: str, found: Field | None, member: Field, depth: int) -> str:
+    if found is None:
+        return f"CAST(NULL AS {type_name(member.type)})"
+    return converted(f"{value}.{quote_name(found.name)}", found.type, member.type, depth)
+
+
+def _pairs(fields: tuple[Field, ...], others: tuple[Field, ...]) -> list[tuple[Field | None, Field]]:
+    """Each member of the new struct with the old one of its name, without regard to case."""
+    named = {field.name.lower(): field for field in fields}
+    return [(named.get(member.name.lower()), member) for member in others]
+
+
+def _has_map(type: Type) -> bool:
+    match type:
+        case Map():
+            return True
+        case Array(element):
+            return _has_map(element)
+        case Struct(fields):
+            return any(_has_map(field.type) for field in fields)
+        case _:
+            return False

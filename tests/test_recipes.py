@@ -1,0 +1,242 @@
+"""Recipes without an engine: which phases, what each needs and leaves, and where there is no way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemaman.columns import parse_columns
+from schemaman.ddl import parse_type
+from schemaman.errors import StalePlan
+from schemaman.exchanges import free_name, retired, under_way
+from schemaman.migrate import apply
+from schemaman.plan import RECIPE_PROPERTY, Live, Plan, Policy, Source
+from schemaman.planfile import from_text, plan_hash, to_text
+from schemaman.planner import make_plan
+from schemaman.policy import PolicyRule
+from schemaman.recipes import Cook
+from schemaman.targets import _conversion as conversion
+from tests.lives import lives
+from tests.paper_lake import Crash, PaperJournal, PaperLake
+from tests.test_planner import TARGETS, both, lake, source
+
+PHASES = ("expand", "backfill", "swap", "contract")
+
+
+def cook(format: str, following: Source, **how) -> Cook:
+    target, table = TARGETS[format]
+    return Cook(following, target, table, how.pop("policy", Policy()), **how)
+
+
+def names(plans: Sequence[Plan]) -> tuple[str, ...]:
+    return tuple(plan.phase.name for plan in plans if plan.phase)
+
+
+def live_of(made: PaperLake) -> Live:
+    assert made.live is not None
+    return made.live
+
+
+def done(plan: Plan, made: PaperLake) -> None:
+    migration = apply(plan, made, PaperJournal(), lambda: 0, run="r", approved=True)
+    assert migration.state in ("applied", "unchanged")
+    assert migration.differences == ()
+
+
+@both
+def test_phases_follow_each_other_and_end_in_what_the_ordinary_plan_wants(format: str) -> None:
+    made = lake(format, "id INT NOT NULL, a INT NOT NULL COMMENT 'x', b DATE, PRIMARY KEY (id)")
+    later = source("id INT NOT NULL, a TEXT COMMENT 'x', b TEXT, PRIMARY KEY (id)")
+    plans = cook(format, later).plans(live_of(made))
+    assert names(plans) == PHASES
+    assert [p.phase.follows for p in plans if p.phase] == [None, *map(plan_hash, plans[:3])]
+    # A backfill may be repeated for as long as rows come in: it is left to go until the swap.
+    for plan, begins in zip(plans, (0, 1, 1, 3), strict=True):
+        assert from_text(to_text(plan)) == plan
+        left = cook(format, later).plans(live_of(made))
+        assert names(left) == PHASES[begins:]
+        assert plan.steps[-1].statement in [s.statement for one in left for s in one.steps]
+        done(plan, made)
+    live = live_of(made)
+    assert live.schema.names == ("id", "a", "b")
+    assert live.schema.column("a").comment == "x"  # type: ignore[union-attr]
+    assert make_plan(later, live, *TARGETS[format], Policy()).steps == ()
+    assert cook(format, later).plans(live)[0].notes == ("no change waits for a recipe",)
+
+
+@both
+def test_approvals_and_the_point_of_no_return_are_in_the_plan(format: str) -> None:
+    made = lake(format, "id INT, a INT")
+    plans = cook(format, source("id INT, a TEXT")).plans(live_of(made))
+    assert [bool(p.approvals_needed) for p in plans] == [False, True, True, True]
+    assert [p.point_of_no_return for p in plans] == [None, None, None, 1]
+    assert [s.step_class for s in plans[1].steps] == ["needs-rewrite"]
+    free = Policy(rules=(PolicyRule("auto", ("retype",)),))
+    plans = cook(format, source("id INT, a TEXT"), policy=free).plans(live_of(made))
+    assert [bool(p.approvals_needed) for p in plans] == [False, False, False, True]
+
+
+@both
+def test_a_gate_that_does_not_hold_stops_the_phase_and_says_which_rows(format: str) -> None:
+    made = lake(format, "id INT, a INT")
+    expand, backfill, swap, _ = cook(format, source("id INT, a TEXT")).plans(live_of(made))
+    done(expand, made)
+    made.counted = lambda query: 3
+    for plan in (backfill, swap):
+        with pytest.raises(StalePlan, match="gives 3, not 0"):
+            done(plan, made)
+    assert under_way(live_of(made))
+
+
+@both
+@pytest.mark.parametrize("at", range(8))
+def test_a_swap_that_dies_anywhere_is_taken_up_and_bars_every_other_plan(format: str, at: int) -> None:
+    made = lake(format, "id INT NOT NULL, a INT NOT NULL, PRIMARY KEY (id, a)")
+    later = source("id INT NOT NULL, a TEXT, b DATE, PRIMARY KEY (id, a)")
+    expand, backfill, swap, contract = cook(format, later).plans(live_of(made))
+    done(expand, made)
+    done(backfill, made)
+    journal, left = PaperJournal(), [at]
+
+    def die(statement: str) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise Crash
+
+    made.before = die
+    try:
+        apply(swap, made, journal, lambda: 0, run="r", approved=True)
+    except Crash:
+        assert at < len(swap.steps)
+        if at:
+            barred = make_plan(later, live_of(made), *TARGETS[format], Policy())
+            assert barred.steps == ()
+            assert "schemaman resume" in barred.refusals[0].instead
+            assert cook(format, later).plans(live_of(made))[0].refusals
+    made.before = lambda _: None
+    apply(swap, made, journal, lambda: 0, run="r2", approved=True)
+    done(contract, made)
+    assert set(live_of(made).schema.names) == {"id", "a"}
+    assert live_of(made).schema.key == ("id", "a")
+
+
+@both
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("STRING", "BINARY", "no one way"),
+        ("TIMESTAMP", "TIMESTAMP_NTZ", "no one way"),
+        ("STRING", "TIMESTAMP", "no one way"),
+        ("STRING", "STRUCT<a: INT>", "no one way"),
+        ("ARRAY<INT>", "STRING", "no one way"),
+    ],
+)
+def test_what_would_have_to_be_guessed_has_no_recipe(format: str, old: str, new: str, words: str) -> None:
+    made = lake(format, f"id INT, a {old}")
+    (refused,) = cook(format, source(f"id INT, a {new}")).plans(live_of(made))
+    assert words in refused.refusals[0].reason
+    assert refused.steps == ()
+
+
+@both
+def test_columns_that_lay_out_the_files_are_not_exchanged(format: str) -> None:
+    made = lake(format, "id INT, a INT")
+    laid = replace(live_of(made), layout=("a",))
+    (refused,) = cook(format, source("id INT, a TEXT")).plans(laid)
+    assert "partitioned" in refused.refusals[0].reason
+    assert "--into" in refused.refusals[0].instead
+
+
+@both
+def test_renames_come_first(format: str) -> None:
+    made = lake(format, "id INT, a INT")
+    later = source("id INT, b TEXT", former_names={"b": ("a",)})
+    (refused,) = cook(format, later).plans(live_of(made))
+    assert "ordinary plan first" in refused.refusals[0].instead
+
+
+@both
+def test_the_policy_may_bar_a_recipe(format: str) -> None:
+    made = lake(format, "id INT, a INT")
+    barred = Policy(rules=(PolicyRule("block", ("retype",)),))
+    (refused,) = cook(format, source("id INT, a TEXT"), policy=barred).plans(live_of(made))
+    assert "retype = block" in refused.refusals[0].reason
+
+
+def test_a_delta_table_without_column_mapping_is_upgraded_or_filled_into_a_new_one() -> None:
+    plain = Live("/lake/t", parse_columns("id INT, a INT"), "i", "0", {"schemaman.source": "shop.public.t"})
+    later = source("id INT, a TEXT")
+    plans = cook("delta", later).plans(plain)
+    assert plans[0].steps[0].step_class == "capability-upgrade"
+    assert any("deltalake" in who for who in plans[0].steps[0].hurts)
+    assert plans[0].approvals_needed
+    (refused,) = cook("delta", later, policy=Policy(upgrades=False)).plans(plain)
+    assert "--into" in refused.refusals[0].instead
+    made, fill = cook("delta", later, policy=Policy(upgrades=False)).plans(plain, "/lake/new")
+    assert (made.table, fill.table) == ("/lake/new", "/lake/new")
+    assert fill.base_identity is None
+    assert from_text(to_text(fill)) == fill
+    assert "INSERT INTO `delta`.`/lake/new`" in fill.steps[0].statement
+
+
+@both
+def test_columns_get_names_that_nobody_has(format: str) -> None:
+    made = lake(format, "id INT, a INT, A__NEW INT")
+    plans = cook(format, source("id INT, a TEXT, a__old INT, A__NEW INT")).plans(live_of(made))
+    assert [e.new for e in _exchanges(plans[0])] == ["a__new2"]
+    assert [e.old for e in _exchanges(plans[0])] == ["a__old2"]
+    assert free_name("a", "old", ()) == "a__old"
+
+
+def _exchanges(expand: Plan):
+    told = expand.steps[0].postcondition["properties"]
+    assert isinstance(told, dict)
+    return under_way(Live("t", expand.wanted, "", "", {RECIPE_PROPERTY: told[RECIPE_PROPERTY]}))
+
+
+@both
+@given(life=lives())
+def test_recipes_of_any_life_end_where_the_ordinary_plan_wants(format: str, life: list[Source]) -> None:
+    """Whatever the ordinary plan refuses for its type is exchanged in phases, or refused once more."""
+    target, table = TARGETS[format]
+    made = PaperLake(table)
+    free = Policy(rules=(PolicyRule("auto", ("retype", "upgrade")),))
+    for following in life:
+        drawn = make_plan(following, made.live, target, table, free)
+        if not drawn.steps and made.live is None:
+            return
+        apply(drawn, made, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+        key = live_of(made).schema.key
+        values = dict(made.fields)
+        plans = cook(format, following, policy=free).plans(live_of(made))
+        if plans[0].refusals or not plans[0].steps:
+            continue
+        exchanges = _exchanges(plans[0]) if names(plans)[0] == "expand" else ()
+        for plan in plans[:3]:
+            done(plan, made)
+        for e in exchanges:
+            assert made.fields[e.old] == values[e.column]
+            assert e.old in retired(live_of(made))
+        if exchanges:
+            assert live_of(made).schema.key == key
+            again = make_plan(following, made.live, target, table, free)
+            stuck = {e.column for e in exchanges}
+            assert not [r for r in again.refusals if any(f"`{c}` from" in r.change for c in stuck)]
+
+
+@given(pair=st.tuples(*[st.sampled_from(
+    ["INT", "BIGINT", "DECIMAL(10,2)", "DOUBLE", "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "BOOLEAN",
+     "BINARY", "ARRAY<INT>", "ARRAY<STRING>", "MAP<STRING, INT>", "MAP<STRING, STRING>", "STRUCT<a: INT>",
+     "STRUCT<a: STRING, b: INT>"]
+)] * 2))  # fmt: skip
+def test_a_conversion_is_written_whenever_there_is_one(pair) -> None:
+    old, new = map(parse_type, pair)
+    if conversion.converts(old, new):
+        assert conversion.converted("`a`", old, new)
+        assert conversion.exact("`a`", old, new)
+    else:
+        assert old != new
