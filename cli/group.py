@@ -14,7 +14,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Begin", ("demo", "ingest")),
     ("Look", ("tables", "history", "show", "blame", "diff", "names", "rejects", "report")),
     ("Judge", ("check", "snapshot", "accept", "rules", "explain", "decide")),
-    ("Move", ("plan", "approve", "apply", "status", "resume", "unlock", "drift")),
+    ("Move", ("plan", "approve", "apply", "sync", "status", "resume", "unlock", "drift")),
 )
 """The order in which the help tells of commands; others follow behind."""
 

@@ -1,0 +1,91 @@
+"""Read what is new, and have the lake tables follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from schemaman.documents.sync import Followed
+from schemaman.errors import UsageError
+from schemaman.ingest import Summary
+from schemaman.summary.sync import sync_report
+from schemaman_cli.group import verb
+from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.sources import following, judged, read_sources, source_options, sources_of
+from schemaman_cli.syncing import Keeper
+from schemaman_cli.wiring import open_registry
+
+
+@verb(
+    "sync",
+    "schemaman sync 'kafka://broker:9092/shop.*'",
+    "schemaman sync records.jsonl.gz --once",
+)
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@source_options
+@click.option("--once", is_flag=True, help="One round, then end; without it only topics of Kafka.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0.1),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="The pause between two rounds.",
+)
+@click.option(
+    "--plans",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("plans"),
+    show_default=True,
+    help="Where plans lie that wait for a person.",
+)
+@click.option("--partial", is_flag=True, help="Make the steps of a plan that has refusals.")
+@click.option("--max-rejects", type=click.IntRange(min=0), help="With more rejects than these, exit code 3.")
+@format_option("text", "json", "markdown")
+@door
+def sync(
+    door: Door,
+    sources: tuple[str, ...],
+    once: bool,
+    interval: float,
+    plans: Path,
+    partial: bool,
+    max_rejects: int | None,
+    since: str | None,
+    format: str,
+    **_: object,
+) -> int:
+    """Read each SOURCE into the history and bring the targets of schemaman.toml up to it, again and again.
+
+    What the policy makes automatic is done at once, each step journalled. What a person has to approve waits
+    as a plan file, and is done in the first round after `schemaman approve`. A table that is refused or fails
+    stops no other one; it is told again when something about it changes. With --once the exit code is that of
+    the gravest table: 1 waiting or refused, 3 failed, 4 stale or locked, 5 partly applied.
+    """
+    if not door.settings.targets.value:
+        raise UsageError("there is no target to bring up to date", hint="add a [[target]] to schemaman.toml")
+    meant = sources_of(door, sources, since=since)
+    registry = open_registry(door, create=True)
+    keeper = Keeper(door, registry, plans, partial=partial)
+    if once:
+        read = read_sources(door, registry, meant)
+        found = keeper.round(read)
+        _show(door, read, found, format)
+        return max((judged(door, read, max_rejects, meant), *(f.code for f in found)))
+    before: Sequence[Followed] | None = None
+    for read in following(door, registry, meant, interval):
+        found = keeper.round(read)
+        if before is None or read.new or list(found) != list(before):
+            _show(door, read, found, format)
+            judged(door, read, max_rejects, meant)
+        before = [f for f in found if not f.settled]
+    return 0
+
+
+def _show(door: Door, read: Summary, found: Sequence[Followed], format: str) -> None:
+    door.console.show(sync_report(read, found), format)
+
+
+COMMAND = sync

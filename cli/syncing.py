@@ -1,0 +1,147 @@
+"""Lake tables kept behind their sources: looked at, planned for, moved as far as the policy lets them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from schemaman.counterparts import source_of
+from schemaman.documents.sync import Followed, State
+from schemaman.errors import SchemamanError
+from schemaman.ingest import Summary
+from schemaman.plan import Plan
+from schemaman.planfile import from_text, plan_hash, to_text
+from schemaman.planner import make_plan
+from schemaman.registry import Registry
+from schemaman.schema import TableId
+from schemaman_cli.lake import Follower, followers
+from schemaman_cli.main import exit_code as code_of
+from schemaman_cli.migrating import Mover, Wishes, exit_code, new_run
+from schemaman_cli.options import Door
+from schemaman_cli.sessions import require_lasting
+from schemaman_cli.wiring import TARGETS, decisions_of, write_file
+
+_REST = 60.0
+"""Seconds before a table that failed is tried again, if nothing new is said of it."""
+
+
+class Keeper:
+    """Keeps all lake tables of the settings behind their sources, round after round.
+
+    A table is looked at in the first round, when its source was spoken of, and as long as it does not follow.
+    Plans that people have to see lie in `folder`, one file a lake table.
+    """
+
+    def __init__(self, door: Door, registry: Registry, folder: Path, *, partial: bool = False) -> None:
+        self._partial = partial
+        self._door = door
+        self._registry = registry
+        self._folder = folder
+        self._mover: Mover | None = None
+        self._unsettled: set[tuple[str, str]] | None = None
+        self._rests: dict[tuple[str, str], float] = {}
+
+    def round(self, read: Summary) -> tuple[Followed, ...]:
+        """Look at what may not follow any more, and have it follow.
+
+        Raises:
+            UsageError: the settings name no target.
+            CouldNotDo: Spark does not start, or the store cannot be read.
+        """
+        chosen = self._chosen(followers(self._door, self._registry, (), None, None), read.tables)
+        if not chosen:
+            return ()
+        if self._mover is None:
+            self._mover = Mover(self._door, Wishes(partial=self._partial))
+        self._mover.approved = decisions_of(self._door)
+        found = tuple(self._followed(self._mover, follower) for follower in chosen)
+        self._unsettled = (self._unsettled or set()) - {_place(f) for f in found}
+        self._unsettled |= {_place(f) for f in found if not f.settled}
+        rest = time.monotonic() + _REST
+        self._rests |= {_place(f): rest for f in found if f.state == "failed"}
+        return found
+
+    def _chosen(self, there: Sequence[Follower], told: Iterable[TableId]) -> tuple[Follower, ...]:
+        if self._unsettled is None:
+            return tuple(there)
+        spoken_of, now = set(told), time.monotonic()
+        waiting = {place for place in self._unsettled if self._rests.get(place, now) <= now}
+        return tuple(f for f in there if f.history.table in spoken_of or (f.target, f.table) in waiting)
+
+    def _followed(self, mover: Mover, follower: Follower) -> Followed:
+        """One lake table; what is wrong with it stops it alone."""
+        self._door.console.progress(f"looking at {follower.table}")
+        try:
+            return self._moved(mover, follower)
+        except SchemamanError as error:
+            reason = f"{error.message}; {error.hint}" if error.hint else error.message
+            return _told(follower, "failed", code=code_of(error), reasons=(reason,))
+
+    def _moved(self, mover: Mover, follower: Follower) -> Followed:
+        plan, file = self._planned(mover, follower), self._file(follower)
+        if not plan.steps and not plan.refusals:
+            file.unlink(missing_ok=True)
+            return _told(follower, "current")
+        plan = _seen_before(plan, file)
+        done = mover.moved(new_run(), plan)
+        ran = tuple(o.statement for o in done.outcomes if o.state == "done")
+        if done.state != "refused" and not plan.refusals:
+            file.unlink(missing_ok=True)
+            code = exit_code(done, plan, partial=False)
+            reasons = ("the table is not what its plan promised: schemaman drift",) if code else ()
+            return _told(follower, "failed" if code else "applied", code, plan, "", ran, reasons)
+        write_file(file, to_text(plan))
+        reasons = done.reasons or tuple(
+            f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals
+        )
+        return _told(follower, "refused" if plan.refusals else "waiting", 1, plan, str(file), ran, reasons)
+
+    def _planned(self, mover: Mover, follower: Follower) -> Plan:
+        require_lasting(mover.spark, follower.format, follower.table)
+        live = mover.spark.inspect(follower.table, follower.format)
+        return make_plan(
+            source_of(follower.history),
+            live,
+            TARGETS.get(follower.format),
+            follower.table,
+            self._door.settings.policy,
+            target_name=follower.target,
+        )
+
+    def _file(self, follower: Follower) -> Path:
+        name = "".join(
+            ch if ch.isalnum() or ch in "-_." else "_" for ch in f"{follower.target}.{follower.table}"
+        )
+        return self._folder / f"{name}.plan.json"
+
+
+def _place(followed: Followed) -> tuple[str, str]:
+    return (followed.target, followed.lake_table)
+
+
+def _seen_before(plan: Plan, file: Path) -> Plan:
+    """The plan as people have it before them, if only rows were written since it was made.
+
+    An approval names a plan by its hash, and each commit of rows is another version of the table.
+    """
+    try:
+        seen = from_text(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, SchemamanError):
+        return plan
+    return seen if replace(seen, base_version=plan.base_version) == plan else plan
+
+
+def _told(
+    follower: Follower,
+    state: State,
+    code: int = 0,
+    plan: Plan | None = None,
+    file: str = "",
+    statements: tuple[str, ...] = (),
+    reasons: tuple[str, ...] = (),
+) -> Followed:
+    name = "" if plan is None else plan_hash(plan)
+    table = str(follower.history.table)
+    return Followed(table, follower.target, follower.table, state, code, name, file, statements, reasons)

@@ -1,0 +1,58 @@
+"""What a round of `sync` came to, as the JSON that scripts read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from schemaman.documents.tables import SCHEMA_VERSION, Document
+from schemaman.ingest import Summary
+
+State = Literal["current", "applied", "waiting", "refused", "failed"]
+"""`current`: nothing was to be done. `waiting`: for a person's approval. `failed`: tried again later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What became of one lake table in a round.
+
+    `plan` is the hash of the plan and `file` where it lies for people; `statements` are those that ran.
+    `reasons` say what is refused, what waits for whom, or what went wrong; `code` is its exit code.
+    """
+
+    table: str
+    target: str
+    lake_table: str
+    state: State
+    code: int = 0
+    plan: str = ""
+    file: str = ""
+    statements: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def settled(self) -> bool:
+        """Whether the lake table follows the newest version."""
+        return self.state in ("current", "applied")
+
+
+def sync(read: Summary, followed: Sequence[Followed]) -> Document:
+    """The document of a round of `sync`."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "records": {"read": read.read, "new": read.new, "known": read.known, "rejected": read.rejects},
+        "tables": [
+            {
+                "table": f.table,
+                "target": f.target,
+                "lake_table": f.lake_table,
+                "state": f.state,
+                "plan": f.plan or None,
+                "file": f.file or None,
+                "statements": list(f.statements),
+                "reasons": list(f.reasons),
+            }
+            for f in followed
+        ],
+    }

@@ -1,0 +1,41 @@
+"""What a round of `sync` says: what was read, and what became of the lake tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from schemaman.documents import sync as documents
+from schemaman.documents.sync import Followed, State
+from schemaman.ingest import Summary
+from schemaman.report import Block, Facts, Grid, Notice, Paragraph, Report, Text, Tone
+from schemaman.summary import words
+
+_TONES: dict[State, Tone] = {
+    "current": "good", "applied": "good", "waiting": "note", "refused": "break", "failed": "break",
+}  # fmt: skip
+
+
+def sync_report(read: Summary, followed: Sequence[Followed]) -> Report:
+    """A line for each lake table that was looked at, and why those that do not follow do not."""
+    told = f"{words.count(read.read, 'record')}, {words.figure(read.new)} of them new"
+    blocks: list[Block] = [Facts((("read", (Text(told),)),))]
+    rows = tuple(
+        (
+            (Text(f.table, code=True),),
+            (Text(f.lake_table, code=True),),
+            (Text(f.state, _TONES[f.state]),),
+            (Text(words.count(len(f.statements), "statement") if f.statements else ""),),
+        )
+        for f in followed
+    )
+    if rows:
+        blocks.append(Grid("Lake tables", ("table", "lake table", "state", "run"), rows))
+    else:
+        blocks.append(Paragraph((Text("no lake table was to be looked at", "muted"),)))
+    for each in followed:
+        blocks += [Notice(each.state, _TONES[each.state], each.lake_table, reason) for reason in each.reasons]
+        if each.state == "waiting":
+            blocks.append(
+                Paragraph((Text("approve it with "), Text(f"schemaman approve {each.file}", code=True)))
+            )
+    return Report("Sync", tuple(blocks), dict(documents.sync(read, followed)))
