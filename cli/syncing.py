@@ -90,7 +90,7 @@ class Keeper:
         if done.state != "refused" and not plan.refusals:
             file.unlink(missing_ok=True)
             code = exit_code(done, plan, partial=False)
-            reasons = ("the table is not what its plan promised: schemaman drift",) if code else ()
+            reasons: tuple[str, ...] = ("it is not what its plan promised: schemaman drift",) if code else ()
             return _told(follower, "failed" if code else "applied", code, plan, "", ran, reasons)
         write_file(file, to_text(plan))
         reasons = done.reasons or tuple(

@@ -15,9 +15,7 @@ from schemaman_cli.wiring import histories, open_registry
 
 @verb("rejects", "schemaman rejects", "schemaman rejects orders --format json")
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
-@click.option(
-    "--topic", "topics", multiple=True, metavar="TOPIC", help="Only records of this topic."
-)
+@click.option("--topic", "topics", multiple=True, metavar="TOPIC", help="Only records of this topic.")
 @format_option("text", "json", "markdown", "html")
 @door
 def rejects(door: Door, tables: tuple[str, ...], topics: tuple[str, ...], format: str) -> None:

@@ -59,7 +59,7 @@ def test_all_tables_of_a_recording_follow_at_once_and_stay(spark: Any, run: Run,
 def test_what_a_person_has_to_approve_waits_while_rows_are_written(
     spark: Any, run: Run, tmp_path: Path
 ) -> None:
-    policy = '[[policy]]\nlevel = "approve"\nchanges = ["add-column"]'
+    policy = '[[policy]]\nadd-column = "approve"'
     settings(tmp_path, policy)
     early = cut(tmp_path, 26)
     first = checked("sync", run("sync", early, "--once", "--format", "json"))
@@ -81,24 +81,24 @@ def test_what_a_person_has_to_approve_waits_while_rows_are_written(
 
 
 def test_a_table_that_is_refused_stops_no_other(spark: Any, run: Run, tmp_path: Path) -> None:
-    policy = '[[policy]]\nlevel = "block"\nchanges = ["add-column"]\ntables = ["author"]'
-    settings(tmp_path, policy, tables='tables = ["author", "book"]')
+    policy = '[[policy]]\ntables = ["author"]\nadd-column = "block"'
+    settings(tmp_path, policy, tables='tables = ["author", "secret_note"]')
     assert run("sync", cut(tmp_path, 26), "--once").code == 0
     later = run("sync", RECORDS, "--once", "--format", "json")
     told = checked("sync", later)
     assert later.code == 1
-    assert states(told) == {"author": "refused", "book": "applied"}
+    assert states(told) == {"author": "refused", "secret_note": "applied"}
     assert "add-column = block" in " ".join(told["tables"][0]["reasons"])
 
 
 def test_a_table_that_fails_stops_no_other(spark: Any, run: Run, tmp_path: Path) -> None:
-    settings(tmp_path, tables='tables = ["author", "book"]')
+    settings(tmp_path, tables='tables = ["author", "secret_note"]')
     assert run("sync", cut(tmp_path, 26), "--once").code == 0
     shutil.rmtree(tmp_path / "lake" / "author" / "_delta_log")
     (tmp_path / "lake" / "author" / "_delta_log").write_text("no log")
     done = run("sync", RECORDS, "--once", "--format", "json")
     told = checked("sync", done)
-    assert states(told)["book"] == "applied"
+    assert states(told)["secret_note"] == "applied"
     assert states(told)["author"] == "failed"
     assert done.code in (3, 4)
     assert told["tables"][0]["reasons"]
