@@ -100,12 +100,15 @@ def clock(span: timedelta) -> str:
 def lake_of(table: Table) -> tuple[Shape, Lake]:
     """The table as a sink without fault would leave it."""
     types = {column.name: lake_type(column.type) for column in table.columns}
-    left = ((name, value) for row in table.rows for name, value in row.left.items())
-    types |= {name: type_of(value) for name, value in left if value is not None and name not in types}
+    free = {n: [s for s in (n, *told) if s not in types] for n, told in table.left_spellings.items()}
+    kept = {name: spellings[0] for name, spellings in free.items() if spellings}
+    left = [(kept.get(name), value) for row in table.rows for name, value in row.left.items()]
+    types |= {name: type_of(value) for name, value in left if name and value is not None}
     rows: Lake = []
     for row in table.rows:
         there: dict[str, object] = dict.fromkeys(types)
-        there |= {name: written(value, types[name]) for name, value in row.left.items() if name in types}
+        gone = {kept[name]: value for name, value in row.left.items() if name in kept}
+        there |= {name: written(value, types[name]) for name, value in gone.items() if name in types}
         there |= {name: written(value, types[name]) for name, value in row.cells.items()}
         rows.append(there)
     return Shape(types, table.key), rows
@@ -266,7 +269,8 @@ def lose_old_values_of_a_dropped_column(table: Table, shape: Shape, rows: Lake, 
         (n, c)
         for n, row in enumerate(table.rows)
         for c, v in row.left.items()
-        if c not in row.touched and v is not None
+        if c not in row.touched and v is not None and c in shape.columns and c not in row.cells
+        if c not in {column.name for column in table.columns}
     ]
     if not kept:
         return None
@@ -307,7 +311,7 @@ def test_what_nobody_told_is_no_null() -> None:
     column = next(n for n, v in table.rows[0].cells.items() if isinstance(v, str) and n not in table.key)
     told = Table(table.name, 1, table.columns, table.key, list(table.rows))
     row = table.rows[0]
-    told.rows[0] = type(row)({**row.cells, column: UNTOLD}, row.place, row.left, row.touched)
+    told.rows[0] = type(row)({**row.cells, column: UNTOLD}, row.place, row.left, row.touched, row.left_as)
     rows[0][column] = None
     assert [d.what for d in compare(told, rows, shape)] == ["cell"]
 

@@ -283,3 +283,36 @@ def test_an_event_that_was_withheld_did_not_happen(made: Made) -> None:
     state = fold(folder, withheld={("made.public.t", 0, 1)})
     assert rows_of(state, "t") == [{"id": 1, "n": 1}]
     assert isinstance(state.table("public", "t"), Table)
+
+
+def test_a_column_that_had_two_names_may_be_known_by_each_of_them(made: Made) -> None:
+    """Who was not told of the rename has two columns, each with the last value under its name."""
+    made.table("t", {"id": "integer", "note": "text"}, ["id"])
+    made.event("c", "t", {"id": 1, "note": "old"})
+    made.table("t", {"id": "integer", "remark": "text"}, ["id"], remark=2)
+    made.event("u", "t", {"id": 1, "remark": "new"})
+    made.table("t", {"id": "integer"}, ["id"])
+    made.event("c", "t", {"id": 2})
+    table = fold(made.written()).table("public", "t")
+    assert [(row.left, row.left_as) for row in table.rows] == [
+        ({"remark": "new"}, {"remark": {"note": "old", "remark": "new"}}),
+        ({}, {}),
+    ]
+    shape = Shape({"id": "INT", "note": "STRING"}, ("id",))
+    for value, differences in (("old", []), ("new", []), ("other", ["cell"]), (None, ["cell"])):
+        there: list[dict[str, object]] = [{"id": 1, "note": value}, {"id": 2, "note": None}]
+        assert [d.what for d in compare(table, there, shape)] == differences
+
+
+def test_names_that_were_misread_are_no_other_tables_or_columns() -> None:
+    state = fold(REAL / "shop-names-avro")
+    names = [name for _, name, _ in state.tables]
+    assert names.count("Ünïcode") == 1
+    stock = state.table("Inventory-2", "Stock#1")
+    assert (stock.spellings["αβ"], stock.spellings["é"]) == (("____", "__"), ("__", "_"))
+    types = {"SKU_": "STRING", "On_Hand": "INT", "__": "STRING", "_": "STRING"}
+    rows = [
+        {"SKU_": r.cells["SKU#"], "On_Hand": r.cells["On Hand"], "__": r.cells["αβ"], "_": r.cells["é"]}
+        for r in stock.rows
+    ]
+    assert compare(stock, rows, Shape(types, ("SKU_",))) == []

@@ -84,42 +84,75 @@ def compare(expected: Table, rows: Iterable[Lake], shape: Shape) -> list[Differe
     keys = [{names.get(name, name) for name in key} for key in (expected.key, expected.told_key)]
     if set(shape.key) not in keys[: 2 if expected.told_key else 1]:
         findings.note("key", "", "", expected.key, shape.key)
+    match = _Match(names, _left_names(expected, shape, names))
     if shape.place is not None:
-        _appended(expected, list(rows), shape, names, findings)
+        _appended(expected, list(rows), shape, match, findings)
     else:
         left = [row for row in rows if not (shape.deleted and row[shape.deleted])]
-        _rows(expected, left, shape, names, findings)
+        _rows(expected, left, shape, match, findings)
     return findings.found
 
 
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """Which column of the lake is which of the source: of those that it has, and of those that are gone."""
+
+    live: Mapping[str, str]
+    left: Mapping[str, str]
+
+
 def _lake_names(expected: Table, shape: Shape) -> dict[str, str]:
-    """The source's column names → the lake's: as they are, as the connector wrote them, whatever the case."""
+    """The source's names of columns → the lake's: their own, or one that the connector wrote, in any case."""
     there = {name.lower(): name for name in shape.columns if name not in shape.own}
-    found: dict[str, str] = {}
-    for name in {c.name for c in expected.columns} | {n for row in expected.rows for n in row.left}:
-        for spelling in (name, *expected.spellings.get(name, ())):
-            if spelling.lower() in there:
-                found[name] = there[spelling.lower()]
-                break
-    return found
+    wanted = {c.name: (c.name, *expected.spellings.get(c.name, ())) for c in expected.columns}
+    return _assigned(wanted, there)
+
+
+def _left_names(expected: Table, shape: Shape, live: Mapping[str, str]) -> dict[str, str]:
+    """The same for columns that are gone, among those of the lake that are none of the source's."""
+    taken = {*live.values(), *shape.own}
+    there = {name.lower(): name for name in shape.columns if name not in taken}
+    gone = {name for row in expected.rows for name in row.left}
+    spelled = {n: (n, *expected.left_spellings.get(n, ()), *expected.spellings.get(n, ())) for n in gone}
+    return _assigned(spelled, there)
+
+
+def _assigned(wanted: Mapping[str, Sequence[str]], there: Mapping[str, str]) -> dict[str, str]:
+    """As many as there can be, no two to one: a misread name may be the right one of another column."""
+    owner: dict[str, str] = {}
+
+    def settle(name: str, tried: set[str]) -> bool:
+        for spelling in wanted[name]:
+            place = spelling.lower()
+            if place in there and place not in tried:
+                tried.add(place)
+                if place not in owner or settle(owner[place], tried):
+                    owner[place] = name
+                    return True
+        return False
+
+    for name in wanted:
+        settle(name, set())
+    return {name: there[place] for place, name in owner.items()}
 
 
 def _rows(
-    expected: Table, rows: Sequence[Lake], shape: Shape, names: Mapping[str, str], findings: _Findings
+    expected: Table, rows: Sequence[Lake], shape: Shape, match: _Match, findings: _Findings
 ) -> None:
     """Rows by the lake's key; without one every row counts, as often as it is there."""
+    names = match.live
     key = [n for n in names if names[n] in shape.key]
     by_key: dict[tuple[str, ...], list[Lake]] = {}
     for row in rows:
         by_key.setdefault(tuple(_plain(row[names[n]]) for n in key), []).append(row)
     for told in expected.rows:
         same = by_key.get(tuple(_plain(told.cells.get(n)) for n in key), [])
-        best = min(same, key=lambda row: _distance(told, row, shape, names), default=None)
+        best = min(same, key=lambda row: _distance(told, row, shape, match), default=None)
         if best is None:
             findings.note("row-missing", "", _key_text(told, key))
             continue
         same.remove(best)
-        _cells(told, best, shape, names, findings, _key_text(told, key))
+        _cells(told, best, shape, match, findings, _key_text(told, key))
     counted = Counter({keys: len(left) for keys, left in by_key.items()})
     told_keys = {tuple(_plain(t.cells.get(n)) for n in key) for t in expected.rows}
     for keys, count in counted.items():
@@ -131,37 +164,39 @@ def _key_text(told: Row, key: Sequence[str]) -> dict[str, Cell]:
     return {n: told.cells.get(n) for n in key} or told.cells
 
 
-def _distance(told: Row, row: Lake, shape: Shape, names: Mapping[str, str]) -> int:
+def _distance(told: Row, row: Lake, shape: Shape, match: _Match) -> int:
     scratch = _Findings("")
-    _cells(told, row, shape, names, scratch, "")
+    _cells(told, row, shape, match, scratch, "")
     return len(scratch.found)
 
 
-def _cells(
-    told: Row, row: Lake, shape: Shape, names: Mapping[str, str], findings: _Findings, key: object
-) -> None:
-    sources: dict[str, list[str]] = {}
-    for name, there in names.items():
-        sources.setdefault(there, []).append(name)
+def _cells(told: Row, row: Lake, shape: Shape, match: _Match, findings: _Findings, key: object) -> None:
+    live = {there: name for name, there in match.live.items()}
+    gone = {there: name for name, there in match.left.items()}
     for there, type in shape.columns.items():
         if there in shape.own:
             continue
         value = row[there]
         wanted: Cell = None
         good = value is None
-        for name in sources.get(there, ()):
-            if name in told.cells:
-                wanted, good = told.cells[name], is_same(told.cells[name], value, type)
-                break
-            if name in told.left:
-                wanted = told.left[name]
-                good = is_same(wanted, value, type) or (name in told.touched and value is None)
+        if live.get(there) in told.cells:
+            wanted = told.cells[live[there]]
+            good = is_same(wanted, value, type)
+        elif live.get(there) in told.idle:
+            wanted = told.idle[live[there]]
+            good = value is None or is_same(wanted, value, type)
+        elif gone.get(there) in told.left:
+            name = gone[there]
+            wanted = told.left[name]
+            known = [v for spelling, v in told.left_as.get(name, {}).items() if spelling == there]
+            good = any(is_same(each, value, type) for each in (wanted, *known))
+            good = good or (name in told.touched and value is None)
         if not good:
             findings.note("cell", there, key, wanted, value)
 
 
 def _appended(
-    expected: Table, rows: Sequence[Lake], shape: Shape, names: Mapping[str, str], findings: _Findings
+    expected: Table, rows: Sequence[Lake], shape: Shape, match: _Match, findings: _Findings
 ) -> None:
     """A table without a key: a row for each record that was told."""
     assert shape.place is not None
@@ -179,7 +214,7 @@ def _appended(
         if shape.op and row[shape.op] != change.op:
             findings.note("cell", shape.op, place, change.op, row[shape.op])
         image = (change.before if change.op == "d" else change.after) or {}
-        _cells(Row(dict(image), place), row, shape, names, findings, place)
+        _cells(Row(dict(image), place), row, shape, match, findings, place)
     for place in by_place:
         findings.note("row-surplus", "", place)
 

@@ -10,11 +10,14 @@ The format, agreed with whoever compares a lake with it:
   its key at that moment. `Table.ended`: the database had no such table any more at the end of the recording.
 * `Table.told_key`: where the stream states structures, the key that its last event had; the same, but where
   the connector has not understood what became of an index.
-* `Table.spellings`: the field names under which the events told a column, the last one first.
+* `Table.spellings`: the field names under which the events told a column, the last one first;
+  `Table.left_spellings` the same of columns that are gone.
 * `Table.rows`: `Row.cells` holds a canonical cell (see `cells`) for each column. A column that the row's last
   event did not know yet has no cell: the lake must hold NULL there. `Row.left` holds the last value of
-  columns that the row had and that later events do not have any more, by name; `Row.touched` names those
-  of them after whose end the row was written again, so that a lake may have NULL there as well.
+  columns that are gone, by name; `Row.touched` names those of them after whose end the row was written
+  again, so that a lake may have NULL there as well. `Row.left_as` holds the last value under each name that
+  such a column had: who knows nothing of the rename has another column in each. `Row.idle` holds the last
+  value of columns that are still there and that events leave out (generated ones): old, or NULL.
 * `Row.place`: topic, partition and offset of the event that wrote it last.
 * A table without a key is also told as it was appended: `Table.appended`, every image of every event that
   was not a repetition, with its place and `op`.
@@ -35,7 +38,7 @@ from typing import Any
 
 from tests.lake_state.cells import UNAVAILABLE, UNTOLD, Cell, Wire, cell
 from tests.lake_state.recording import Event, Place, read
-from tests.lake_state.truth import Column, Placed, Structure, Truth, Unplaced, truth_of
+from tests.lake_state.truth import Column, Placed, Structure, Truth, Unplaced, misread, truth_of
 from tests.lake_state.untold import untold_wire
 
 TableName = tuple[str, str]
@@ -50,6 +53,8 @@ class Row:
     place: Place
     left: dict[str, Cell] = field(default_factory=dict)
     touched: frozenset[str] = frozenset()
+    left_as: dict[str, dict[str, Cell]] = field(default_factory=dict)
+    idle: dict[str, Cell] = field(default_factory=dict)
     ids: dict[int, Cell] = field(default_factory=dict, repr=False)
 
 
@@ -78,6 +83,7 @@ class Table:
     told_key: tuple[str, ...] = ()
     spellings: dict[str, tuple[str, ...]] = field(default_factory=dict)
     events: int = 0
+    left_spellings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def cells(self) -> int:
@@ -119,13 +125,21 @@ def fold_events(
     placed.sort(key=lambda pair: (pair[0].order, pair[1].arrival))
     books: dict[tuple[Any, ...], _Book] = {}
     for at, event in placed:
-        told = (event.source.get("schema") or event.source.get("db") or "", event.source.get("table") or "")
+        told = _told_name(event, at.structure)
         called = told if not truth.renames_are_stated else ()
         new = _Book(at.structure.id, told, truth.renames_are_stated)
         book = books.setdefault((at.structure.id, called), new)
         if event.place not in kept:
             book.apply(at, event, lambda column: untold_wire(column.type, settings))
     return State(_named(books.values(), truth), unplaced)
+
+
+def _told_name(event: Event, structure: Structure) -> TableName:
+    """The name by which an event calls its table; one that the connector misread is the one that it has."""
+    source = event.source
+    name = source.get("table") or ""
+    space = source.get("schema") or source.get("db") or ""
+    return space, structure.name if name == misread(structure.name) else name
 
 
 def _of_their_topic(events: Sequence[Event]) -> Iterator[Event]:
@@ -175,6 +189,7 @@ class _Entry:
     cells: dict[int, Cell]
     left: dict[int, Cell]
     place: Place
+    spelled: dict[int, dict[str, Cell]]
 
 
 def _spelled(cells: Cells, ids: Sequence[int]) -> tuple[str, ...]:
@@ -226,7 +241,7 @@ class _Book:
                 self._gone[newer] = old.cells
             return
         assert after is not None, event
-        self._put(event, after, old)
+        self._put(event, at, after, old)
 
     def _first_time(self, event: Event, before: Cells | None, after: Cells | None) -> bool:
         """Whether a change of a table without a key was not told before: by its place in the source's log."""
@@ -289,14 +304,18 @@ class _Book:
                 rows[_spelled(taken.cells, ids)].remove(number)
         return taken
 
-    def _put(self, event: Event, after: dict[int, Cell], old: _Entry | None) -> None:
+    def _put(self, event: Event, at: Placed, after: dict[int, Cell], old: _Entry | None) -> None:
         known = old.cells if old else self._gone.get(json.dumps(event.key), {})
         for id, value in after.items():
             if value is UNAVAILABLE:
                 after[id] = known.get(id, UNTOLD)
         left = {**old.left, **{id: v for id, v in old.cells.items() if id not in after}} if old else {}
         self._added += 1
-        self._rows[self._added] = _Entry(after, left, event.place)
+        spelled = {id: dict(told) for id, told in old.spelled.items()} if old else {}
+        for spelling, column in at.fields.items():
+            if column.id in after:
+                spelled.setdefault(column.id, {})[spelling] = after[column.id]
+        self._rows[self._added] = _Entry(after, left, event.place, spelled)
         for ids, rows in self._by_key.items():
             rows.setdefault(_spelled(after, ids), []).append(self._added)
 
@@ -306,22 +325,27 @@ class _Book:
         names = {c.id: c.name for c in self.structure.columns}
         rows = []
         for entry in self._rows.values():
-            gone = {id: value for id, value in entry.cells.items() if id not in names}
+            gone_cells = {id: value for id, value in entry.cells.items() if id not in names}
+            left = {id: value for id, value in entry.left.items() if id not in names} | gone_cells
             rows.append(
                 Row(
                     {names[id]: value for id, value in entry.cells.items() if id in names},
                     entry.place,
-                    {self._names[id]: value for id, value in (entry.left | gone).items()},
-                    frozenset(self._names[id] for id in entry.left),
+                    {self._names[id]: value for id, value in left.items()},
+                    frozenset(self._names[id] for id in entry.left if id not in names),
+                    {self._names[id]: told for id, told in entry.spelled.items() if id not in names},
+                    {names[id]: value for id, value in entry.left.items() if id in names},
                     {**entry.left, **entry.cells},
                 )
             )
         columns = self.structure.columns
-        spellings = {self._names[id]: tuple(reversed(told)) for id, told in self._spelled.items()}
+        spelled = {id: tuple(reversed(told)) for id, told in self._spelled.items()}
+        spellings = {self._names[id]: told for id, told in spelled.items() if id in names}
+        gone = {self._names[id]: told for id, told in spelled.items() if id not in names}
         told_key = self._wire_key if self.stated else ()
         return Table(
             name, life, columns, self.structure.called(self.structure.key), rows, ended, self.id,
-            self._appended, told_key, spellings, self.events,
+            self._appended, told_key, spellings, self.events, gone,
         )  # fmt: skip
 
 

@@ -198,7 +198,7 @@ def _millis(text: str) -> int:
     return int(datetime.fromisoformat(text).timestamp() * 1000)
 
 
-def _misread(name: str) -> str:
+def misread(name: str) -> str:
     """A name as Debezium up to 3.4 reads it from the log: each byte above 7F by itself, its sign spread."""
     return "".join(chr(b if b < 0x80 else 0xFF00 | b) for b in name.encode())
 
@@ -222,17 +222,17 @@ def _escaped(name: str) -> str:
 
 _SPELLINGS: tuple[Callable[[str], str], ...] = (
     str,
-    _misread,
+    misread,
     _legal,
-    lambda name: _legal(_misread(name)),
+    lambda name: _legal(misread(name)),
     _escaped,
-    lambda name: _escaped(_misread(name)),
+    lambda name: _escaped(misread(name)),
 )
 """How a connector may have written a name. Source: Debezium `SchemaNameAdjuster`, `FieldNameSelector`."""
 
 
 def _is_called(name: str, told: str | None) -> bool:
-    return told in (name, _misread(name))
+    return told in (name, misread(name))
 
 
 def _fields(event: Event, structure: Structure) -> dict[str, Column] | None:
