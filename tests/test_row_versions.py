@@ -160,3 +160,20 @@ def test_rows_without_schemas_are_typed_by_what_is_declared() -> None:
     untold = RowReader(known).read(plain)
     assert isinstance(untold, Reject)
     assert "nobody told bigint.unsigned.handling.mode" in untold.reason
+
+
+def test_a_negative_number_of_mysql_whose_sign_nobody_declares_is_refused() -> None:
+    fields = {"n": node("int64")}
+    good, bad = mysql(1, {"id": 1, "n": 5}, fields), mysql(2, {"id": 1, "n": -5}, fields)
+    known = histories([good, bad])
+    (found,) = changes([RowReader(known).read(good)])
+    assert found.after == {"id": 1, "n": 5}
+    refused = RowReader(known).read(bad)
+    assert isinstance(refused, Reject)
+    assert refused.reason.startswith("n: -5 may be 18446744073709551611 of a BIGINT UNSIGNED")
+    # in the mode that writes such numbers as decimals it is what it is; and so it is where it is declared
+    (told,) = changes([RowReader(known, modes=Modes(unsigned="precise")).read(bad)])
+    assert told.after == {"id": 1, "n": -5}
+    declares = declared(column("id", "INT"), column("n", "BIGINT"))
+    (sure,) = changes([RowReader(histories([declares, bad])).read(bad)])
+    assert sure.after == {"id": 1, "n": -5}

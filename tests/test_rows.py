@@ -80,6 +80,8 @@ def changes(run: str, table: str = "") -> list[RowChange]:
 def test_each_record_of_a_recording_is_a_change_of_a_row_or_known_to_be_none(run: str) -> None:
     told = outcomes(run)
     kinds = Counter(o.kind if isinstance(o, Aside) else type(o).__name__ for o in told)
+    # 1.4 declares no structure: -1 is 2^64-1 of a BIGINT UNSIGNED there, and might be itself
+    assert kinds.pop("Reject", 0) == (1 if run.endswith("mysql-1.4.2-json") else 0)
     assert kinds.keys() <= {"RowChange", "tombstone", "transaction", "heartbeat", "message", "schema-change"}
     assert len(told) == len(list(records(CAPTURES / run)))
     # a tombstone follows each delete, and nothing else
@@ -243,7 +245,8 @@ def test_each_cell_is_what_a_reader_of_its_own_finds_in_it(run: str, figure: Fig
     told = {(c.place.topic, c.place.partition, c.place.offset): c for c in changes(run)}
     settings = json.loads((CAPTURES / run / "meta.json").read_text("utf-8"))["settings"][0]
     compared = 0
-    events = {event.place: event for event in judge.read(CAPTURES / run)}
+    refused = {(o.topic, o.partition, o.offset) for o in outcomes(run) if isinstance(o, Reject)}
+    events = {e.place: e for e in judge.read(CAPTURES / run) if e.place not in refused}
     assert events.keys() == told.keys()
     for place, event in events.items():
         change = told[place]

@@ -15,6 +15,7 @@ from schemaman.rows.unavailable import PLACEHOLDER, Marks, marks
 from schemaman.rows.values import Convert, UnfitValue, Value, told
 from schemaman.rows.wire import PLAIN, Written, is_plain, reader
 from schemaman.schema import Column
+from schemaman.types import Integer
 
 Cell = tuple[str, str, Marks, type | None, Convert | None]
 """Field, column, what stands for an unavailable value, and how a value is read: it must be of a type of
@@ -108,6 +109,31 @@ def untold(field: str, column: Column, modes: Modes, written: Written, placehold
         )
     except UntoldMode as reason:
         return field, column.name, (), None, _refused(str(reason))
+
+
+def sign_is_untold(column: Column) -> bool:
+    """Whether only events tell of a column of MySQL that it has 64 bits: it may have no sign at the source.
+
+    Source: Debezium `bigint.unsigned.handling.mode`, by default `long`: BIGINT UNSIGNED travels as int64.
+    """
+    return column.type == Integer(64) and column.source_type is None
+
+
+def of_untold_sign(made: Cell) -> Cell:
+    """The cell of such a column: a negative number may be of the upper half without a sign, and is refused."""
+    field, name, unavailable, expected, convert = made
+
+    def doubt(value: object) -> Value:
+        found = value if convert is None else convert(value)
+        assert isinstance(found, int)
+        if found < 0:
+            raise UnfitValue(
+                f"{found} may be {found + (1 << 64)} of a BIGINT UNSIGNED, and nobody declares the column: "
+                "read the schema-change topic, or tell bigint.unsigned.handling.mode if it is precise"
+            )
+        return found
+
+    return field, name, unavailable, expected, doubt
 
 
 def _refused(reason: str) -> Convert:

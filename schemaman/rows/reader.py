@@ -222,9 +222,8 @@ class RowReader:
         if origin.connector == "mongodb" or (form.schema is not None and is_document_schema(form.schema)):
             raise UnreadableInput("a document of MongoDB: its values are not read as those of a table")
         if form.schema is not None:
-            return self._tables.with_rows(
-                id, fields_of(_row_node(form.schema)), form.written, origin.read_name
-            )
+            nodes = fields_of(_row_node(form.schema))
+            return self._tables.with_rows(id, nodes, form.written, origin.connector, origin.read_name)
         if names is None:
             made = self._tables.of_key_alone(id)
             return Table(id, "json", None, single=made)
@@ -237,7 +236,9 @@ class RowReader:
                 known = self._tables.with_names(row.table, names)
             else:
                 nodes = [f for f in fields_of(form.schema) if f["field"] in names]
-                known = self._tables.with_rows(row.table, nodes, form.written, row.read_name)
+                known = self._tables.with_rows(
+                    row.table, nodes, form.written, row.added.connector, row.read_name
+                )
             form.decoders[row.table, names] = known
         return cast(Table, known)
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemaman.decode.key import ROUTING_FIELDS
+from schemaman.decode.shadow import BY_DATABASE
 from schemaman.errors import UnreadableInput
 from schemaman.evidence import Mark
 from schemaman.languages.connect import Node, columns_of, fields_of
-from schemaman.rows.cells import Cell, Decoder, cell, decoder, untold
+from schemaman.rows.cells import Cell, Decoder, cell, decoder, of_untold_sign, sign_is_untold, untold
 from schemaman.rows.faces import Face, at, faces, same
 from schemaman.rows.forms import Form
 from schemaman.rows.modes import UNTOLD, Modes
@@ -46,6 +47,7 @@ class Table:
     id: TableId
     written: Written
     nodes: Sequence[Node] | None
+    connector: str = ""
     candidates: tuple[Face, ...] = ()
     single: Made | None = None
     made: dict[int, Made] = field(default_factory=dict)
@@ -63,7 +65,12 @@ class Tables:
         self._modes = modes
 
     def with_rows(
-        self, id: TableId, nodes: Sequence[Node], written: Written, read_name: Callable[[str], str] = str
+        self,
+        id: TableId,
+        nodes: Sequence[Node],
+        written: Written,
+        connector: str = "",
+        read_name: Callable[[str], str] = str,
     ) -> Table:
         """The table of rows with those fields; `read_name` gives names as the source has them.
 
@@ -79,11 +86,11 @@ class Tables:
                 )
                 for c in wire
             }
-            table = Table(id, written, nodes)
+            table = Table(id, written, nodes, connector)
             table.single = self._decoders(table, columns, TableSchema(tuple(columns.values())), None)
             return table
         candidates = faces(self.history(id), {str(c.emitted_name): c.type for c in wire})
-        return self._settled(Table(id, written, nodes, candidates))
+        return self._settled(Table(id, written, nodes, connector, candidates))
 
     def with_names(self, id: TableId, names: Sequence[str]) -> Table:
         """The table of rows with fields of those names, and no schema. Raises as `with_rows` does."""
@@ -92,7 +99,7 @@ class Tables:
         history = self.history(id)
         if not any(_typed(version) for version in history.versions):
             raise UnreadableInput(f"{NO_SCHEMA}, and no version of {id} has any but those of JSON")
-        return self._settled(Table(id, "json", None, faces(history, dict.fromkeys(names))))
+        return self._settled(Table(id, "json", None, candidates=faces(history, dict.fromkeys(names))))
 
     def history(self, id: TableId) -> TableHistory:
         """What is known of a table. Raises UnreadableInput."""
@@ -189,17 +196,13 @@ class Tables:
         if table.nodes is None:
             cells = [self._untold(name, column) for name, column in columns.items()]
         else:
-            cells = [
-                cell(
-                    node,
-                    columns[node["field"]],
-                    table.written,
-                    self._modes,
-                    placeholder=self._placeholder,
-                )
-                for node in table.nodes
-            ]
+            cells = [self._cell(node, columns[node["field"]], table) for node in table.nodes]
         return Made(schema, version, decoder(cells), columns)
+
+    def _cell(self, node: Node, column: Column, table: Table) -> Cell:
+        made = cell(node, column, table.written, self._modes, placeholder=self._placeholder)
+        doubted = table.connector in BY_DATABASE and self._modes.unsigned != "precise"
+        return of_untold_sign(made) if doubted and sign_is_untold(column) else made
 
     def _untold(self, name: str, column: Column) -> Cell:
         return untold(name, column, self._modes, "json", self._placeholder)
