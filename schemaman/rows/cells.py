@@ -120,7 +120,7 @@ def sign_is_untold(column: Column) -> bool:
 
 
 def of_untold_sign(made: Cell) -> Cell:
-    """The cell of such a column: a negative number may be of the upper half without a sign, and is refused."""
+    """The cell of such a column: a negative number may be one of the upper half, and is refused."""
     field, name, unavailable, expected, convert = made
 
     def doubt(value: object) -> Value:
