@@ -211,11 +211,13 @@ def longest_increasing(values: list[int]) -> set[int]:
         pile = bisect_left(tops, value)
         tops[pile : pile + 1] = [value]
         piles.append((pile, value))
-    wanted, kept = len(tops) - 1, set[int]()
+    if len(tops) == len(values):
+        return set(values)
+    wanted, kept, least = len(tops) - 1, set[int](), None
     for pile, value in reversed(piles):
-        if pile == wanted and (not kept or value < min(kept)):
+        if pile == wanted and (least is None or value < least):
             kept.add(value)
-            wanted -= 1
+            wanted, least = wanted - 1, value
     return kept
 
 

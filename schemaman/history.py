@@ -10,8 +10,9 @@ only inferred makes versions where nobody else speaks; beside a better witness i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import takewhile
 
 from schemaman.epochs import NO_FOOTPRINT, UNDECIDED, FormChange, Verdicts
 from schemaman.evidence import STATEMENTS, Dialect, Mark, Observation
@@ -20,7 +21,7 @@ from schemaman.fold.carriage import Carriage, Carried, carried_by, carried_throu
 from schemaman.fold.closing import closed
 from schemaman.fold.doubts import LOOKED_BACK, UNSEEN, UNSEEN_TOLD, another_mode, doubts
 from schemaman.fold.encoding import NAMINGS, Encoding
-from schemaman.fold.faces import Match, differences, match
+from schemaman.fold.faces import Match, differences, fitting, match
 from schemaman.fold.footprints import footprint
 from schemaman.fold.identity import Identifying
 from schemaman.fold.images import Renames, completed, composed, effective, inserted, of_another
@@ -293,11 +294,8 @@ class _Building:
 
     def compare(self, point: Point, emitted: TableSchema) -> None:
         """An event beside a declared structure: which version is it of, and does it agree?"""
-        living = [v for v in reversed(self.versions) if v.incarnation == self.incarnation]
-        fits = [(v, match(v.schema, emitted)) for v in living]
-        version, fit = next(((v, f) for v, f in fits if f.exact), fits[0])
-        if fit.wrong and any(not f.wrong for _, f in fits):
-            version, fit = next((v, f) for v, f in fits if not f.wrong)
+        newest = self.versions[-1]
+        version, fit = fitting(self.living, emitted)
         if fit.wrong:
             told = f"events carry {_list(fit.wrong)}, which the declared structure does not explain"
             self.early.append((point, emitted, version, told))
@@ -305,9 +303,9 @@ class _Building:
         version.points.append(point)
         version.emitted.update(on_the_wire(fit, emitted))
         self.carry(point, version, carried_through(fit.names, emitted), fit.own(emitted.key))
-        if version is not living[0] and fit.exact:
+        if version is not newest and fit.exact:
             told = f"events still had the structure of version {self.number(version)}"
-            self.contradict("emitted-lags-declared", living[0], told, point)
+            self.contradict("emitted-lags-declared", newest, told, point)
         if fit.missing:
             told = f"no event carries the declared {_list(fit.missing)}"
             self.contradict("column-not-emitted", version, told, point)
@@ -316,7 +314,7 @@ class _Building:
     def settle(self) -> None:
         """What no structure explained that was declared so far may be of one that was declared later."""
         for point, emitted, version, told in self.early:
-            later = self.versions[self.versions.index(version) + 1 :]
+            later = self.versions[self.number(version) :]
             living = [v for v in later if v.incarnation == version.incarnation and v.declared]
             found = next(((v, f) for v in living if (f := match(v.schema, emitted)).exact), None)
             if found is None:
@@ -374,12 +372,16 @@ class _Building:
 
     def contradict(self, kind: str, version: Open, message: str, point: Point) -> None:
         """Keep a disagreement; the same one at many records is told once, with its marks."""
-        place = (kind, self.versions.index(version), message)
+        place = (kind, self.number(version) - 1, message)
         self.contradictions.setdefault(place, []).append(point.mark)
 
     def number(self, version: Open) -> int:
-        """The ordinal of a version."""
-        return self.versions.index(version) + 1
+        """The ordinal of a version, which mostly is one of the newest."""
+        return next(n for n in range(len(self.versions), 0, -1) if self.versions[n - 1] is version)
+
+    def living(self) -> Iterator[Open]:
+        """The versions of the newest incarnation, the newest first."""
+        return takewhile(lambda v: v.incarnation == self.incarnation, reversed(self.versions))
 
     def all_disagreements(self, others: Iterable[Disagreement]) -> tuple[Disagreement, ...]:
         """The disagreements and others in order of versions; of many marks the first and the last."""

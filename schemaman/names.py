@@ -80,6 +80,7 @@ def adjust_field(name: str, mode: Mode, release: Release = NEWEST) -> str:
             return _scrub(name)
 
 
+@lru_cache(1 << 14)
 def adjusted_forms(name: str) -> frozenset[str]:
     """Every field name under which a column may travel, its own name included."""
     forms: set[str] = set()

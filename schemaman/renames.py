@@ -88,6 +88,8 @@ def _segments(old: TableSchema, new: TableSchema, pairs: dict[int, int]) -> list
     result: list[_Segment] = []
     for (a, b), (c, d) in pairwise(anchors):
         left, right = old.columns[a + 1 : c], new.columns[b + 1 : d]
+        if not left and not right:
+            continue  # nothing lies between most columns
         left_anchor = new.columns[b].name if b >= 0 else None
         right_anchor = new.columns[d].name if d < len(new.columns) else None
         vanished = tuple(x for x in left if x.name in gone)

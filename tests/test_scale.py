@@ -2,19 +2,94 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, event
 
 from bench import tables
+from schemaman.epochs import UNDECIDED
+from schemaman.evidence import Observation, Position
 from schemaman.registry import Registry
+from schemaman.schema import Column
 from schemaman.stores import _histories
+from schemaman.stores._projections import fold
 from schemaman.stores.sql import SqlStore
+from schemaman.types import Integer
 
 VERSIONS = 3
+MANY = 60
+
+
+def calls(work: Callable[[], object]) -> int:
+    """How many functions a piece of work calls."""
+    count = 0
+
+    def note(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def placed(said: Observation, place: int) -> Observation:
+    """What was said, of MySQL, at a place of its log."""
+    position = Position("binlog", f"mysql-bin.000001:{place}:0")
+    first, last = (replace(mark, position=position) for mark in (said.first, said.last))
+    return replace(said, connector="mysql", first=first, last=last)
+
+
+def declared(versions: int, hidden: int) -> list[Observation]:
+    """A table whose every version is declared and then shown by events, without some of its columns."""
+    found = []
+    for version in range(versions):
+        rows = placed(tables.said(0, version), 20 * version + 10)
+        image = tables.structure(version)
+        more = (Column(f"hidden_{n}", Integer(32)) for n in range(hidden))
+        schema = replace(image, columns=(*image.columns, *more))
+        mark = replace(rows.first, topic="erp", offset=version)
+        statement = replace(
+            rows, witness="declared", action="image" if version else "create", first=mark, last=mark, count=1,
+            schema=schema,
+        )  # fmt: skip
+        found += [placed(statement, 20 * version), rows]
+    return found
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        lambda count: [tables.said(0, version) for version in range(count)],
+        lambda count: declared(count, 0),
+    ],
+    ids=["emitted", "declared"],
+)
+def test_a_fold_costs_what_its_versions_cost(said: Callable[[int], list[Observation]]) -> None:
+    costs = []
+    for count in (MANY, 2 * MANY):
+        observations = said(count)
+        history = fold(observations, tables.table_of(0), UNDECIDED)
+        assert history is not None
+        assert len(history.versions) == count
+        costs.append(calls(partial(fold, observations, tables.table_of(0), UNDECIDED)))
+    assert costs[1] < 2.3 * costs[0]
+
+
+def test_columns_that_no_event_carries_leave_each_version_its_events() -> None:
+    history = fold(declared(MANY, 2), tables.table_of(0), UNDECIDED)
+    assert history is not None
+    assert [v.records for v in history.versions] == [tables.RECORDS + 1] * MANY
+    assert {d.kind for d in history.disagreements} == {"column-not-emitted"}
 
 
 @contextmanager

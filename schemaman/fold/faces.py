@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from schemaman.ddl import format_type
 from schemaman.names import adjusted_forms
@@ -33,6 +34,8 @@ from schemaman.types import (
     digits,
     widens,
 )
+
+S = TypeVar("S", bound="Structured")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,34 @@ def match(declared: TableSchema, emitted: TableSchema) -> Match:
             del free[found]
     missing = tuple(n for n in declared.names if n not in names)
     return Match(names, missing, tuple(free))
+
+
+class Structured(Protocol):
+    """What has a structure."""
+
+    @property
+    def schema(self) -> TableSchema:
+        """The structure."""
+
+
+def fitting(newest_first: Callable[[], Iterable[S]], emitted: TableSchema) -> tuple[S, Match]:
+    """Of what was declared the one that an emitted structure has, and the fit; `newest_first` begins anew.
+
+    That is the newest that has just its columns; if there is none, the newest that explains all its fields;
+    else the newest at all. Mostly it is the newest at all, and no other one is looked at.
+    """
+    newest = next(iter(newest_first()))
+    first = match(newest.schema, emitted)
+    if first.exact:
+        return newest, first
+    count = len(emitted.columns)
+    for one in newest_first():
+        if len(one.schema.columns) == count and (fit := match(one.schema, emitted)).exact:
+            return one, fit
+    for one in newest_first() if first.wrong else ():
+        if len(one.schema.columns) >= count and not (fit := match(one.schema, emitted)).wrong:
+            return one, fit
+    return newest, first
 
 
 def differences(declared: TableSchema, emitted: TableSchema, fit: Match) -> Iterator[tuple[str, str]]:

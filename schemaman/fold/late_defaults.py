@@ -43,8 +43,11 @@ def late_defaults(
         for point in points:
             if dialect_of(point.observation.connector).late_facts:
                 _learn(known, point, ahead)
-        open_ones = {name for name, k in known.items() if k.default is not None and not k.certain}
-        yield tuple(c.name for c in schema.columns if c.name in open_ones and c.default is not None)
+        yield tuple(c.name for c in schema.columns if c.default is not None and _open(known.get(c.name)))
+
+
+def _open(known: _Known | None) -> bool:
+    return known is not None and known.default is not None and not known.certain
 
 
 def _learn(known: dict[str, _Known], point: Point, ahead: int) -> None:
