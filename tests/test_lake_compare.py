@@ -244,7 +244,7 @@ def wrap_an_unsigned(table: Table, shape: Shape, rows: Lake, chance: random.Rand
 
 def narrow_a_type(table: Table, shape: Shape, rows: Lake, chance: random.Random):
     wide = [name for name, type in shape.columns.items() if type in ("BIGINT", "DOUBLE", "TIMESTAMP")]
-    wide = [name for name in wide if name in {c.name for c in table.columns}]
+    wide = [c.name for c in table.columns if c.name in wide and re.match("bigint|double|timestamp", c.type)]
     if not wide:
         return None
     name = chance.choice(wide)
