@@ -1,0 +1,164 @@
+"""A Structured Streaming job that mirrors Debezium streams into Delta and Iceberg tables.
+
+Without `--kafka` it reads recorded streams, one after the other, in small batches, and prints what it did.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as arrow
+import pyarrow.parquet as parquet
+
+from schemaman.adapters import files
+from schemaman.adapters.schema_registry import NO_REGISTRY, Registered, is_url, load, opened
+from schemaman.evidence import Record
+from schemaman.settings import TargetSetting
+from schemaman.spark.batches import RAW
+from schemaman.spark.quarantine import Quarantine
+from schemaman.spark.session import session
+from schemaman.spark.stream import BatchReport, Mirror
+from schemaman.stores.sql import SqlStore
+
+RECORDINGS = ("fixtures/captures/postgres/shop-json", "fixtures/captures/mariadb/bookshop-mariadb-3.5.0-json")
+HEADER = arrow.struct([("key", arrow.string()), ("value", arrow.binary())])
+COLUMNS = arrow.schema([
+    ("topic", arrow.string()), ("partition", arrow.int32()), ("offset", arrow.int64()),
+    ("timestamp", arrow.timestamp("us", tz="UTC")), ("key", arrow.binary()), ("value", arrow.binary()),
+    ("headers", arrow.list_(HEADER)),
+])  # fmt: skip
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Mirror what the arguments name."""
+    asked = _asked(arguments)
+    folder = Path(asked.folder).absolute()
+    settings = {"spark.jars": asked.jars} if asked.jars else {}
+    spark = session(warehouse=folder / "warehouse", settings=settings)
+    with SqlStore.open(f"sqlite:///{folder / 'schemaman.db'}", create=True) as store:
+        if asked.kafka:
+            stream = _kafka(spark, asked.kafka, asked.topics)
+            _mirror(stream, store, folder, "main", _registry(asked.registry), asked.formats, forever=True)
+        for recording in () if asked.kafka else asked.recordings:
+            stream, schemas = _recorded(spark, Path(recording), folder, asked.batches)
+            _mirror(stream, store, folder, Path(recording).name, schemas, asked.formats)
+    spark.stop()
+
+
+def _asked(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("recordings", nargs="*", default=RECORDINGS, help="folders of recorded streams")
+    parser.add_argument("--folder", default="mirror-demo", help="where store, tables and checkpoints lie")
+    parser.add_argument("--formats", nargs="+", default=["delta", "iceberg"], choices=["delta", "iceberg"])
+    parser.add_argument("--batches", type=int, default=3, help="batches that a recording is cut into")
+    parser.add_argument("--kafka", metavar="BROKERS", help="read topics of a broker instead, until stopped")
+    parser.add_argument("--topics", metavar="PATTERN", default=".*", help="a pattern of topics, with --kafka")
+    parser.add_argument("--registry", help="address or export of the schema registry, with --kafka")
+    parser.add_argument("--jars", help="the jars of Spark's Kafka source, with --kafka; see the README")
+    return parser.parse_args(arguments)
+
+
+def _mirror(
+    stream: Any,
+    store: SqlStore,
+    folder: Path,
+    name: str,
+    schemas: Registered,
+    formats: Sequence[str],
+    *,
+    forever: bool = False,
+) -> None:
+    """Run the query: each batch goes through the Mirror."""
+    mirror = Mirror(
+        store,
+        _targets(folder, formats),
+        Quarantine(str(folder / "lake" / "set_aside")),
+        stream=name,
+        schemas=schemas,
+        told=lambda report: _tell(name, report),
+    )
+    writer = stream.writeStream.foreachBatch(mirror)
+    writer = writer.option("checkpointLocation", str(folder / "checkpoints" / name))
+    query = (writer if forever else writer.trigger(availableNow=True)).start()
+    query.awaitTermination()
+
+
+def _targets(folder: Path, formats: Sequence[str]) -> list[TargetSetting]:
+    """Each table of each stream goes into a folder (Delta) and into a namespace of a catalogue (Iceberg)."""
+    path = str(folder / "lake" / "{stream}" / "{database}.{schema}.{table}")
+    known = {
+        "delta": TargetSetting("lake", "delta", ("*",), path=path),
+        "iceberg": TargetSetting(
+            "catalogue", "iceberg", ("*",), table="ice.`{stream}`.`{database}.{schema}.{table}`"
+        ),
+    }
+    return [known[format] for format in formats]
+
+
+def _recorded(spark: Any, recording: Path, folder: Path, batches: int) -> tuple[Any, Registered]:
+    """A recorded stream as a stream of files, a batch each; its registry."""
+    file = files.find(str(recording))
+    records = [r for r in files.records(file) if isinstance(r, Record)]
+    where = folder / "recorded" / recording.name
+    where.mkdir(parents=True, exist_ok=True)
+    size = -(-len(records) // batches)
+    for number in range(batches):
+        batch = where / f"{number:04}.parquet"
+        if not batch.exists():
+            parquet.write_table(_table(records[number * size : (number + 1) * size]), batch)
+    stream = spark.readStream.schema(RAW).option("maxFilesPerTrigger", 1).parquet(str(where))
+    return stream, NO_REGISTRY if file.registry is None else load(file.registry)
+
+
+def _table(records: Sequence[Record]) -> arrow.Table:
+    """Records as Spark's Kafka source hands them over."""
+    rows = [
+        {
+            "topic": r.topic,
+            "partition": r.partition,
+            "offset": r.offset,
+            "timestamp": datetime.fromtimestamp((r.timestamp_ms or 0) / 1000, UTC),
+            "key": r.key,
+            "value": r.value,
+            "headers": [{"key": name, "value": value} for name, value in r.headers],
+        }
+        for r in records
+    ]
+    return arrow.Table.from_pylist(rows, COLUMNS)
+
+
+def _kafka(spark: Any, brokers: str, topics: str) -> Any:
+    """The topics of a broker, from their beginning."""
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", brokers)
+    options = {"subscribePattern": topics, "startingOffsets": "earliest", "includeHeaders": "true"}
+    return source.options(**options).load()
+
+
+def _registry(where: str | None) -> Registered:
+    return NO_REGISTRY if where is None else opened(where, {}) if is_url(where) else load(where)
+
+
+def _tell(stream: str, report: BatchReport) -> None:
+    """What became of a batch, for people."""
+    lines = [f"{stream}: batch {report.number}"]
+    if report.rejected:
+        lines.append(f"  {report.rejected} records not understood, in quarantine")
+    for table in report.tables:
+        told = [f"{table.records} records, {table.rows} rows written"]
+        told += [f"{table.aside} in quarantine"] if table.aside else []
+        told += [f"{table.replayed} out of quarantine"] if table.replayed else []
+        told += [f"{table.ended} of a table that was dropped"] if table.ended else []
+        lines.append(f"  {table.source_table} -> {table.lake_table}: {', '.join(told)}")
+        lines += (f"    {statement.splitlines()[0]}" for statement in table.steps)
+        lines += [f"    stopped: {table.stopped}"] if table.stopped else []
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,177 @@
+"""A change of a source row in the words of the lake table that follows: columns by id, types, key.
+
+Law: a value is written exactly or its row is set aside with the reason; nothing is rounded, cut or left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from schemaman.plan import Live, column_of
+from schemaman.rows.change import Row, RowChange
+from schemaman.rows.lake import fit
+from schemaman.rows.values import Unfit
+from schemaman.schema import Column
+from schemaman.upserts import KEYED, KEYLESS, OFFSET, OP, ORDER, PARTITION, STREAM, TOPIC, LakeChange
+from schemaman.versions import TableHistory
+
+_OWN = frozenset(name for name, _ in (*KEYED, *KEYLESS))
+
+
+@dataclass(frozen=True, slots=True)
+class RowMap:
+    """How the columns of a lake table and of the versions of its source belong together.
+
+    `columns` are the table's without those that remember positions; `names` maps ids of source columns to
+    them; `undecided` maps ids of columns that left to those that they may have become; `lives` maps each
+    version's number to the incarnation that it is of, `life` is the one followed.
+    """
+
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    names: Mapping[int, str]
+    undecided: Mapping[int, str]
+    lives: Mapping[int, int]
+    life: int
+
+    @property
+    def key_columns(self) -> tuple[Column, ...]:
+        """The key columns, in key order."""
+        return tuple(c for name in self.key for c in self.columns if c.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A row of an earlier life of the table: it went when its table was dropped."""
+
+
+def row_map(history: TableHistory, live: Live) -> RowMap:
+    """How the rows of a table's history find their place in a live table that was brought up to date."""
+    newest = history.latest
+    columns = tuple(c for c in live.schema.columns if c.name not in _OWN)
+    names: dict[int, str] = {}
+    taken = {c.name.lower() for c in newest.schema.columns}
+    for version in reversed([v for v in history.versions if v.incarnation == newest.incarnation]):
+        for column in version.schema.columns:
+            here = column_of(live.schema, column.name)
+            if column.id is None or column.id in names or here is None:
+                continue
+            # A column that left keeps its place under its last name, unless the name is another's now.
+            if version is newest or column.name.lower() not in taken:
+                names[column.id] = here.name
+                taken.add(column.name.lower())
+    lives = {v.number: v.incarnation for v in history.versions}
+    return RowMap(columns, live.schema.key, names, _undecided(history), lives, newest.incarnation)
+
+
+def _undecided(history: TableHistory) -> dict[int, str]:
+    """Columns that left, each by its id, with the present one that it may have become: nobody has said."""
+    now = {c.id: c.name for c in history.latest.schema.columns}
+    found: dict[int, str] = {}
+    for before, after in reversed(list(pairwise(history.versions))):
+        for candidate in after.candidates:
+            old, new = before.schema.column(candidate.old), after.schema.column(candidate.new)
+            if old is None or new is None or old.id is None or new.id is None or old.id in now:
+                continue
+            name = now.get(new.id) or found.get(new.id)
+            if name is not None:
+                found.setdefault(old.id, name)
+    return found
+
+
+def lake_change(change: RowChange, to: RowMap) -> LakeChange | Ended | Unfit:
+    """The change in the words of the lake table. Truncates are no changes of rows."""
+    if change.version is not None and to.lives.get(change.version, to.life) != to.life:
+        return Ended()
+    place = (change.place.topic, change.place.partition, change.place.offset)
+    image = change.before if change.op == "d" else change.after
+    told = _values(image or {}, change, to)
+    if isinstance(told, Unfit):
+        return told
+    unavailable = frozenset(n for n in (_name(u, change, to) for u in change.unavailable) if n)
+    if not to.key:
+        if unavailable:
+            return Unfit(min(unavailable), "the value was not sent, and a table without a key has no old row")
+        return LakeChange(change.op, change.order, place, told | _record(change))
+    key = _key(change, told, to)
+    if isinstance(key, Unfit):
+        return key
+    values = key if change.op == "d" else told | key
+    return LakeChange(change.op, change.order, place, values, unavailable - key.keys())
+
+
+def _record(change: RowChange) -> dict[str, object]:
+    place = change.place
+    return {
+        ORDER: change.order,
+        OP: change.op,
+        STREAM: place.stream,
+        TOPIC: place.topic,
+        PARTITION: place.partition,
+        OFFSET: place.offset,
+    }
+
+
+def _key(change: RowChange, told: Mapping[str, object], to: RowMap) -> dict[str, object] | Unfit:
+    """The table's key as the record tells it, by its own key, else by an image that can be trusted for it."""
+    own = _values(change.key or {}, change, to)
+    if isinstance(own, Unfit):
+        return own
+    if all(own.get(name) is not None for name in to.key):
+        return {name: own[name] for name in to.key}
+    missing = [name for name in to.key if name not in own]
+    if not missing:
+        return {name: own[name] for name in to.key}
+    if change.op != "d" and all(name in told for name in to.key) and _key_stayed(change, told, to):
+        return {name: told[name] for name in to.key}
+    record = ", ".join(change.key or ()) or "none"
+    wanted = ", ".join(to.key)
+    return Unfit(missing[0], f"the record's key ({record}) does not tell the key of the table ({wanted})")
+
+
+def _key_stayed(change: RowChange, told: Mapping[str, object], to: RowMap) -> bool:
+    """Whether an update left the key as it was: PostgreSQL sends the old row only where the key changed.
+
+    Source: PostgreSQL "Logical Replication Message Formats", Update: the old tuple is there if the replica
+    identity changed, or is FULL.
+    """
+    if change.op != "u" or change.before is None:
+        return True
+    before = _values(change.before, change, to)
+    return not isinstance(before, Unfit) and all(before.get(n) == told.get(n) for n in to.key)
+
+
+def _values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | Unfit:
+    """The values of a row by columns of the lake; a column that the lake has no more is left out."""
+    types = {c.name: c.type for c in to.columns}
+    found: dict[str, object] = {}
+    for name, value in row.items():
+        here = _name(name, change, to)
+        column = change.schema.column(name)
+        if here is None or column is None:
+            became = to.undecided.get(column.id) if column and column.id is not None else None
+            if became is not None and value is not None:
+                return Unfit(name, f"rename not decided: it may have become {became}")
+            continue
+        held = fit(value, column.type, types[here], name)
+        if isinstance(held, Unfit):
+            return held
+        found[here] = held
+    return found
+
+
+def _name(name: str, change: RowChange, to: RowMap) -> str | None:
+    """The lake's name of a column of the record's version."""
+    column = change.schema.column(name)
+    if column is None:
+        return None
+    if column.id is not None and change.version is not None:
+        return to.names.get(column.id)
+    return next((c.name for c in to.columns if c.name.lower() == name.lower()), None)
+
+
+def unplaced(change: RowChange, to: RowMap) -> Iterable[str]:
+    """The columns of a record that have no place in the lake table."""
+    return (c.name for c in change.schema.columns if _name(c.name, change, to) is None)

@@ -1,0 +1,96 @@
+"""Types of lake tables as Arrow has them, values as rows of such columns, and keys as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal as Number
+from typing import Any
+
+import pyarrow as arrow
+
+from schemaman.schema import Column
+from schemaman.types import (
+    Array,
+    Binary,
+    Boolean,
+    Date,
+    Decimal,
+    Floating,
+    Integer,
+    Map,
+    String,
+    Struct,
+    Timestamp,
+    Type,
+)
+
+_INTEGERS = {8: arrow.int8(), 16: arrow.int16(), 32: arrow.int32(), 64: arrow.int64()}
+
+
+def arrow_type(type: Type) -> Any:
+    """The Arrow type by which PySpark hands over a column of a lake type.
+
+    Source: PySpark `pyspark.sql.pandas.types.to_arrow_type`.
+
+    Raises:
+        ValueError: no lake table holds this type.
+    """
+    match type:
+        case Boolean():
+            return arrow.bool_()
+        case Integer(bits, True):
+            return _INTEGERS[bits]
+        case Floating(bits):
+            return arrow.float32() if bits == 32 else arrow.float64()
+        case Decimal(precision, scale):
+            return arrow.decimal128(precision, scale)
+        case String():
+            return arrow.string()
+        case Binary():
+            return arrow.binary()
+        case Date():
+            return arrow.date32()
+        case Timestamp(_, zoned):
+            return arrow.timestamp("us", tz="UTC") if zoned else arrow.timestamp("us")
+        case Array(element):
+            return arrow.list_(arrow_type(element))
+        case Map(key, value):
+            return arrow.map_(arrow_type(key), arrow_type(value))
+        case Struct(fields):
+            return arrow.struct([(f.name, arrow_type(f.type)) for f in fields])
+        case _:
+            raise ValueError(f"no lake table holds {type!r}")
+
+
+def misfit(column: Column, value: object) -> str | None:
+    """Why a value cannot stand in a column exactly as it is; None if it can."""
+    try:
+        arrow.array([value], arrow_type(column.type))
+    except (arrow.ArrowException, OverflowError, TypeError, ValueError) as error:
+        line = next(iter(str(error).splitlines()), type(error).__name__)
+        return f"{column.name}: the value does not fit: {line}"
+    return None
+
+
+def rows(values: Sequence[Mapping[str, object]], schema: arrow.Schema) -> arrow.RecordBatch:
+    """Rows as an Arrow batch; a column that a row does not name is null in it."""
+    columns = [arrow.array([row.get(f.name) for row in values], f.type) for f in schema]
+    return arrow.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def key_bytes(key: Sequence[Column], values: Mapping[str, object]) -> bytes:
+    """The key of a row as bytes that are equal where the values are."""
+    return repr(tuple(_plain(column.type, values.get(column.name)) for column in key)).encode()
+
+
+def _plain(type: Type, value: object) -> object:
+    match type, value:
+        case Decimal(_, scale), Number():
+            return str(value.quantize(Number(1).scaleb(-scale)))
+        case Timestamp(_, True), datetime():
+            return value.astimezone(UTC).isoformat()
+        case Floating(), float():
+            return repr(value + 0.0)
+        case _:
+            return value

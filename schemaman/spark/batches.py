@@ -1,0 +1,131 @@
+"""A micro-batch of Kafka records as a data frame: its columns, and its way into the registry.
+
+Law: the registry learns from a batch what `ingest` would have learnt from its records; a batch that comes
+again teaches nothing.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as arrow
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from schemaman.decode.body import SchemaLookup
+from schemaman.decode.framing import AUTO, Forms
+from schemaman.errors import CouldNotDo, UsageError
+from schemaman.evidence import Record
+from schemaman.ingest import Intake, Summary
+from schemaman.reading import CHUNK, Known, Take, chunks, together, wires
+from schemaman.registry import Registry
+
+HEADERS = "array<struct<key: string, value: binary>>"
+RAW = (
+    "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, "
+    f"headers {HEADERS}"
+)
+"""The columns of a batch, as Spark's Kafka source names them."""
+
+COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
+_TAKES = "take binary"
+_ARROW_TAKES = arrow.schema([("take", arrow.binary())])
+
+
+def raw_columns(batch: DataFrame) -> DataFrame:
+    """The batch with the columns of `RAW` and no others; headers are empty where it has none.
+
+    Source: Spark "Structured Streaming + Kafka Integration Guide", columns of a source.
+
+    Raises:
+        UsageError: a column that a Kafka source has is missing.
+    """
+    missing = [c for c in ("topic", "partition", "offset", "key", "value") if c not in batch.columns]
+    if missing:
+        raise UsageError(
+            f"the batch has no column {', '.join(missing)}",
+            hint="hand over what Spark's Kafka source gives, before anything is selected from it",
+        )
+    absent = {"timestamp": "timestamp", "headers": HEADERS}
+    lit = [F.lit(None).cast(type).alias(name) for name, type in absent.items() if name not in batch.columns]
+    types = dict(part.strip().split(" ", 1) for part in RAW.split(", ", 6))
+    there = [F.col(c).cast(types[c]).alias(c) for c in COLUMNS if c in batch.columns]
+    return batch.select(*there, *lit).select(*COLUMNS)
+
+
+def gathered(batch: DataFrame, most: int) -> arrow.Table | None:
+    """The batch in this process if it has no more than so many records; None if it has."""
+    found = batch.limit(most + 1).toArrow()
+    return found if found.num_rows <= most else None
+
+
+def remember(
+    batch: DataFrame | arrow.Table,
+    registry: Registry,
+    stream: str,
+    schemas: SchemaLookup,
+    forms: Forms = AUTO,
+) -> tuple[Summary, frozenset[str]]:
+    """Enter the records of a batch into the history, in one transaction; executors scan a data frame.
+
+    Given back are what it taught, and the topics of the batch.
+
+    Raises:
+        CouldNotDo: Spark gave up.
+        UsageError: other bytes stand at an offset that was read before: this is another stream.
+        StoreUnavailable: the store cannot be written.
+    """
+    intake = Intake(registry, stream, schemas, forms=forms)
+    scanner = BatchScanner(intake.known, schemas, forms)
+    # A partition of a topic lies in one task, whose takes come in order.
+    taken = together(_takes(batch, scanner))
+    intake.enter(taken)
+    return intake.summary, frozenset(topic for topic, *_ in taken.extents)
+
+
+def _takes(batch: DataFrame | arrow.Table, scanner: BatchScanner) -> Iterator[Take]:
+    if isinstance(batch, arrow.Table):
+        ordered = batch.sort_by([("topic", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
+        yield from scanner.takes(record for part in ordered.to_batches() for record in records_of(part))
+        return
+    spread = batch.repartition("topic", "partition").sortWithinPartitions("topic", "partition", "offset")
+    try:
+        rows = spread.mapInArrow(scanner, _TAKES).collect()
+    except PySparkException as error:
+        raise CouldNotDo(f"Spark gave up scanning the batch: {error}") from error
+    yield from (pickle.loads(row["take"]) for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchScanner:
+    """The function that tasks run: records in, takes out. It travels to the executors by pickle."""
+
+    known: Known
+    schemas: SchemaLookup
+    forms: Forms = AUTO
+
+    def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
+        """The takes of the records, chunk by chunk."""
+        for taken in self.takes(record for batch in batches for record in records_of(batch)):
+            yield arrow.RecordBatch.from_pylist([{"take": pickle.dumps(taken)}], _ARROW_TAKES)
+
+    def takes(self, records: Iterable[Record]) -> Iterator[Take]:
+        """What records tell, which come in the order of their offsets."""
+        for _, taken in chunks(records, self.known, wires(self.schemas, self.forms), size=CHUNK):
+            yield taken
+
+
+def records_of(batch: arrow.RecordBatch) -> Iterator[Record]:
+    """The rows of an Arrow batch of `RAW` as records."""
+    columns = [batch.column(batch.schema.get_field_index(name)).to_pylist() for name in COLUMNS]
+    for topic, partition, offset, timestamp, key, value, headers in zip(*columns, strict=True):
+        told = tuple((h["key"], h["value"]) for h in headers or ())
+        yield Record(topic, partition, offset, _milliseconds(timestamp), key, value, told)
+
+
+def _milliseconds(moment: datetime | None) -> int | None:
+    return None if moment is None else round(moment.timestamp() * 1000)

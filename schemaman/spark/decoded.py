@@ -1,0 +1,236 @@
+"""The decoded records of a batch: in this process where they are few, else spread over the executors.
+
+Law: both give the same rows, counts and reasons; which of the two is only a matter of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as arrow
+import pyarrow.compute as compute
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from schemaman.lake_rows import RowMap
+from schemaman.spark.batches import COLUMNS, RAW
+from schemaman.spark.staging import (
+    CHANGE,
+    CHANGE_ARROW,
+    DECODED,
+    ENDED,
+    NEEDS_ROW,
+    PLACES,
+    REASON,
+    ChangeFolder,
+    ChangeMapper,
+    Reading,
+    RecordDecoder,
+    staged_ddl,
+    staged_schema,
+)
+from schemaman.upserts import Place
+
+SMALL = 10_000
+"""Up to so many records a batch is decoded in this process: starting tasks would take longer."""
+
+_PLACE = ("topic", "partition", "offset")
+_PLACE_DDL = "topic string, partition int, offset bigint, reason string"
+_ROWS_A_TASK = 20_000
+_REJECTED = "source_table IS NULL AND reason IS NOT NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Rows ready to be written, as a data frame to merge from; and the records that cannot be, with reasons.
+
+    `needing` of the rows need a value that the table must have; `ended` records went with an earlier life.
+    """
+
+    rows: DataFrame
+    count: int
+    needing: int
+    ended: int
+    aside: Mapping[Place, str]
+
+
+class Decoded(Protocol):
+    """Records of a batch with what each says of which row."""
+
+    def counted(self) -> dict[str | None, tuple[int, str | None]]:
+        """Records by table, and where its newest TRUNCATE stands; under None those not understood."""
+
+    def of(self, source_table: str) -> Decoded:
+        """The records of one table."""
+
+    def staged(self, to: RowMap, count: int, floor: str) -> Staged:
+        """The changes folded by key into rows of a lake table; without TRUNCATEs where it has a key."""
+
+    def rejected(self) -> DataFrame:
+        """The records that were not understood, with their reasons."""
+
+    def whole(self, reason: str) -> DataFrame:
+        """All of the records, with one reason."""
+
+    def chosen(self, reasons: Mapping[Place, str]) -> DataFrame:
+        """The records at some places, with a reason for each."""
+
+    def done(self) -> None:
+        """Nobody asks any more."""
+
+
+def decoded(spark: SparkSession, raw: DataFrame | arrow.Table, reading: Reading) -> Decoded:
+    """The records of a batch, decoded where they are."""
+    if isinstance(raw, DataFrame):
+        return Spread(spark, raw.mapInArrow(RecordDecoder(reading), DECODED).persist())
+    batches = list(RecordDecoder(reading)(raw.to_batches()))
+    return Local(spark, arrow.Table.from_batches(batches)) if batches else Local(spark, _nothing(raw))
+
+
+def _nothing(raw: arrow.Table) -> arrow.Table:
+    added = {"source_table": arrow.string(), "row_order": arrow.string(), "op": arrow.string(),
+             "change": arrow.binary(), "reason": arrow.string()}  # fmt: skip
+    empty = raw.slice(0, 0)
+    for name, type in added.items():
+        empty = empty.append_column(name, arrow.array([], type))
+    return empty
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Records in this process."""
+
+    spark: SparkSession
+    table: arrow.Table
+
+    def counted(self) -> dict[str | None, tuple[int, str | None]]:
+        """See `Decoded`."""
+        found: dict[str | None, tuple[int, str | None]] = {}
+        columns = (self.table.column(n).to_pylist() for n in ("source_table", "op", "row_order", "reason"))
+        for table, op, order, reason in zip(*columns, strict=True):
+            if table is None and reason is None:
+                continue
+            count, newest = found.get(table, (0, None))
+            newest = max(newest or "", order) if op == "t" else newest
+            found[table] = (count + 1, newest)
+        return found
+
+    def of(self, source_table: str) -> Local:
+        """See `Decoded`."""
+        return Local(self.spark, self.table.filter(compute.equal(self.table["source_table"], source_table)))
+
+    def staged(self, to: RowMap, count: int, floor: str) -> Staged:
+        """See `Decoded`."""
+        taken = self.table
+        if to.key:
+            taken = taken.filter(compute.not_equal(taken["op"], "t"))
+        mapped = [
+            row for b in ChangeMapper(to)(taken.select(["change"]).to_batches()) for row in b.to_pylist()
+        ]
+        mapped.sort(
+            key=lambda r: (r["row_key"] or b"", r["row_order"], r["topic"], r["partition"], r["offset"])
+        )
+        ordered = arrow.RecordBatch.from_pylist(mapped, CHANGE_ARROW)
+        rows = arrow.Table.from_batches(list(ChangeFolder(to, floor)([ordered])), staged_schema(to))
+        good = rows.filter(compute.is_null(rows[REASON]))
+        faults = rows.filter(compute.is_valid(rows[REASON])).select([REASON, PLACES]).to_pylist()
+        ended = sum(fault[REASON] == ENDED for fault in faults)
+        aside = _aside((f[REASON], f[PLACES]) for f in faults)
+        needing = sum(bool(needs) for needs in good[NEEDS_ROW].to_pylist())
+        return Staged(_frame(self.spark, good, staged_ddl(to)), good.num_rows, needing, ended, aside)
+
+    def rejected(self) -> DataFrame:
+        """See `Decoded`."""
+        table = self.table
+        lost = compute.and_(compute.is_null(table["source_table"]), compute.is_valid(table["reason"]))
+        return self._told(table.filter(lost))
+
+    def whole(self, reason: str) -> DataFrame:
+        """See `Decoded`."""
+        return self._told(self.table).withColumn("reason", F.lit(reason))
+
+    def chosen(self, reasons: Mapping[Place, str]) -> DataFrame:
+        """See `Decoded`."""
+        places = list(zip(*(self.table[n].to_pylist() for n in _PLACE), strict=True))
+        here = self.table.filter(arrow.array([place in reasons for place in places]))
+        told = [reasons[place] for place in places if place in reasons]
+        at = here.schema.get_field_index("reason")
+        return self._told(here.set_column(at, "reason", arrow.array(told, arrow.string())))
+
+    def done(self) -> None:
+        """See `Decoded`."""
+
+    def _told(self, table: arrow.Table) -> DataFrame:
+        return _frame(self.spark, table.select([*COLUMNS, "reason"]), f"{RAW}, reason string")
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Records on the executors."""
+
+    spark: SparkSession
+    rows: DataFrame
+
+    def counted(self) -> dict[str | None, tuple[int, str | None]]:
+        """See `Decoded`."""
+        told = self.rows.where("source_table IS NOT NULL OR reason IS NOT NULL").groupBy("source_table")
+        newest = F.max(F.when(F.col("op") == "t", F.col("row_order")))
+        return {text: (count, at) for text, count, at in told.agg(F.count("*"), newest).collect()}
+
+    def of(self, source_table: str) -> Spread:
+        """See `Decoded`."""
+        return Spread(self.spark, self.rows.where(F.col("source_table") == source_table))
+
+    def staged(self, to: RowMap, count: int, floor: str) -> Staged:
+        """See `Decoded`."""
+        taken = self.rows.where("op <> 't'") if to.key else self.rows
+        mapped = taken.select("change").mapInArrow(ChangeMapper(to), CHANGE)
+        by_key = mapped.repartition(1 + count // _ROWS_A_TASK, "row_key")
+        ordered = by_key.sortWithinPartitions("row_key", "row_order", *_PLACE)
+        rows = ordered.mapInArrow(ChangeFolder(to, floor), staged_ddl(to)).persist()
+        needs = F.count_if(F.coalesce(F.col(NEEDS_ROW), F.lit(False)))
+        counts = rows.agg(
+            F.count_if(F.col(REASON).isNull()), needs, F.count_if(F.col(REASON) == ENDED)
+        ).collect()[0]
+        faults = rows.where(F.col(REASON).isNotNull() & (F.col(REASON) != ENDED)).select(REASON, PLACES)
+        aside = _aside((f[REASON], f[PLACES]) for f in faults.toLocalIterator())
+        good = rows.where(F.col(REASON).isNull())
+        return Staged(good, counts[0] or 0, counts[1] or 0, counts[2] or 0, aside)
+
+    def rejected(self) -> DataFrame:
+        """See `Decoded`."""
+        return self.rows.where(_REJECTED).select(*COLUMNS, "reason")
+
+    def whole(self, reason: str) -> DataFrame:
+        """See `Decoded`."""
+        return self.rows.select(*COLUMNS).withColumn("reason", F.lit(reason))
+
+    def chosen(self, reasons: Mapping[Place, str]) -> DataFrame:
+        """See `Decoded`."""
+        told = self.spark.createDataFrame([(*p, reason) for p, reason in reasons.items()], _PLACE_DDL)
+        return self.rows.select(*COLUMNS).join(F.broadcast(told), list(_PLACE)).select(*COLUMNS, "reason")
+
+    def done(self) -> None:
+        """See `Decoded`."""
+        self.rows.unpersist()
+
+
+def _aside(faults: Iterable[tuple[str, Iterable[Mapping[str, Any]]]]) -> dict[Place, str]:
+    """The reason of each record that cannot be written."""
+    return {
+        (place["topic"], place["partition"], place["offset"]): reason
+        for reason, places in faults
+        if reason != ENDED
+        for place in places
+    }
+
+
+def _frame(spark: SparkSession, table: arrow.Table, ddl: str) -> DataFrame:
+    """An Arrow table as a data frame of just these types: Arrow does not tell all that Spark asks."""
+    return (
+        spark.createDataFrame(table.combine_chunks(), ddl)
+        if table.num_rows
+        else spark.createDataFrame([], ddl)
+    )

@@ -1,0 +1,194 @@
+"""Brings a lake table to the structure that the rows of a batch need, as far as the policy lets it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from schemaman.counterparts import began_text, source_of
+from schemaman.errors import (
+    BadReference,
+    Locked,
+    NoHistory,
+    PartlyApplied,
+    SchemamanError,
+    Stale,
+    StatementFailed,
+)
+from schemaman.migrate import StoreJournal, apply
+from schemaman.plan import (
+    BEGAN_PROPERTY,
+    SOURCE_PROPERTY,
+    VERSION_PROPERTY,
+    Executor,
+    Live,
+    Plan,
+    Policy,
+    Source,
+    Target,
+)
+from schemaman.planfile import plan_hash
+from schemaman.planner import make_plan
+from schemaman.registry import Memory, Registry
+from schemaman.schema import TableId
+from schemaman.settings import TargetSetting
+from schemaman.shelf import Shelf
+from schemaman.upserts import with_row_columns
+from schemaman.versions import TableHistory
+
+TARGETS: Shelf[Target] = Shelf("schemaman.targets", "TARGET")
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """A lake table that follows a source table."""
+
+    table: TableId
+    target: TargetSetting
+    lake_table: str
+
+    @property
+    def name(self) -> str:
+        """The lake table as SQL writes it."""
+        return TARGETS.get(self.target.format).table_name(self.lake_table)
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """A lake table that can take rows; `steps` are the statements that were run for it just now."""
+
+    live: Live
+    steps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A lake table that can take no rows now: why, and the plan that a person may approve.
+
+    `locked`: somebody migrates it, or died while he did, and his lease has not run out.
+    """
+
+    reason: str
+    plan: str | None = None
+    locked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bringer:
+    """What brings lake tables up to date: the registry and its journal, the policy, and who approves."""
+
+    store: Memory
+    registry: Registry
+    policy: Policy
+    clock: Callable[[], int]
+    approved: Callable[[Plan], bool]
+    decided: Callable[[TableHistory], TableHistory]
+
+    def bring(self, follower: Follower, executor: Executor) -> Brought | Stopped:
+        """The lake table with the structure of its source's newest version, or why it has not got it.
+
+        What one table stops for never stops another: only a store that fails is raised.
+        """
+        try:
+            plan, live = self.plan(follower, executor)
+            elsewhere = None if live is not None else self._under_a_former_name(follower, executor)
+            if elsewhere is not None:
+                return Stopped(elsewhere)
+            if plan.refusals:
+                told = "; ".join(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
+                return Stopped(told, plan_hash(plan))
+            waiting = [f"{r.change}: {r.why}" for r in plan.rulings if r.level == "quarantine"]
+            if waiting:
+                return Stopped("; ".join(waiting), plan_hash(plan))
+            if not plan.steps and live is not None:
+                return Brought(live)
+            return self._apply(plan, executor)
+        except (StatementFailed, Stale, PartlyApplied, NoHistory, BadReference) as error:
+            return Stopped(_told(error), locked=isinstance(error, Locked))
+
+    def plan(self, follower: Follower, executor: Executor) -> tuple[Plan, Live | None]:
+        """What is to be done to a lake table, and the table as it is.
+
+        Raises:
+            NoHistory: nothing is known of the source table.
+            StatementFailed: the lake cannot be asked.
+        """
+        history = self.decided(self.registry.history(follower.table))
+        format = follower.target.format
+        live = executor.inspect(follower.lake_table, format)
+        source = with_row_columns(_in_the_order_of(live, source_of(history)))
+        target, name = TARGETS.get(format), follower.target.name
+        return make_plan(source, live, target, follower.lake_table, self.policy, target_name=name), live
+
+    def _under_a_former_name(self, follower: Follower, executor: Executor) -> str | None:
+        """Why a lake table must not be made: its rows are in one that follows the name that it had before."""
+        history = self.registry.history(follower.table)
+        formers = {alias.name for alias in history.aliases if alias.kind == "table"}
+        seen = {follower.table}
+        todo = [t for t in self.store.tables() if str(t) in formers and t not in seen]
+        while todo:
+            former = todo.pop()
+            seen.add(former)
+            lake_table = follower.target.address(former)
+            live = executor.inspect(lake_table, follower.target.format)
+            if live is not None and self._renamed_away(former, live):
+                return (
+                    f"the source renamed {former} to {follower.table}, and its rows are in {lake_table}: "
+                    f"rename that table to {follower.lake_table} and set its property {SOURCE_PROPERTY} to "
+                    f"{follower.table}; or make {follower.lake_table} yourself, to begin anew"
+                )
+            before = {a.name for a in self.registry.history(former).aliases if a.kind == "table"}
+            todo += [t for t in self.store.tables() if str(t) in before and t not in seen]
+        return None
+
+    def _renamed_away(self, former: TableId, live: Live) -> bool:
+        """Whether a lake table holds the rows of a life that ended with a rename."""
+        history = self.registry.history(former)
+        return life_of(live, history) in {e.incarnation for e in history.events if e.kind == "renamed"}
+
+    def _apply(self, plan: Plan, executor: Executor) -> Brought | Stopped:
+        done = apply(
+            plan,
+            executor,
+            StoreJournal(self.store, self.registry.journal),
+            self.clock,
+            run=secrets.token_hex(6),
+            leases=self.store,
+            owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
+            approved=self.approved(plan),
+        )
+        if done.state == "refused" or done.live is None:
+            return Stopped("; ".join(done.reasons), done.plan)
+        if done.differences:
+            return Stopped("after the migration the table is not what its plan promised", done.plan)
+        return Brought(done.live, tuple(o.statement for o in done.outcomes if o.state == "done"))
+
+
+def life_of(live: Live, history: TableHistory) -> int | None:
+    """The incarnation of the source whose rows a lake table holds, as its stamp says; None if it does not."""
+    stamp, began = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
+    if stamp is None:
+        return None
+    source, last = source_of(history), history.latest.incarnation
+    mine = zip([v.incarnation for v in history.versions if v.incarnation == last], source.past, strict=True)
+    ended = zip([v.incarnation for v in history.versions if v.incarnation != last], source.ended, strict=True)
+    pasts = [*mine, *ended]
+    there = [(life, began_text(past.began) == began) for life, past in pasts if past.answers_to(stamp)]
+    exact = {life for life, same in there if same} or {life for life, _ in there}
+    return exact.pop() if len(exact) == 1 else None
+
+
+def _in_the_order_of(live: Live | None, source: Source) -> Source:
+    """The source with its key in the table's order, if only that differs: rows are merged alike."""
+    key = live.schema.key if live is not None else ()
+    if sorted(key) != sorted(source.schema.key):
+        return source
+    return replace(source, schema=replace(source.schema, key=key))
+
+
+def _told(error: SchemamanError) -> str:
+    return error.message if error.hint is None else f"{error.message} ({error.hint})"

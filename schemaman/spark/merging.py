@@ -1,0 +1,79 @@
+"""The statements that write staged rows into a mirrored table: one MERGE, one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from schemaman.ddl import quote_name
+from schemaman.schema import Column
+from schemaman.targets._spark_sql import literal
+from schemaman.upserts import DELETED, KEYLESS, OFFSET, ORDER, PARTITION, STREAM, TOPIC
+
+KEPT = "__kept"
+"""Column of staged rows: the numbers of the columns that stay as the table has them."""
+
+
+def merge_rows(
+    table: str, staged: str, columns: Sequence[Column], key: Sequence[str], truncated: str | None
+) -> str:
+    """Rows by their key; the greater position wins.
+
+    `columns` are all of the table, `key` those of its key. `truncated`: the position of a TRUNCATE in the
+    batch, which ends every row that is older. A row that was deleted keeps no value when it comes again.
+    """
+    own = [c.name for c in columns if c.name not in (ORDER, DELETED)]
+    names = [*own, ORDER, DELETED]
+    later = f"(t.{q(ORDER)} IS NULL OR s.{q(ORDER)} > t.{q(ORDER)})"
+    sets = [f"t.{q(n)} = {_kept(i, n)}" for i, n in enumerate(own) if n not in key]
+    sets += [f"t.{q(n)} = s.{q(n)}" for n in (ORDER, DELETED)]
+    lines = [
+        f"MERGE INTO {table} t USING {staged} s",
+        f"ON {' AND '.join(f't.{q(k)} <=> s.{q(k)}' for k in key)}",
+        f"WHEN MATCHED AND {later} THEN UPDATE SET {', '.join(sets)}",
+        f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(q, names))}) "
+        f"VALUES ({', '.join(f's.{q(n)}' for n in names)})",
+    ]
+    if truncated is not None:
+        place = literal(truncated)
+        older = f"NOT coalesce(t.{q(DELETED)}, false) AND coalesce(t.{q(ORDER)}, '') < {place}"
+        lines.append(
+            f"WHEN NOT MATCHED BY SOURCE AND {older} "
+            f"THEN UPDATE SET t.{q(DELETED)} = true, t.{q(ORDER)} = {place}"
+        )
+    return "\n".join(lines)
+
+
+def append_rows(table: str, staged: str, columns: Sequence[Column]) -> str:
+    """Rows of a table without a key: each record once, known by its stream, topic, partition and offset."""
+    names = [c.name for c in columns]
+    same = " AND ".join(f"t.{q(n)} = s.{q(n)}" for n in (STREAM, TOPIC, PARTITION, OFFSET))
+    return (
+        f"MERGE INTO {table} t USING {staged} s\nON {same}\n"
+        f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(q, names))}) "
+        f"VALUES ({', '.join(f's.{q(n)}' for n in names)})"
+    )
+
+
+def without_old_row(table: str, staged: str, key: Sequence[str]) -> str:
+    """The staged rows of which a value must be in the table, and no row of the table can have it."""
+    on = " AND ".join(f"t.{q(k)} <=> s.{q(k)}" for k in key)
+    has = f"(NOT coalesce(t.{q(DELETED)}, false) OR t.{q(ORDER)} >= s.{q(ORDER)})"
+    return f"SELECT s.* FROM {staged} s LEFT ANTI JOIN {table} t ON {on} AND {has}"
+
+
+def is_keyless(columns: Sequence[Column]) -> bool:
+    """Whether a table's rows are known by their records."""
+    names = {c.name for c in columns}
+    return all(name in names for name, _ in KEYLESS)
+
+
+def q(name: str) -> str:
+    """A name in back-ticks."""
+    return quote_name(name)
+
+
+def _kept(number: int, name: str) -> str:
+    """The value of the source, or of the table where the source does not bring it."""
+    kept = f"array_contains(s.{q(KEPT)}, {number}) AND NOT coalesce(t.{q(DELETED)}, false)"
+    old = f"array_contains(s.{q(KEPT)}, {number}) AND s.{q(DELETED)}"
+    return f"CASE WHEN ({kept}) OR ({old}) THEN t.{q(name)} ELSE s.{q(name)} END"

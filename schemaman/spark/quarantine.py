@@ -1,0 +1,113 @@
+"""Rows that could not be written: kept as the records that they came in, with the reason, until they can.
+
+Law: a record stands here at most once for each lake table; nothing leaves before it was written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from schemaman.spark.batches import COLUMNS, HEADERS
+from schemaman.spark.lake import SparkExecutor
+from schemaman.targets import delta, iceberg
+from schemaman.targets._spark_sql import create_namespace, literal, table_parts
+
+_MEMBERS = (
+    "lake_table string, source_table string, stream string, topic string, `partition` int, `offset` bigint, "
+    f"`timestamp` timestamp, `key` binary, `value` binary, headers {HEADERS}, reason string, attempt string"
+)
+_PLACE = ("lake_table", "stream", "topic", "partition", "offset")
+NO_OLD_ROW = "a value was not sent since it did not change, and the table has no row to keep it from"
+"""The reason of a record that can be written once an older one has come."""
+
+UNPLACED = ""
+"""The lake table of records of which nobody knows whose they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How many records of one lake table stand in quarantine; `waiting` of them for another row."""
+
+    lake_table: str
+    source_table: str
+    records: int
+    waiting: int
+
+
+class Quarantine:
+    """A lake table of records, delta or iceberg. `keep_bytes` False keeps places and reasons alone.
+
+    Without their bytes records cannot be written later from here: they have to be read again from Kafka.
+    """
+
+    def __init__(self, table: str, format: str = "delta", *, keep_bytes: bool = True) -> None:
+        self.table = table
+        self.format = format
+        self.keep_bytes = keep_bytes
+        self.name = (delta if format == "delta" else iceberg).TARGET.table_name(table)
+        self._there = False
+
+    def held(self, spark: SparkSession, stream: str) -> tuple[Held, ...]:
+        """What stands here, by lake table. Raises `StatementFailed`."""
+        if not self._exists(spark):
+            return ()
+        rows = SparkExecutor(spark).query(
+            "SELECT lake_table, max(source_table), count(*), "
+            f"count_if(reason = {literal(NO_OLD_ROW)}) FROM {self.name} "
+            f"WHERE stream = {literal(stream)} GROUP BY lake_table ORDER BY lake_table"
+        )
+        return tuple(Held(str(t), str(s), int(str(n)), int(str(w))) for t, s, n, w in rows)
+
+    def records(self, spark: SparkSession, stream: str, lake_table: str) -> DataFrame:
+        """The records of one lake table, with the columns of a batch."""
+        mine = (F.col("stream") == stream) & (F.col("lake_table") == lake_table)
+        return spark.table(self.name).where(mine).select(*COLUMNS)
+
+    def add(self, rows: DataFrame, stream: str, lake_table: str, source_table: str, attempt: str) -> None:
+        """Keep records with their `reason`; one that stands here already gets the new one."""
+        spark = rows.sparkSession
+        if not self._exists(spark):
+            self._create(spark)
+        none = {} if self.keep_bytes else {n: F.lit(None) for n in ("key", "value", "headers")}
+        told = rows.select(
+            F.lit(lake_table).alias("lake_table"),
+            F.lit(source_table).alias("source_table"),
+            F.lit(stream).alias("stream"),
+            *(none.get(n, F.col(n)).cast(_type_of(n)).alias(n) for n in COLUMNS),
+            F.col("reason"),
+            F.lit(attempt).alias("attempt"),
+        ).dropDuplicates(list(_PLACE))
+        told.createOrReplaceTempView("schemaman_set_aside")
+        same = " AND ".join(f"q.`{n}` = s.`{n}`" for n in _PLACE)
+        SparkExecutor(spark).run(
+            f"MERGE INTO {self.name} q USING schemaman_set_aside s ON {same} "
+            "WHEN MATCHED THEN UPDATE SET q.reason = s.reason, q.attempt = s.attempt "
+            "WHEN NOT MATCHED THEN INSERT *"
+        )
+
+    def release(self, spark: SparkSession, stream: str, lake_table: str, attempt: str) -> None:
+        """Let go of the records of a lake table, but for those that this attempt has put back."""
+        SparkExecutor(spark).run(
+            f"DELETE FROM {self.name} WHERE stream = {literal(stream)} "
+            f"AND lake_table = {literal(lake_table)} AND attempt <> {literal(attempt)}"
+        )
+
+    def _exists(self, spark: SparkSession) -> bool:
+        self._there = self._there or SparkExecutor(spark).inspect(self.table, self.format) is not None
+        return self._there
+
+    def _create(self, spark: SparkSession) -> None:
+        executor = SparkExecutor(spark)
+        parts = () if "/" in self.table else table_parts(self.table)[:-1]
+        if parts and parts != ("default",):
+            executor.run(create_namespace(parts))
+        executor.run(f"CREATE TABLE {self.name} ({_MEMBERS}) USING {self.format}")
+        self._there = True
+
+
+def _type_of(name: str) -> str:
+    types = {"partition": "int", "offset": "bigint", "timestamp": "timestamp", "headers": HEADERS}
+    return types.get(name, "binary" if name in ("key", "value") else "string")

@@ -1,0 +1,227 @@
+"""What is done with the records of a batch: decoded into changes of rows, and these folded row by row.
+
+Law: each record of the batch ends in exactly one place: a staged row, an aside that is no row, or a record
+set aside with its reason.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import pyarrow as arrow
+
+from schemaman.ddl import quote_name
+from schemaman.decode.body import SchemaLookup
+from schemaman.decode.framing import Forms
+from schemaman.evidence import Record, Reject
+from schemaman.lake_rows import Ended, RowMap, lake_change
+from schemaman.rows.change import RowChange, RowOutcome
+from schemaman.rows.reader import RowReader
+from schemaman.rows.values import Unfit
+from schemaman.schema import Column, TableId
+from schemaman.spark.arrow_types import arrow_type, key_bytes, misfit, rows
+from schemaman.spark.batches import COLUMNS, RAW, records_of
+from schemaman.spark.merging import KEPT
+from schemaman.targets._spark_sql import type_name
+from schemaman.upserts import DELETED, KEYED, KEYLESS, ORDER, LakeChange, folded
+from schemaman.versions import TableHistory
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What executors need to read records: the histories of their tables, and how records are written."""
+
+    histories: Mapping[TableId, TableHistory]
+    schemas: SchemaLookup
+    stream: str
+    forms: Forms
+
+    def reader(self) -> Callable[[Record], RowOutcome]:
+        """The outcome of a record; it remembers what it has learnt of them."""
+        return RowReader(self.histories, self.schemas, stream=self.stream, forms=self.forms).read
+
+
+DECODED = f"{RAW}, source_table string, row_order string, op string, change binary, reason string"
+"""A decoded record: itself, and what it says. No `source_table`: it is no row, or nobody knows of which."""
+
+_ADDED = (("source_table", arrow.string()), ("row_order", arrow.string()), ("op", arrow.string()),
+          ("change", arrow.binary()), ("reason", arrow.string()))  # fmt: skip
+CHANGE = (
+    "row_key binary, row_order string, topic string, partition int, offset bigint, change binary, "
+    "reason string"
+)
+CHANGE_ARROW = arrow.schema([
+    ("row_key", arrow.binary()), ("row_order", arrow.string()), ("topic", arrow.string()),
+    ("partition", arrow.int32()), ("offset", arrow.int64()), ("change", arrow.binary()),
+    ("reason", arrow.string()),
+])  # fmt: skip
+PLACES, REASON, NEEDS_ROW = "__places", "__reason", "__needs_row"
+_PLACE_ARROW = arrow.struct([
+    ("topic", arrow.string()), ("partition", arrow.int32()), ("offset", arrow.int64())
+])  # fmt: skip
+_HELPERS_ARROW = ((KEPT, arrow.list_(arrow.int32())), (NEEDS_ROW, arrow.bool_()), (REASON, arrow.string()),
+                  (PLACES, arrow.list_(_PLACE_ARROW)))  # fmt: skip
+_HELPERS = (
+    f"{KEPT} array<int>, {NEEDS_ROW} boolean, {REASON} string, "
+    f"{PLACES} array<struct<topic: string, partition: int, offset: bigint>>"
+)
+_ROWS_AT_ONCE = 2_000
+LOST = "a value was not sent since it did not change, and the row began anew before: nobody knows it"
+ENDED = "ended"
+"""The reason of a row that went with an earlier life of its table: nothing to do, and said in the report."""
+
+
+def table_text(table: TableId) -> str:
+    """A table as a batch names it: whole, and in one way."""
+    return repr((table.stream, *table.levels))
+
+
+def staged_ddl(to: RowMap) -> str:
+    """The columns of staged rows in Spark's words.
+
+    Those that begin with two underscores help to write; where `__reason` is not null a row cannot be written.
+    """
+    members = [f"{quote_name(c.name)} {type_name(c.type)}" for c in staged_columns(to)]
+    return ", ".join([*members, _HELPERS])
+
+
+def staged_columns(to: RowMap) -> tuple[Column, ...]:
+    """The columns of the table as rows are staged for it: its own, then those that remember positions."""
+    return (*to.columns, *(Column(name, type) for name, type in (KEYED if to.key else KEYLESS)))
+
+
+def staged_schema(to: RowMap) -> arrow.Schema:
+    """The columns of staged rows in Arrow's words."""
+    return arrow.schema([*((c.name, arrow_type(c.type)) for c in staged_columns(to)), *_HELPERS_ARROW])
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDecoder:
+    """The function that tasks run: records in, decoded records out."""
+
+    reading: Reading
+
+    def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
+        """Each record with what it says."""
+        read = self.reading.reader()
+        for batch in batches:
+            told = [_told(read(record)) for record in records_of(batch)]
+            added = [arrow.array([row.get(name) for row in told], type) for name, type in _ADDED]
+            columns = [batch.column(batch.schema.get_field_index(name)) for name in COLUMNS]
+            names = [*COLUMNS, *(name for name, _ in _ADDED)]
+            yield arrow.RecordBatch.from_arrays([*columns, *added], names=names)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMapper:
+    """The function that tasks run: changes of the source in, changes of one lake table out."""
+
+    to: RowMap
+
+    def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
+        """Each change with the key by which it is folded; what cannot be written with its reason."""
+        for batch in batches:
+            found = [self._row(pickle.loads(each)) for each in batch.column(0).to_pylist()]
+            yield arrow.RecordBatch.from_pylist(found, CHANGE_ARROW)
+
+    def _row(self, change: RowChange) -> dict[str, object]:
+        row: dict[str, object] = {
+            "row_order": change.order,
+            "topic": change.place.topic,
+            "partition": change.place.partition,
+            "offset": change.place.offset,
+        }
+        told = lake_change(change, self.to)
+        match told:
+            case Ended():
+                return row | {"reason": ENDED}
+            case Unfit(column, reason):
+                return row | {"reason": f"{column}: {reason}"}
+            case LakeChange():
+                faults = (misfit(c, told.values[c.name]) for c in self.to.columns if c.name in told.values)
+                fault = next((fault for fault in faults if fault), None)
+                return row | {"reason": fault, "row_key": self._key(told), "change": pickle.dumps(told)}
+
+    def _key(self, change: LakeChange) -> bytes:
+        if self.to.key:
+            return key_bytes(self.to.key_columns, change.values)
+        return repr(change.place).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFolder:
+    """The function that tasks run: changes sorted by key and order in, staged rows out."""
+
+    to: RowMap
+    floor: str
+
+    def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
+        """A row for each key, and one for each record that cannot be written."""
+        schema = staged_schema(self.to)
+        ready: list[Mapping[str, object]] = []
+        records = (record for batch in batches for record in batch.to_pylist())
+        for _, group in groupby(records, key=lambda r: r["row_key"]):
+            ready += self._rows(list(group))
+            if len(ready) >= _ROWS_AT_ONCE:
+                yield rows(ready, schema)
+                ready = []
+        yield rows(ready, schema)
+
+    def _rows(self, records: Sequence[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
+        good = []
+        for record in records:
+            if record["reason"] is None:
+                change = record["change"]
+                assert isinstance(change, bytes)
+                good.append(pickle.loads(change))
+            else:
+                yield {REASON: record["reason"], PLACES: [_place_of(record)]}
+        if not good:
+            return
+        if self.to.key:
+            yield from self._folded(good)
+        else:
+            yield good[-1].values | {PLACES: [_place(good[-1].place)]}
+
+    def _folded(self, changes: Sequence[LakeChange]) -> Iterator[Mapping[str, object]]:
+        names = [c.name for c in self.to.columns]
+        row = folded(changes, names, self.floor)
+        if row is None:
+            return
+        places = [_place(place) for place in row.places]
+        if row.lost:
+            yield {REASON: LOST, PLACES: places}
+            return
+        yield dict(row.values) | {
+            ORDER: row.order,
+            DELETED: row.deleted,
+            KEPT: [i for i, name in enumerate(names) if name in row.kept],
+            NEEDS_ROW: row.needs_row,
+            PLACES: places,
+        }
+
+
+def _told(read: RowOutcome) -> dict[str, object]:
+    match read:
+        case RowChange():
+            return {
+                "source_table": table_text(read.table),
+                "row_order": read.order,
+                "op": read.op,
+                "change": pickle.dumps(read),
+            }
+        case Reject():
+            return {"reason": read.reason}
+        case _:
+            return {}
+
+
+def _place_of(record: Mapping[str, object]) -> dict[str, object]:
+    return {name: record[name] for name in ("topic", "partition", "offset")}
+
+
+def _place(place: tuple[str, int, int]) -> dict[str, object]:
+    return dict(zip(("topic", "partition", "offset"), place, strict=True))

@@ -1,0 +1,306 @@
+"""The hook for a user's own Structured Streaming job: `query.foreachBatch(mirror)`.
+
+Law: before the rows of a batch are written, their tables have the structure that the rows need; a table that
+has not got it stops alone, and its rows wait in quarantine. Whatever happens in between, each record of the
+batch is then in its table once, or in quarantine with a reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import pyarrow as arrow
+from pyspark.sql import DataFrame, SparkSession
+
+from schemaman.adapters.schema_registry import NO_REGISTRY
+from schemaman.conditions import structure
+from schemaman.decisions import Decisions, decided
+from schemaman.decode.body import SchemaLookup
+from schemaman.decode.framing import AUTO, Forms
+from schemaman.errors import StatementFailed
+from schemaman.migrate import LEASE_MS
+from schemaman.plan import Plan, Policy
+from schemaman.planfile import plan_hash
+from schemaman.registry import Memory, Registry
+from schemaman.schema import TableId
+from schemaman.settings import TargetSetting
+from schemaman.spark.batches import gathered, raw_columns, remember
+from schemaman.spark.decoded import SMALL, Decoded, decoded
+from schemaman.spark.following import Bringer, Brought, Follower, Stopped
+from schemaman.spark.lake import SparkExecutor
+from schemaman.spark.quarantine import UNPLACED, Held, Quarantine
+from schemaman.spark.staging import Reading, table_text
+from schemaman.spark.writing import Batch, Changes, SetAside, Writer
+from schemaman.versions import TableHistory
+
+_QUERY = "sql.streaming.queryId"
+_ASK_AGAIN = 2.0
+"""Seconds between two looks at a lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """What became of one lake table in a batch.
+
+    Of its `records`, `rows` rows were merged, `ended` records belong to an earlier life of the source table,
+    and `aside` stand in quarantine; `replayed` came out of it. `steps` are the statements that changed the
+    structure of the table. `stopped` is the reason why it takes nothing now.
+    """
+
+    source_table: str
+    lake_table: str
+    records: int = 0
+    rows: int = 0
+    ended: int = 0
+    aside: int = 0
+    replayed: int = 0
+    steps: tuple[str, ...] = ()
+    stopped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """What became of a batch: by lake table; records that no target follows; records not understood."""
+
+    number: int
+    tables: tuple[TableReport, ...]
+    untargeted: int = 0
+    rejected: int = 0
+
+
+class Mirror:
+    """Writes each batch of a stream into the lake tables that follow its tables.
+
+    `store` is the registry's; `targets` say which tables go where; `quarantine` is the table of records that
+    cannot be written. `decisions` are people's answers, read for each batch; `approved` says of a plan that
+    asks for it whether a person has approved it, by default whether the decisions say so. `told` gets the
+    report of each batch; batches of up to `small` records are decoded in this process, larger ones by
+    executors. One Mirror writes a table: two at once are kept apart by the store's lease only while
+    structures change.
+    """
+
+    def __init__(
+        self,
+        store: Memory,
+        targets: Sequence[TargetSetting],
+        quarantine: Quarantine,
+        *,
+        policy: Policy | None = None,
+        stream: str = "main",
+        schemas: SchemaLookup = NO_REGISTRY,
+        forms: Forms = AUTO,
+        approved: Callable[[Plan], bool] | None = None,
+        decisions: Callable[[], Decisions] = Decisions,
+        told: Callable[[BatchReport], None] = lambda _: None,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        small: int = SMALL,
+    ) -> None:
+        self._registry = Registry(store, clock)
+        self._targets = tuple(targets)
+        self._quarantine = quarantine
+        self._stream = stream
+        self._schemas = schemas
+        self._forms = forms
+        self._decisions = decisions
+        self._told = told
+        self._small = small
+        self._tried: dict[str, object] = {}
+        self._store = store
+        self._clock = clock
+        allowed = approved or self._approved
+        self._bringer = Bringer(store, self._registry, policy or Policy(), clock, allowed, self._decided)
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        """Take a batch: what `foreachBatch` calls.
+
+        Raises:
+            CouldNotDo: the store or the quarantine cannot be written: the batch must come again.
+            UsageError: the batch is none of Kafka, or of another stream.
+        """
+        raw = raw_columns(batch)
+        few = gathered(raw, self._small)
+        if few is not None:
+            self._told(self._take(raw.sparkSession, few, number))
+            return
+        raw = raw.persist()
+        try:
+            self._told(self._take(raw.sparkSession, raw, number))
+        finally:
+            raw.unpersist()
+
+    def _take(self, spark: SparkSession, raw: DataFrame | arrow.Table, number: int) -> BatchReport:
+        _, topics = remember(raw, self._registry, self._stream, self._schemas, self._forms)
+        tables = {t for topic in topics for t in self._store.aliased(topic) if t.stream == self._stream}
+        waiting = {held.lake_table: held for held in self._quarantine.held(spark, self._stream)}
+        tables |= {t for held in waiting.values() if (t := _table_of(held.source_table)) is not None}
+        histories = self._histories(tables)
+        return _Run(self, spark, number, histories, waiting).all(raw)
+
+    def _histories(self, tables: Iterable[TableId]) -> dict[TableId, TableHistory]:
+        found = ((table, self._store.history(table)) for table in tables)
+        return {table: self._decided(history) for table, history in found if history is not None}
+
+    def _decided(self, history: TableHistory) -> TableHistory:
+        return decided(history, self._decisions())
+
+    def reading(self, histories: Mapping[TableId, TableHistory]) -> Reading:
+        """What executors read records with."""
+        return Reading(dict(histories), self._schemas, self._stream, self._forms)
+
+    def _approved(self, plan: Plan) -> bool:
+        """Whether people's answers hold an approval of this very plan."""
+        today = datetime.fromtimestamp(self._clock() / 1000, UTC).date()
+        return self._decisions().approved(plan_hash(plan), today) is not None
+
+    def followers(self, table: TableId) -> tuple[Follower, ...]:
+        """The lake tables that follow a source table."""
+        return tuple(Follower(table, t, t.address(table)) for t in self._targets if t.holds(table))
+
+
+class _Run:
+    """One batch being taken."""
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        spark: SparkSession,
+        number: int,
+        histories: Mapping[TableId, TableHistory],
+        waiting: Mapping[str, Held],
+    ) -> None:
+        self.mirror = mirror
+        self.spark = spark
+        self.number = number
+        self.histories = histories
+        self.waiting = waiting
+        self.quarantine = mirror._quarantine
+        self.stream = mirror._stream
+        self.executor = SparkExecutor(spark)
+        self.reading = mirror.reading(histories)
+        query = spark.sparkContext.getLocalProperty(_QUERY)
+        self.batch = None if query is None else Batch(query, number)
+        self.attempt = f"{query or 'called'}:{number}:{time.time_ns()}"
+        self.tables = {table_text(table): table for table in histories}
+
+    def all(self, raw: DataFrame | arrow.Table) -> BatchReport:
+        """Every table of the batch, one after the other."""
+        rows = decoded(self.spark, raw, self.reading)
+        try:
+            counted = rows.counted()
+            rejected, _ = counted.pop(None, (0, None))
+            if rejected:
+                self.quarantine.add(rows.rejected(), self.stream, UNPLACED, "", self.attempt)
+            return self._followed(rows, counted, rejected)
+        finally:
+            rows.done()
+
+    def _followed(
+        self, rows: Decoded, counted: Mapping[str | None, tuple[int, str | None]], rejected: int
+    ) -> BatchReport:
+        due: list[tuple[Follower, Changes]] = []
+        untargeted = 0
+        for text, table in sorted(self.tables.items()):
+            count, truncated = counted.get(text, (0, None))
+            followers = self.mirror.followers(table)
+            untargeted += 0 if followers else count
+            changes = Changes(rows.of(text), count, truncated)
+            due += [(f, changes) for f in followers if count or f.lake_table in self.waiting]
+        reports: list[TableReport] = []
+        locked: list[tuple[Follower, Changes]] = []
+        for follower, changes in due:
+            brought = self._bring(follower)
+            if isinstance(brought, Stopped) and brought.locked:
+                locked.append((follower, changes))
+            else:
+                reports.append(self._follow(follower, brought, changes))
+        for follower, changes in locked:
+            reports.append(self._follow(follower, self._patiently(follower), changes))
+        return BatchReport(self.number, tuple(reports), untargeted, rejected)
+
+    def _bring(self, follower: Follower) -> Brought | Stopped:
+        return self.mirror._bringer.bring(follower, self.executor)
+
+    def _patiently(self, follower: Follower) -> Brought | Stopped:
+        """The table once its lease has run out: most likely that of a run of this job that was killed."""
+        until = time.monotonic() + LEASE_MS / 1000 + _ASK_AGAIN
+        brought = self._bring(follower)
+        while isinstance(brought, Stopped) and brought.locked and time.monotonic() < until:
+            time.sleep(_ASK_AGAIN)
+            brought = self._bring(follower)
+        return brought
+
+    def _follow(self, follower: Follower, brought: Brought | Stopped, changes: Changes) -> TableReport:
+        """One table; whatever is wrong with it stops it alone."""
+        report = TableReport(str(follower.table), follower.lake_table, changes.count)
+        try:
+            if isinstance(brought, Stopped):
+                return self._stop(follower, changes, report, brought.reason)
+            writer = self._writer(follower, brought)
+            replayed = self._replay(follower, writer)
+            report = replace(report, steps=brought.steps, replayed=replayed)
+            return self._write(follower, writer, changes, report) if changes.count else report
+        except StatementFailed as error:
+            return self._stop(follower, changes, report, error.message)
+
+    def _writer(self, follower: Follower, brought: Brought) -> Writer:
+        return Writer(self.spark, follower, brought, self.histories[follower.table])
+
+    def _write(
+        self, follower: Follower, writer: Writer, changes: Changes, report: TableReport
+    ) -> TableReport:
+        written = writer.write(changes, self.batch, self._keeper(follower, changes.rows))
+        return replace(report, rows=written.rows, ended=written.ended, aside=written.aside)
+
+    def _replay(self, follower: Follower, writer: Writer) -> int:
+        """Write what waits in quarantine for a table that can take it, before anything newer."""
+        held = self.waiting.get(follower.lake_table)
+        if held is None or not self.quarantine.keep_bytes or self._in_vain(held, writer):
+            return 0
+        records = self.quarantine.records(self.spark, self.stream, follower.lake_table)
+        few = gathered(records, self.mirror._small)
+        rows = decoded(self.spark, records if few is None else few, self.reading)
+        try:
+            counted = rows.counted()
+            text = table_text(follower.table)
+            if None in counted:
+                self._keep(rows.rejected(), follower)
+            count, truncated = counted.get(text, (0, None))
+            aside = 0
+            if count:
+                changes = Changes(rows.of(text), count, truncated)
+                aside = writer.write(changes, None, self._keeper(follower, changes.rows)).aside
+            self.quarantine.release(self.spark, self.stream, follower.lake_table, self.attempt)
+            return count - aside
+        finally:
+            rows.done()
+
+    def _in_vain(self, held: Held, writer: Writer) -> bool:
+        """Whether the same records were tried before on a table of the same structure."""
+        now = (structure(writer.live.schema), held.records)
+        before = self.mirror._tried.get(held.lake_table)
+        self.mirror._tried[held.lake_table] = now
+        return now == before and not held.waiting
+
+    def _stop(self, follower: Follower, changes: Changes, report: TableReport, reason: str) -> TableReport:
+        """Keep all records of a table that cannot take them."""
+        if changes.count:
+            self._keep(changes.rows.whole(reason), follower)
+        return replace(report, aside=changes.count, stopped=reason)
+
+    def _keeper(self, follower: Follower, rows: Decoded) -> SetAside:
+        return lambda reasons: self._keep(rows.chosen(reasons), follower)
+
+    def _keep(self, rows: DataFrame, follower: Follower) -> None:
+        source = table_text(follower.table)
+        self.quarantine.add(rows, self.stream, follower.lake_table, source, self.attempt)
+
+
+def _table_of(text: str) -> TableId | None:
+    if not text:
+        return None
+    stream, server, database, schema, table = ast.literal_eval(text)
+    return TableId(server, database, schema, table, stream)

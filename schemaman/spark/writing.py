@@ -1,0 +1,162 @@
+"""Writes the changes of one table: what fits in one commit, what does not given back with its reasons.
+
+Law: a batch that was written already is not written again; a table's batch is one commit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from schemaman.lake_rows import row_map
+from schemaman.schema import Column
+from schemaman.spark.decoded import Decoded, Staged
+from schemaman.spark.following import Brought, Follower
+from schemaman.spark.lake import SparkExecutor
+from schemaman.spark.merging import append_rows, merge_rows, without_old_row
+from schemaman.spark.quarantine import NO_OLD_ROW
+from schemaman.spark.staging import NEEDS_ROW, PLACES, staged_columns
+from schemaman.targets._spark_sql import literal, set_properties
+from schemaman.upserts import TRUNCATED_PROPERTY, Place
+from schemaman.versions import TableHistory
+
+_VIEW, _SOURCE = "schemaman_staged", "schemaman_rows"
+_STAMP = "schemaman.batch"
+_ICEBERG_STAMP = f"spark.sql.iceberg.snapshot-property.{_STAMP}"
+_DELTA_APP = "spark.databricks.delta.write.txnAppId"
+_DELTA_VERSION = "spark.databricks.delta.write.txnVersion"
+_DELTA_WORDS = "spark.databricks.delta.commitInfo.userMetadata"
+
+
+SetAside = Callable[[Mapping[Place, str]], None]
+"""Keeps the records at some places, with a reason for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch of a query that can be told from all others: the query by `app`, the batch by its number."""
+
+    app: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of the changes of one table: rows merged, records of an earlier life, records set aside."""
+
+    rows: int
+    ended: int
+    aside: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Decoded changes of one table: how many, and the position of the newest TRUNCATE among them."""
+
+    rows: Decoded
+    count: int
+    truncated: str | None
+
+
+class Writer:
+    """Writes into one lake table that was brought up to date."""
+
+    def __init__(
+        self, spark: SparkSession, follower: Follower, brought: Brought, history: TableHistory
+    ) -> None:
+        self._spark = spark
+        self._executor = SparkExecutor(spark)
+        self._follower = follower
+        self.live = brought.live
+        self._to = row_map(history, brought.live)
+
+    def write(self, changes: Changes, batch: Batch | None, set_aside: SetAside) -> Written:
+        """Write the changes; first, the records that cannot be written go to `set_aside`.
+
+        Raises:
+            StatementFailed: the table refused the rows; nothing was written.
+        """
+        keyed = bool(self._to.key)
+        floor = self._floor(changes.truncated) if keyed else ""
+        found = changes.rows.staged(self._to, changes.count, floor)
+        good, lacking = self._parted(found)
+        aside = {**found.aside, **dict.fromkeys((p for places in lacking for p in places), NO_OLD_ROW)}
+        if aside:
+            set_aside(aside)
+        rows = found.count - len(lacking)
+        if rows or (keyed and changes.truncated):
+            self._merge(good, changes.truncated, batch)
+        return Written(rows, found.ended, len(aside))
+
+    def _floor(self, truncated: str | None) -> str:
+        """The position before which no row lives; the table remembers it before a row is touched."""
+        known = self.live.properties.get(TRUNCATED_PROPERTY, "")
+        if truncated is None or truncated <= known:
+            return known
+        self._executor.run(set_properties(self._follower.name, {TRUNCATED_PROPERTY: truncated}))
+        return truncated
+
+    def _parted(self, found: Staged) -> tuple[DataFrame, list[list[Place]]]:
+        """The rows that can be written, and the records of those that need a row which is not there."""
+        if not found.needing:
+            return found.rows, []
+        found.rows.where(NEEDS_ROW).createOrReplaceTempView(_SOURCE)
+        query = without_old_row(self._follower.name, _SOURCE, self._to.key)
+        lacking = [row[PLACES] for row in self._spark.sql(query).select(PLACES).collect()]
+        if not lacking:
+            return found.rows, []
+        missing = self._spark.createDataFrame([(p,) for p in lacking], found.rows.select(PLACES).schema)
+        return found.rows.join(missing, PLACES, "left_anti"), [[tuple(p) for p in each] for each in lacking]
+
+    def _merge(self, rows: DataFrame, truncated: str | None, batch: Batch | None) -> None:
+        if batch is not None and self._follower.target.format == "iceberg" and self._stamped(batch):
+            return
+        rows.createOrReplaceTempView(_VIEW)
+        columns: tuple[Column, ...] = staged_columns(self._to)
+        name = self._follower.name
+        if self._to.key:
+            statement = merge_rows(name, _VIEW, columns, self._to.key, truncated)
+        else:
+            statement = append_rows(name, _VIEW, columns)
+        with _stamps(self._spark, self._follower.target.format, batch):
+            self._executor.run(statement)
+
+    def _stamped(self, batch: Batch) -> bool:
+        """Whether a snapshot of an Iceberg table says that the batch is in it."""
+        found = self._executor.query(
+            f"SELECT 1 FROM {self._follower.name}.snapshots "
+            f"WHERE summary[{literal(_STAMP)}] = {literal(_words(batch))} LIMIT 1"
+        )
+        return bool(found)
+
+
+@contextmanager
+def _stamps(spark: SparkSession, format: str, batch: Batch | None) -> Iterator[None]:
+    """Settings under which a write says which batch it is; Delta then refuses to write one twice.
+
+    Source: Delta "Idempotent table writes in foreachBatch"; Iceberg "Spark writes", snapshot properties.
+    """
+    told: dict[str, str] = {}
+    if batch is not None and format == "iceberg":
+        told = {_ICEBERG_STAMP: _words(batch)}
+    elif batch is not None:
+        told = {_DELTA_APP: batch.app, _DELTA_VERSION: str(batch.number), _DELTA_WORDS: _words(batch)}
+    before = {key: spark.conf.get(key, None) for key in told}
+    for key, value in told.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)
+
+
+def _words(batch: Batch) -> str:
+    return json.dumps({_STAMP: batch.number, "app": batch.app}, sort_keys=True)

@@ -1,0 +1,257 @@
+"""A mirror on paper: what `foreachBatch` does with a batch, on tables of paper and without Spark.
+
+Decoding, structures, the fold by key and what goes into quarantine are the real ones; the MERGE is read out
+in Python as its statement says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as arrow
+
+from schemaman.decode.body import SchemaLookup
+from schemaman.decode.framing import AUTO
+from schemaman.evidence import Record
+from schemaman.lake_rows import RowMap, row_map
+from schemaman.plan import Live, Plan
+from schemaman.policy import Policy
+from schemaman.registry import Registry
+from schemaman.schema import TableId
+from schemaman.settings import TargetSetting
+from schemaman.spark.batches import remember
+from schemaman.spark.following import Bringer, Follower, Stopped
+from schemaman.spark.merging import KEPT
+from schemaman.spark.staging import (
+    CHANGE_ARROW,
+    ENDED,
+    NEEDS_ROW,
+    PLACES,
+    REASON,
+    ChangeFolder,
+    ChangeMapper,
+    Reading,
+    RecordDecoder,
+    table_text,
+)
+from schemaman.stores.sql import SqlStore
+from schemaman.upserts import DELETED, OFFSET, ORDER, PARTITION, TOPIC, Place
+from tests.paper_lake import PaperLake
+from tests.spark.compared import LakeTable
+
+HEADER = arrow.struct([("key", arrow.string()), ("value", arrow.binary())])
+COLUMNS = arrow.schema([
+    ("topic", arrow.string()), ("partition", arrow.int32()), ("offset", arrow.int64()),
+    ("timestamp", arrow.timestamp("us", tz="UTC")), ("key", arrow.binary()), ("value", arrow.binary()),
+    ("headers", arrow.list_(HEADER)),
+])  # fmt: skip
+
+
+def batch_of(records: Sequence[Record]) -> arrow.Table:
+    """Records as Spark's Kafka source hands them over, in Arrow."""
+    rows = [
+        {
+            "topic": r.topic,
+            "partition": r.partition,
+            "offset": r.offset,
+            "timestamp": datetime.fromtimestamp((r.timestamp_ms or 0) / 1000, UTC),
+            "key": r.key,
+            "value": r.value,
+            "headers": [{"key": name, "value": value} for name, value in r.headers],
+        }
+        for r in records
+    ]
+    return arrow.Table.from_pylist(rows, COLUMNS)
+
+
+def careful(plan: Plan) -> bool:
+    """Whether a careful person approves: not that a name means another column, which may be an exchange."""
+    return all(ruled.kind != "reuse-name" for ruled in plan.rulings)
+
+
+@dataclass(slots=True)
+class PaperTable:
+    """A table: its structure, and rows by key with values under the numbers of their columns."""
+
+    lake: PaperLake
+    rows: dict[tuple[str, ...], dict[Any, Any]] = field(default_factory=dict)
+    truncated: str = ""
+
+    def merge(self, staged: Mapping[str, Any], to: RowMap) -> bool:
+        """Take a staged row as the MERGE does; whether it could be taken."""
+        names = [c.name for c in to.columns]
+        key = self._key(staged, to)
+        old = self.rows.get(key)
+        order = staged[ORDER]
+        dead = old is not None and bool(old.get(DELETED))
+        if to.key and staged[NEEDS_ROW] and (old is None or (dead and old[ORDER] < order)):
+            return False
+        if old is not None and (not to.key or order <= old[ORDER]):
+            return True
+        kept = {names[i] for i in staged[KEPT] or ()} if old and (staged[DELETED] or not dead) else set()
+        field_of = self.lake.fields
+        row = dict(old or {})
+        for name in names:
+            if name not in kept:
+                row[field_of[name]] = staged[name]
+        own = {n: staged[n] for n in staged if n.startswith("_row_")}
+        self.rows[key] = {**row, **own}
+        return True
+
+    def truncate(self, order: str) -> None:
+        for row in self.rows.values():
+            if row[ORDER] < order and not row[DELETED]:
+                row |= {DELETED: True, ORDER: order}
+
+    def read(self, live: Live) -> list[dict[str, Any]]:
+        """The rows as a reader sees them."""
+        return [
+            {
+                n: row.get(n) if n.startswith("_row_") else row.get(self.lake.fields[n])
+                for n in live.schema.names
+            }
+            for row in self.rows.values()
+        ]
+
+    def _key(self, staged: Mapping[str, Any], to: RowMap) -> tuple[str, ...]:
+        names = to.key or (TOPIC, PARTITION, OFFSET)
+        return tuple(repr(staged[name]) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class PaperCatalog:
+    """All tables to look at, and the one to alter."""
+
+    lakes: Mapping[str, PaperLake]
+    altered: PaperLake
+
+    def inspect(self, table: str, format: str) -> Live | None:
+        found = self.lakes.get(table)
+        return None if found is None else found.live
+
+    def run(self, statement: str) -> None:
+        self.altered.run(statement)
+
+    def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
+        return self.altered.query(statement)
+
+
+@dataclass(slots=True)
+class PaperMirror:
+    """Takes batches of a stream; `stopped` are lake tables that take nothing, `aside` says why of records."""
+
+    store: SqlStore
+    schemas: SchemaLookup
+    format: str
+    policy: Policy = field(default_factory=Policy)
+    tables: dict[str, PaperTable] = field(default_factory=dict)
+    sources: dict[str, TableId] = field(default_factory=dict)
+    aside: dict[str, dict[Place, str]] = field(default_factory=dict)
+    kept: dict[str, dict[Place, dict[str, Any]]] = field(default_factory=dict)
+    ended: set[Place] = field(default_factory=set)
+    rejected: dict[Place, str] = field(default_factory=dict)
+    steps: list[str] = field(default_factory=list)
+    stopped: set[str] = field(default_factory=set)
+
+    def take(self, records: Sequence[Record]) -> None:
+        """One batch."""
+        registry = Registry(self.store, lambda: 0)
+        batch = batch_of(records)
+        _, topics = remember(batch, registry, "main", self.schemas)
+        tables = {t for topic in topics for t in self.store.aliased(topic)} | set(self.sources.values())
+        histories = {t: h for t in tables if (h := self.store.history(t)) is not None}
+        reading = Reading(histories, self.schemas, "main", AUTO)
+        decoded = _rows(RecordDecoder(reading), batch)
+        for row in decoded:
+            if row["source_table"] is None and row["reason"] is not None:
+                self.rejected[_place(row)] = row["reason"]
+        bringer = Bringer(self.store, registry, self.policy, lambda: 0, careful, lambda history: history)
+        for table in sorted(histories):
+            mine = [row for row in decoded if row["source_table"] == table_text(table)]
+            self._follow(table, mine, bringer, reading)
+
+    def _follow(self, table: TableId, rows: list[dict[str, Any]], bringer: Bringer, reading: Reading) -> None:
+        target = TargetSetting("lake", self.format, ("*",), table="ice.raw.`{database}.{schema}.{table}`")
+        if self.format == "delta":
+            target = TargetSetting("lake", "delta", ("*",), path="/lake/{database}.{schema}.{table}")
+        follower = Follower(table, target, target.address(table))
+        waiting = self.kept.get(follower.lake_table, {})
+        if not rows and not waiting:
+            return
+        self.sources[follower.lake_table] = table
+        paper = self.tables.setdefault(follower.lake_table, PaperTable(PaperLake(follower.lake_table)))
+        catalog = PaperCatalog({name: each.lake for name, each in self.tables.items()}, paper.lake)
+        brought = bringer.bring(follower, catalog)
+        if isinstance(brought, Stopped):
+            self.stopped.add(follower.lake_table)
+            self._keep(follower, {_place(row): row for row in rows}, lambda _: brought.reason)
+            return
+        self.steps += brought.steps
+        self.stopped.discard(follower.lake_table)
+        to = row_map(reading.histories[table], brought.live)
+        if waiting:
+            again = _rows(RecordDecoder(reading), arrow.Table.from_pylist(
+                [{n: r[n] for n in COLUMNS.names} for r in waiting.values()], COLUMNS
+            ))  # fmt: skip
+            self.aside.pop(follower.lake_table, None)
+            self.kept.pop(follower.lake_table, None)
+            self._write(follower, paper, to, again)
+        self._write(follower, paper, to, rows)
+
+    def _write(
+        self, follower: Follower, paper: PaperTable, to: RowMap, rows: Collection[dict[str, Any]]
+    ) -> None:
+        truncates = [row["row_order"] for row in rows if row["op"] == "t"] if to.key else []
+        paper.truncated = max([paper.truncated, *truncates])
+        changes = [row for row in rows if row["op"] != "t" or not to.key]
+        table = arrow.Table.from_pylist([{"change": row["change"]} for row in changes], _CHANGES)
+        mapped = [row for b in ChangeMapper(to)(table.to_batches()) for row in b.to_pylist()]
+        mapped.sort(key=lambda row: (row["row_key"] or b"", row["row_order"], *_place(row)))
+        ordered = arrow.RecordBatch.from_pylist(mapped, CHANGE_ARROW)
+        floor = paper.truncated if to.key else ""
+        by_place = {_place(row): row for row in rows}
+        bad: dict[Place, str] = {}
+        staged = [r for b in ChangeFolder(to, floor)([ordered]) for r in b.to_pylist()]
+        for row in staged:
+            places = [_place(p) for p in row[PLACES]]
+            if row[REASON] == ENDED:
+                self.ended |= set(places)
+            elif row[REASON] is not None:
+                bad |= dict.fromkeys(places, row[REASON])
+            elif not paper.merge(row, to):
+                bad |= dict.fromkeys(places, "no old row")
+        for order in truncates:
+            paper.truncate(order)
+        if bad:
+            self._keep(follower, {p: by_place[p] for p in bad}, lambda place: bad[place])
+
+    def _keep(self, follower: Follower, rows: Mapping[Place, dict[str, Any]], why: Any) -> None:
+        self.kept.setdefault(follower.lake_table, {}).update(rows)
+        self.aside.setdefault(follower.lake_table, {}).update({place: why(place) for place in rows})
+
+    def withheld(self) -> dict[Place, str]:
+        """The records that are not in the lake, with their reasons."""
+        found = {place: reason for table in self.aside.values() for place, reason in table.items()}
+        return found | self.rejected | dict.fromkeys(self.ended, ENDED)
+
+    def lake(self) -> list[LakeTable]:
+        """The lake tables."""
+        return [
+            LakeTable(self.sources[name], live, table.read(live), name in self.stopped)
+            for name, table in self.tables.items()
+            if (live := table.lake.live) is not None
+        ]
+
+
+_CHANGES = arrow.schema([("change", arrow.binary())])
+
+
+def _rows(function: Any, batch: arrow.Table) -> list[dict[str, Any]]:
+    return [row for part in function(batch.to_batches()) for row in part.to_pylist()]
+
+
+def _place(row: Mapping[str, Any]) -> Place:
+    return row["topic"], row["partition"], row["offset"]

@@ -1,0 +1,126 @@
+"""A mirrored lake held against the independent fold of its events: which table is which, what is as promised.
+
+Beyond `lake_state.compare`, which forgives nothing: a table that stopped has the structure that it stopped
+with; a column that left the source keeps its values, under the name by which the lake knows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from schemaman.plan import SOURCE_PROPERTY, Live
+from schemaman.schema import TableId
+from schemaman.spark.following import life_of
+from schemaman.stores.sql import SqlStore
+from schemaman.targets._spark_sql import type_name
+from schemaman.upserts import DELETED, KEYED, KEYLESS, OFFSET, OP, PARTITION, TOPIC
+from tests.lake_state.compare import Difference, Shape, compare, is_same
+from tests.lake_state.fold import State, Table, fold
+
+_OWN = frozenset(name for name, _ in (*KEYED, *KEYLESS))
+_OF_STRUCTURE = ("type", "key", "column-missing")
+
+
+@dataclass(slots=True)
+class LakeTable:
+    """A table of the lake: of which source table, its structure and rows, and whether it takes no more."""
+
+    source: TableId
+    live: Live
+    rows: list[dict[str, Any]]
+    stopped: bool = False
+
+
+@dataclass(slots=True)
+class Comparison:
+    """How much was compared, and what differs."""
+
+    tables: int = 0
+    rows: int = 0
+    cells: int = 0
+    differences: list[str] = field(default_factory=list)
+
+
+def compared(
+    folder: Path, store: SqlStore, lake: Collection[LakeTable], withheld: Collection[tuple[str, int, int]]
+) -> Comparison:
+    """The lake against the fold of all events but those that were withheld."""
+    state = fold(folder, withheld)
+    found = Comparison()
+    met: set[tuple[str, str, int]] = set()
+    for table in lake:
+        candidates = _candidates(state, store, table)
+        if not candidates:
+            if table.rows:
+                found.differences.append(f"{table.source}: in the lake, and no event told of it")
+            continue
+        tried = [(len(_differences(each, table)), -each.life, each) for each in candidates]
+        expected = min(tried, key=lambda each: each[:2])[2] if table.stopped else candidates[-1]
+        met.add((*expected.name, expected.life))
+        found.tables += 1
+        found.rows += len(expected.appended if not table.live.schema.key else expected.rows)
+        found.cells += expected.cells
+        found.differences += [str(difference) for difference in _differences(expected, table)]
+    for name, expected in state.tables.items():
+        if name not in met and expected.rows and not expected.ended:
+            found.differences.append(f"{'.'.join(name[:2])}: not in the lake, {len(expected.rows)} rows told")
+    return found
+
+
+def _candidates(state: State, store: SqlStore, table: LakeTable) -> list[Table]:
+    """The lives of the source table that a lake table may hold: it keeps the rows of one that was renamed."""
+    source = table.source
+    for _ in range(8):
+        other = _renamed_to(store, source, table.live)
+        if other is None:
+            break
+        source = other
+    space = source.schema or source.database
+    return [t for t in state.tables.values() if t.name == (space, source.table)]
+
+
+def _renamed_to(store: SqlStore, source: TableId, live: Live) -> TableId | None:
+    history = store.history(source)
+    if history is None:
+        return None
+    own = str(source) == live.properties.get(SOURCE_PROPERTY)
+    life = life_of(live, history) if own else history.latest.incarnation
+    return next((e.other for e in history.events if e.kind == "renamed" and e.incarnation == life), None)
+
+
+def _differences(expected: Table, table: LakeTable) -> list[Difference]:
+    schema = table.live.schema
+    columns = {c.name: type_name(c.type) for c in schema.columns}
+    now = {c.name.lower() for c in expected.columns}
+    known = {n.lower() for c in expected.columns for n in (c.name, *expected.spellings.get(c.name, ()))}
+    gone = {c for c in columns if c not in _OWN and c.lower() not in known}
+    rows = [replace(r, left={n: v for n, v in r.left.items() if n.lower() not in now}) for r in expected.rows]
+    keyless = not schema.key
+    shape = Shape(
+        columns,
+        schema.key,
+        own=_OWN | gone,
+        deleted=None if keyless else DELETED,
+        place=(TOPIC, PARTITION, OFFSET) if keyless else None,
+        op=OP if keyless else None,
+    )
+    found = compare(replace(expected, rows=rows), table.rows, shape)
+    found = [d for d in found if not (table.stopped and d.what in _OF_STRUCTURE)]
+    return found if keyless else [*found, *_left(expected, table, columns, gone)]
+
+
+def _left(
+    expected: Table, table: LakeTable, columns: Mapping[str, str], gone: Collection[str]
+) -> list[Difference]:
+    """Values in columns that the source has no more, and that it never told."""
+    told = [value for row in expected.rows for value in row.left.values()]
+    return [
+        Difference(".".join(expected.name), "cell", column, "", "", repr(row[column]))
+        for row in table.rows
+        for column in gone
+        if not row.get(DELETED) and row[column] is not None
+        if not any(is_same(value, row[column], columns[column]) for value in told)
+    ]

@@ -1,0 +1,62 @@
+"""The hook of a Structured Streaming job: recorded streams into real tables, replayed, cell by cell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schemaman.evidence import Record
+from schemaman.stores.sql import SqlStore
+from tests.house import CAPTURES, PROOF
+from tests.spark.compared import compared
+from tests.spark.mirrored import Run, batches, frame, recorded
+from tests.test_mirrored_recordings import RECORDINGS, unknown
+
+pytestmark = pytest.mark.spark
+BOOKSHOP = "mariadb/bookshop-mariadb-3.5.0-json"
+CASES = [(name, format) for name in RECORDINGS for format in ("delta", "iceberg")]
+FEW = [("postgres/shop-crash", "delta"), (BOOKSHOP, "iceberg")]
+
+
+def started(spark, name: str, format: str, folder: Path, tag: str = "") -> Run:
+    """A run over a recording that has not begun."""
+    plain = name.rpartition("/")[2].replace("-", "_").replace(".", "_")
+    store = SqlStore.open(f"sqlite:///{folder / f'{plain}{tag}.db'}", create=True)
+    return Run(spark, store.__enter__(), format, f"{plain}_{format}{tag}", recorded(name)[1])
+
+
+@pytest.mark.parametrize(("name", "format"), CASES if PROOF else FEW)
+def test_a_recording_that_is_replayed_ends_in_the_state_of_its_events(
+    spark, tmp_path: Path, name: str, format: str, figure
+) -> None:
+    run = started(spark, name, format, tmp_path)
+    with run.store:
+        records, _ = recorded(name)
+        for number, batch in enumerate(batches(records, 2)):
+            run.mirror()(frame(spark, batch), number)
+        run.mirror()(frame(spark, batch), number)
+        found = compared(CAPTURES / name, run.store, run.lake(), {row[:3] for row in run.withheld()})
+        assert unknown(name, found.differences) == []
+        assert all(reason for *_, reason in run.withheld())
+        counts = f"{found.tables} tables, {found.rows} rows, {found.cells} cells"
+        figure(f"mirror on Spark: {name}, {format}", counts)
+
+
+def documents(records: list[Record]) -> list[Record]:
+    return [record for record in records if record.topic.endswith("shop.documents")]
+
+
+def test_executors_decode_as_this_process_does(spark, tmp_path: Path) -> None:
+    records = documents(recorded("postgres/shop-json")[0])
+    tables = []
+    for small in (0, 10_000):
+        run = started(spark, "postgres/shop-json", "iceberg", tmp_path, f"_{small}")
+        with run.store:
+            mirror = run.mirror(small)
+            mirror(frame(spark, records), 0)
+            (lake,) = run.lake()
+            tables.append(sorted(lake.rows, key=repr))
+            (report,) = run.reports[0].tables
+            assert (report.records, report.aside, report.stopped) == (len(records), 0, None)
+    assert tables[0] == tables[1]

@@ -1,0 +1,112 @@
+"""Changes of a source in the words of a lake table: columns by id, keys to trust, what is set aside."""
+
+from __future__ import annotations
+
+from decimal import Decimal as Number
+
+import pytest
+
+from schemaman.evidence import NOWHERE
+from schemaman.lake_rows import Ended, RowMap, lake_change
+from schemaman.rows.change import Op, Place, Row, RowChange
+from schemaman.rows.values import Unfit
+from schemaman.schema import Column, TableId, TableSchema
+from schemaman.types import Decimal, Integer, String
+from schemaman.upserts import LakeChange
+
+TABLE = TableId("s", "db", "public", "t")
+LAKE = (
+    Column("id", Integer(32), nullable=False),
+    Column("title", String()),
+    Column("price", Decimal(12, 2)),
+    Column("old_note", String()),
+)
+SOURCE = TableSchema(
+    (
+        Column("id", Integer(32), id=1),
+        Column("name", String(), id=2),
+        Column("price", Integer(32), id=3),
+        Column("gone", String(), id=4),
+        Column("note", String(), id=5),
+        Column("maybe", String(), id=6),
+    ),
+    ("id",),
+)
+TO = RowMap(
+    LAKE,
+    ("id",),
+    names={1: "id", 2: "title", 3: "price", 5: "old_note"},
+    undecided={6: "perhaps"},
+    lives={1: 1, 2: 2},
+    life=2,
+)
+
+
+def change(
+    op: Op, key: Row | None, after: Row | None = None, before: Row | None = None, version: int = 2, **more
+) -> RowChange:
+    unavailable = more.get("unavailable", frozenset())
+    place = Place("main", "topic", 0, 7)
+    return RowChange(
+        place, TABLE, op, key, before, after, unavailable, "0001", 0, op == "d", SOURCE, version, NOWHERE
+    )
+
+
+def written(made: RowChange, to: RowMap = TO) -> LakeChange:
+    found = lake_change(made, to)
+    assert isinstance(found, LakeChange)
+    return found
+
+
+def test_columns_are_found_by_what_they_are_and_not_by_their_names() -> None:
+    found = written(change("c", {"id": 1}, {"id": 1, "name": "a", "price": 3, "gone": "x", "note": "n"}))
+    assert found.values == {"id": 1, "title": "a", "price": Number("3.00"), "old_note": "n"}
+
+
+def test_a_number_becomes_a_decimal_without_rounding_or_its_row_is_set_aside() -> None:
+    assert written(change("u", {"id": 1}, {"id": 1, "price": 2**31 - 1})).values["price"] == 2**31 - 1
+    tight = RowMap((*LAKE[:2], Column("price", Decimal(4, 2))), ("id",), TO.names, {}, TO.lives, 2)
+    found = lake_change(change("u", {"id": 1}, {"id": 1, "price": 100}), tight)
+    assert isinstance(found, Unfit)
+    assert found.column == "price"
+
+
+def test_a_delete_is_known_by_the_key_of_its_record() -> None:
+    assert written(change("d", {"id": 1}, before={"id": 1, "name": "a"})).values == {"id": 1}
+
+
+@pytest.mark.parametrize("op", ["d"])
+def test_a_delete_whose_key_is_another_one_is_set_aside(op: Op) -> None:
+    found = lake_change(change(op, {"name": "a"}, before={"id": 1, "name": "a"}), TO)
+    assert isinstance(found, Unfit)
+    assert "does not tell the key of the table (id)" in found.reason
+
+
+def test_an_update_without_a_key_is_taken_where_its_key_cannot_have_changed() -> None:
+    after: Row = {"id": 1, "name": "b"}
+    assert written(change("u", None, after)).values["id"] == 1
+    assert written(change("u", None, after, before={"id": 1})).values["id"] == 1
+    assert isinstance(lake_change(change("u", None, after, before={"id": 9}), TO), Unfit)
+
+
+def test_a_value_of_a_column_that_may_have_become_another_is_not_left_out() -> None:
+    found = lake_change(change("c", {"id": 1}, {"id": 1, "maybe": "x"}), TO)
+    assert isinstance(found, Unfit)
+    assert found.reason == "rename not decided: it may have become perhaps"
+    assert written(change("c", {"id": 1}, {"id": 1, "maybe": None})).values == {"id": 1}
+
+
+def test_a_row_of_an_earlier_life_is_none_of_this_table() -> None:
+    assert lake_change(change("c", {"id": 1}, {"id": 1}, version=1), TO) == Ended()
+
+
+def test_values_that_were_not_sent_are_named_as_the_lake_names_them() -> None:
+    found = written(change("u", {"id": 1}, {"id": 1}, unavailable=frozenset({"name", "gone"})))
+    assert found.unavailable == frozenset({"title"})
+
+
+def test_a_table_without_a_key_has_no_row_to_keep_a_value_from() -> None:
+    keyless = RowMap(LAKE, (), TO.names, {}, TO.lives, 2)
+    assert written(change("c", None, {"id": 1}), keyless).values["_row_offset"] == 7
+    found = lake_change(change("u", None, {"id": 1}, unavailable=frozenset({"name"})), keyless)
+    assert isinstance(found, Unfit)
