@@ -269,17 +269,22 @@ Pair = tuple[str, str]
 ColumnId = int | None
 
 
-def source_of(history: TableHistory, answers: Mapping[Pair, bool] | None = None) -> Source:
+def source_of(
+    history: TableHistory, answers: Mapping[Pair, bool] | None = None, *, proven: bool = False
+) -> Source:
     """The newest version of a table as something to follow, with what its columns were called before.
 
-    `answers` are people's decisions on renames: (old name, new name) → whether it is one column. Only
-    the newest incarnation counts: a table that was dropped and made again shares no column with the old.
+    `answers` are people's decisions on renames: (old name, new name) → whether it is one column; with
+    `proven`, renames that nobody has answered and the evidence proves are taken for renames too. Only the
+    newest incarnation counts: a table that was dropped and made again shares no column with the old.
     """
-    told = answers or {}
     newest = history.latest
     versions = [v for v in history.versions if v.incarnation == newest.incarnation]
+    on_proof = _proven(versions, answers or {}) if proven else {}
+    told = {**dict.fromkeys(on_proof, True), **(answers or {})}
     same = _same_columns(versions, told)
     now = {same.get(c.id, c.id): c.name for c in newest.schema.columns}
+    came = {same.get(id, id) for ids in on_proof.values() for id in ids}
     past = tuple(
         Past(v.id, _began(v), {c.name: now.get(same.get(c.id, c.id)) for c in v.schema.columns}, v.known_as)
         for v in versions
@@ -305,9 +310,25 @@ def source_of(history: TableHistory, answers: Mapping[Pair, bool] | None = None)
         unanswered=_open_questions(versions, told, now),
         past=past,
         ended=ended,
+        proven=tuple(sorted(now[id] for id in came if id in now)),
+        unsure_types=tuple(f.removeprefix("type:") for f in newest.unconfirmed if f.startswith("type:")),
         inferred=newest.status == "inferred",
         phantom=newest.status == "phantom",
     )
+
+
+def _proven(
+    versions: Sequence[SchemaVersion], answers: Mapping[Pair, bool]
+) -> dict[Pair, tuple[ColumnId, ...]]:
+    """Each pair that evidence proves and nobody has answered, with the ids of the column that came."""
+    found: dict[Pair, tuple[ColumnId, ...]] = {}
+    for version in versions:
+        for candidate in version.candidates:
+            pair = candidate.old, candidate.new
+            column = version.schema.column(candidate.new)
+            if candidate.grade == "proven" and pair not in answers and column is not None:
+                found[pair] = (*found.get(pair, ()), column.id)
+    return found
 
 
 def _same_columns(

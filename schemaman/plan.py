@@ -25,6 +25,7 @@ from schemaman.policy import ChangeKind as ChangeKind
 from schemaman.policy import DropPolicy as DropPolicy
 from schemaman.policy import Level as Level
 from schemaman.policy import Policy as Policy
+from schemaman.representation import DEFAULT, Representation
 from schemaman.schema import Column, Path, TableSchema
 from schemaman.types import Type
 
@@ -51,6 +52,12 @@ RETIRED_PROPERTY = "schemaman.retired"
 """Table property: columns that a plan moved out of the way, as JSON: what each was called at the source."""
 RECIPE_PROPERTY = "schemaman.recipe"
 """Table property: columns that are exchanged in phases, as JSON, with the phase that the table is in."""
+NAMES_PROPERTY = "schemaman.names"
+"""Table property: the columns that the source calls otherwise, as JSON: name in the lake → name there."""
+METADATA_PROPERTY = "schemaman.metadata"
+"""Table property: the columns beside those of the source, as JSON: what each is for → its name."""
+KEPT_PROPERTY = "schemaman.kept"
+"""Table property: the columns that the source dropped and the table kept, as a JSON list."""
 CHECK_PREFIX = "delta.constraints."
 """Table property of Delta: the expression of a CHECK constraint, under its name."""
 
@@ -139,7 +146,8 @@ class Source:
     columns that left are told from those that nobody knows. `ended` lists the versions of earlier
     incarnations: a table that bears the stamp of one holds the rows of another table. `inferred`: nobody told
     the structure, it was guessed from values; `phantom`: nobody can have made it, and no event showed it. No
-    table follows either.
+    table follows either. `proven` columns have their names by renames that only the evidence proves; the
+    types of `unsure_types` may come from another setting of the connector.
     """
 
     table: str
@@ -154,6 +162,8 @@ class Source:
     ended: tuple[Past, ...] = ()
     inferred: bool = False
     phantom: bool = False
+    proven: tuple[str, ...] = ()
+    unsure_types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,8 +282,8 @@ class Target(Protocol):
 
     name: str
 
-    def hold(self, type: Type) -> Held | Refusal:
-        """How this format holds a logical type."""
+    def hold(self, type: Type, how: Representation = DEFAULT) -> Held | Refusal:
+        """How this format holds a logical type, where there is a choice as the user wants it."""
 
     def table_name(self, table: str) -> str:
         """A table as users name it, as SQL writes it. Raises `BadReference`."""

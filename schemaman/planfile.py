@@ -206,6 +206,8 @@ def _source_document(source: Source) -> _Json:
         "ended": [_past_document(past) for past in source.ended],
         **({"inferred": True} if source.inferred else {}),
         **({"phantom": True} if source.phantom else {}),
+        **({"proven": list(source.proven)} if source.proven else {}),
+        **({"unsure_types": list(source.unsure_types)} if source.unsure_types else {}),
     }
 
 
@@ -232,6 +234,8 @@ def _source(told: _Json) -> Source:
         ended=tuple(map(_past, told["ended"])),
         inferred=told.get("inferred", False),
         phantom=told.get("phantom", False),
+        proven=tuple(told.get("proven", ())),
+        unsure_types=tuple(told.get("unsure_types", ())),
     )
 
 

@@ -27,10 +27,12 @@ from schemaman.diff import (
     patch,
 )
 from schemaman.exchanges import retired, retired_text
+from schemaman.lake_names import as_json, names_told
 from schemaman.ordering import at_end, in_turn, is_there, waves
 from schemaman.plan import (
     BEGAN_PROPERTY,
     KEY_PROPERTY,
+    NAMES_PROPERTY,
     RETIRED_PROPERTY,
     SOURCE_PROPERTY,
     VERSION_PROPERTY,
@@ -51,6 +53,7 @@ from schemaman.rulings import Judge, blocked_by, kinds_of
 from schemaman.schema import Path, TableSchema
 
 _ORDER: tuple[type[Change], ...] = (ChangeNullable, ChangeType, ChangeComment, AddColumn, DropColumn)
+_KEPT_BEFORE = "it was kept when the source dropped it, and another policy alone drops nothing"
 _NOT_MADE: tuple[Level, ...] = ("ignore", "quarantine")
 _LACKS_FEATURE = (
     "the table lacks a feature that this needs, and older readers cannot read tables that have it"
@@ -124,6 +127,8 @@ class _Drawing:
         self.settled = projection.settled
         self.projection = projection
         self.judge = judge
+        self.renamed = True
+        self.called = {lake: there for there, lake in projection.names.items()}
         self.steps: list[Step] = []
         self.refusals: list[Refusal] = []
         self.notes: list[str] = []
@@ -250,7 +255,7 @@ class _Drawing:
             made = False
             self.refusals += (Refusal(words(c), _HALF_STAMPED, "settle the others first") for c in renames)
         if not made:
-            self.settled = False
+            self.settled = self.renamed = False
             renames = []
         return renames, self._judged_others(live, renames, changes)
 
@@ -277,8 +282,12 @@ class _Drawing:
         answer = self.target.alter(live, change)
         refused = answer if isinstance(answer, Refusal) else None
         missing = {} if refused else self.target.needs(live, change)
-        kinds = kinds_of(change, self.source, live, in_place=refused is None, upgrade=bool(missing))
-        ruling = self.judge.rule(words(change), () if isinstance(change, ChangeKey) else change.path, *kinds)
+        kinds = kinds_of(
+            change, self.source, live, self.called, in_place=refused is None, upgrade=bool(missing)
+        )
+        path = () if isinstance(change, ChangeKey) else change.path
+        path = (*(self.called.get(name, name) for name in path[:1]), *path[1:])
+        ruling = self.judge.rule(words(change), path, *kinds)
         if ruling.level in _NOT_MADE:
             self.notes.append(f"{words(change)}: not made ({ruling.why})")
         elif refused is not None:
@@ -301,6 +310,8 @@ class _Drawing:
         """Keeps what a person has to approve of a change; an upgrade is a step of its own."""
         asked = [self.judge.ask(kind) for kind in kinds if kind != "upgrade"]
         why = "; ".join(r.why for r in asked if r.level == "approve")
+        if isinstance(change, DropColumn) and change.path[0] in self.projection.kept:
+            why = why or _KEPT_BEFORE
         if why and not isinstance(change, ChangeKey):
             self.to_approve[type(change), change.path] = why
 
@@ -336,7 +347,8 @@ class _Drawing:
         key = wanted.key if adopted or (self.keyed and self.settled) else self.now.schema.key
         stamp = self._stamp(key, self.settled)
         missing = {k: v for k, v in stamp.items() if self.now.properties.get(k) != v}
-        if missing and (self.steps or SOURCE_PROPERTY not in self.now.properties):
+        told = SOURCE_PROPERTY in self.now.properties and not missing.keys() & self.projection.properties
+        if missing and (self.steps or not told):
             self._set(missing)
         self.now = replace(self.now, schema=replace(self.now.schema, key=key))
 
@@ -346,7 +358,16 @@ class _Drawing:
         version = {VERSION_PROPERTY: self.source.id, BEGAN_PROPERTY: began_text(self.source.began)}
         left = {name: was for name, was in self._retired().items() if name in self.projection.wanted.names}
         stale = {RETIRED_PROPERTY: retired_text(left)} if left != self._retired() else {}
-        return told | stale | (version if settled else {})
+        return told | stale | self._names_kept() | (version if settled else {})
+
+    def _names_kept(self) -> dict[str, str]:
+        """What the projection has the table say; without its renames the names that it has stay told."""
+        said = dict(self.projection.properties)
+        if self.renamed or NAMES_PROPERTY not in said or self.now is None:
+            return said
+        new = json.loads(said[NAMES_PROPERTY])
+        kept = {lake: there for lake, there in new.items() if lake not in self.now.schema.names}
+        return said | {NAMES_PROPERTY: as_json(names_told(self.now) | kept)}
 
     def _add(self, draft: Draft, after: Live | None, approve: str = "") -> None:
         """Another step; `approve` says why a person has to approve it."""

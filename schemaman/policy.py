@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Literal, get_args
+
+from schemaman.errors import BadConfiguration
+from schemaman.representation import DEFAULT, Representation
 
 Level = Literal["auto", "approve", "ignore", "quarantine", "block"]
 """What becomes of a change: it is made; made once a person has approved the plan; not made, and said; not
@@ -27,6 +30,34 @@ ChangeKind = Literal[
 """What a change means for the rows that a table has and for those who read it."""
 
 DropPolicy = Literal["keep", "drop"]
+
+MEANINGS: Mapping[ChangeKind, str] = {
+    "new-table": "a table of the source that the lake does not have",
+    "add-column": "a column or a member of a struct",
+    "add-required-column": "a column that is NOT NULL at the source; in the lake it is nullable",
+    "reuse-name": "a column whose name another one had before: readers may mix their values",
+    "widen": "a type that holds all old values, where the format changes it in place",
+    "integer-to-decimal": "an integer becomes a DECIMAL in place, which Delta never does by itself",
+    "integer-to-double": "an integer becomes a DOUBLE in place",
+    "upgrade": "a feature of Delta or a format version of Iceberg that older readers do not know",
+    "narrow": "the source's type became narrower; the lake keeps the wide one",
+    "retype": "a type that the format cannot change in place",
+    "drop-not-null": "NULL becomes allowed",
+    "set-not-null": "NULL becomes forbidden",
+    "change-default": "another default; writers bring every value, so nothing is to be done",
+    "change-comment": "another comment on the table or a column",
+    "reorder": "another order of columns; nobody reads by position, the lake keeps its own",
+    "drop-column": "a column that the source dropped; `ignore` keeps it, nullable, with its old values",
+    "rename-stated": "a rename that a statement or a person told",
+    "rename-proven": "a rename that no one told and the order of columns proves",
+    "rename-suspected": "a rename that may as well be a drop and an addition: a person has to answer",
+    "change-key": "other key columns: the rows were merged by the old ones",
+    "change-layout-column": "another type of a column by which files are laid out",
+    "drop-table": "the source table is gone, and another one may have its name",
+    "rename-table": "the source table has another name",
+    "truncate": "the source table was emptied",
+    "change-representation": "a type that may come from another setting of the connector alone",
+}
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
@@ -96,6 +127,16 @@ class PolicyRule:
 
 
 @dataclass(frozen=True, slots=True)
+class ProjectionRule:
+    """What some tables and targets choose of a `Representation`: its options by name, with their values."""
+
+    options: tuple[tuple[str, object], ...]
+    tables: tuple[str, ...] = (ANY,)
+    targets: tuple[str, ...] = (ANY,)
+    origin: str = "a rule"
+
+
+@dataclass(frozen=True, slots=True)
 class Ruling:
     """The level of a kind of change, and which rule decided."""
 
@@ -110,12 +151,37 @@ class Policy:
 
     `drops`, `comments` and `upgrades` are short for the defaults of `drop-column`, `change-comment` and
     `upgrade`: what readers must learn a new feature for. `rules` are more specific than all of them.
+    `projections` say how values and names are written.
     """
 
     drops: DropPolicy = "keep"
     comments: bool = True
     upgrades: bool = True
     rules: tuple[PolicyRule, ...] = ()
+    projections: tuple[ProjectionRule, ...] = ()
+
+    def representation(self, table: str, *targets: str) -> Representation:
+        """How a target holds a source table; each option is decided by the most specific rule that has it.
+
+        Raises:
+            BadConfiguration: two equally specific rules want different things.
+        """
+        names = tuple(names_of(table))
+        chosen: dict[str, tuple[_Place, object, str]] = {}
+        for rule in self.projections:
+            rank = _place(rule.tables, rule.targets, names, targets)
+            if rank is None:
+                continue
+            for option, value in rule.options:
+                before = chosen.get(option)
+                if before is not None and before[0] == rank and before[1] != value:
+                    raise BadConfiguration(
+                        f"{rule.origin} and {before[2]} choose different {option} for {table}",
+                        hint="name the table or the target more narrowly in one of them",
+                    )
+                if before is None or before[0] <= rank:
+                    chosen[option] = rank, value, rule.origin
+        return replace(DEFAULT, **{option: value for option, (_, value, _) in chosen.items()})  # type: ignore[arg-type]
 
     def ruling(self, kind: ChangeKind, table: str, *targets: str) -> Ruling:
         """What holds for a kind of change of a source table, and why.
@@ -129,6 +195,10 @@ class Policy:
         best = max(rank for rank, _ in ranked)
         rule = max((r for rank, r in ranked if rank == best), key=lambda r: (LEVELS.index(r.level), r.origin))
         return Ruling(kind, rule.level, f"{kind} = {rule.level}, says {rule.origin}")
+
+    def makes(self, kind: ChangeKind, table: str, *targets: str) -> bool:
+        """Whether a kind of change is made at all, be it after an approval."""
+        return self.ruling(kind, table, *targets).level in ("auto", "approve")
 
     def strictest(self, kinds: Iterable[ChangeKind], table: str, *targets: str) -> Ruling:
         """What holds for a change that is of several kinds at once: the most restrictive of their levels."""
@@ -165,20 +235,28 @@ def _without_stream(table: str) -> str:
     return table[found.end() :] if found else table
 
 
-_Rank = tuple[tuple[int, int], int, tuple[int, int]]
+_Place = tuple[tuple[int, int], int]
+_Rank = tuple[_Place, tuple[int, int]]
 
 
 def _rank(
     rule: PolicyRule, kind: ChangeKind, names: tuple[str, ...], targets: tuple[str, ...]
 ) -> _Rank | None:
     """How narrowly a rule means this change: by its table, then its target, then its kind; None if not."""
-    table = max((_narrow(p) for p in rule.tables if any(fnmatchcase(n, p) for n in names)), default=None)
-    target = max((_aim(t, targets) for t in rule.targets if t == ANY or t in targets), default=None)
+    place = _place(rule.tables, rule.targets, names, targets)
     kinds = [] if rule.level in NEVER.get(kind, ()) else [p for p in rule.changes if fnmatchcase(kind, p)]
     if rule.level == "auto" and kind in DESTRUCTIVE:
         kinds = [p for p in kinds if p == kind]
     change = max(map(_narrow, kinds), default=None)
-    return None if table is None or target is None or change is None else (table, target, change)
+    return None if place is None or change is None else (place, change)
+
+
+def _place(
+    tables: tuple[str, ...], aims: tuple[str, ...], names: tuple[str, ...], targets: tuple[str, ...]
+) -> _Place | None:
+    table = max((_narrow(p) for p in tables if any(fnmatchcase(n, p) for n in names)), default=None)
+    target = max((_aim(t, targets) for t in aims if t == ANY or t in targets), default=None)
+    return None if table is None or target is None else (table, target)
 
 
 def _aim(word: str, targets: tuple[str, ...]) -> int:

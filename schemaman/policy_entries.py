@@ -15,7 +15,7 @@ from typing import Any
 
 from schemaman.policy import ANY, KINDS, LEVELS, NEVER, PolicyRule, nearest
 
-_SELECTORS = ("tables", "targets")
+SELECTORS = ("tables", "targets")
 
 
 def policies(value: object) -> tuple[PolicyRule, ...]:
@@ -32,16 +32,16 @@ def policies(value: object) -> tuple[PolicyRule, ...]:
 def _policy(entry: Any, number: int) -> Iterator[PolicyRule]:
     if not isinstance(entry, dict):
         raise ValueError(f"policy {number} is not a table")
-    if not entry.keys() - set(_SELECTORS):
+    if not entry.keys() - set(SELECTORS):
         raise ValueError(f"policy {number} says no level; write a kind of change = a level")
-    tables, targets = (_patterns(entry.get(key, ANY)) for key in _SELECTORS)
+    tables, targets = (patterns(entry.get(key, ANY)) for key in SELECTORS)
     if not tables or not targets:
         raise ValueError(f"policy {number} means no {'targets' if tables else 'tables'}")
     for kind, told in entry.items():
-        if kind in _SELECTORS:
+        if kind in SELECTORS:
             continue
         if not any(fnmatchcase(known, kind) for known in KINDS):
-            hint = nearest(kind, (*KINDS, *_SELECTORS)) or f"there are: {', '.join(KINDS)}"
+            hint = nearest(kind, (*KINDS, *SELECTORS)) or f"there are: {', '.join(KINDS)}"
             raise ValueError(f"policy {number} names an unknown kind of change {kind!r}; {hint}")
         level = next((known for known in LEVELS if known == told), None)
         if level is None:
@@ -54,8 +54,8 @@ def _policy(entry: Any, number: int) -> Iterator[PolicyRule]:
         yield PolicyRule(level, (kind,), tables, targets, f"[[policy]] {number}")
 
 
-def _patterns(value: object) -> tuple[str, ...]:
-    """One pattern or several, in a list or between commas."""
+def patterns(value: object) -> tuple[str, ...]:
+    """One pattern or several, in a list or between commas. Raises `ValueError` for anything else."""
     if isinstance(value, str):
         return tuple(word.strip() for word in value.split(",") if word.strip())
     if isinstance(value, list) and all(isinstance(word, str) for word in value):

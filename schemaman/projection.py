@@ -6,24 +6,48 @@ source again gives the live table.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from schemaman.counterparts import TEMPORARY, Counterparts, Talk, blocked, counterparts
-from schemaman.ddl import format_type, quote_name
+from schemaman.ddl import quote_name
 from schemaman.exchanges import retired, under_way
-from schemaman.plan import KEY_PROPERTY, Live, Policy, Refusal, Ruled, Source, Target
+from schemaman.lake_names import (
+    Named,
+    as_json,
+    as_the_lake_calls,
+    as_the_source_calls,
+    names_property,
+    naming,
+    told_apart,
+)
+from schemaman.merged_types import merged_type, without_comments
+from schemaman.metadata_columns import metadata
+from schemaman.plan import (
+    KEPT_PROPERTY,
+    KEY_PROPERTY,
+    METADATA_PROPERTY,
+    NAMES_PROPERTY,
+    Live,
+    Policy,
+    Refusal,
+    Ruled,
+    Source,
+    Target,
+)
+from schemaman.representation import Representation
 from schemaman.rulings import Judge, blocked_by
 from schemaman.schema import Column, TableSchema
-from schemaman.types import Array, Decimal, Field, Integer, Map, Struct, Type, widens
+from schemaman.types import Type
 
 _REKEY = (
     "schemaman plan TABLE --recipe gives the rows the new key where no two of them have the same one; else "
     "build a new table with the new key and fill it from a snapshot"
 )
 _OUT = "leave the column out, or rename it at the source"
-_MAX_DIGITS = 38
+_CASE = f"{_OUT}; or say collisions = number in [[projection]]"
 _GUESSED = "its structure is inferred from values, which promise nothing of the next one"
 _IMPOSSIBLE = "the newest structure is none that this table can have got, and no event has shown it"
 _WAIT = "look at `schemaman history`, and plan again when events carry the new columns"
@@ -36,6 +60,8 @@ class Projection:
 
     `retired` are columns that left and get out of the way of others: their new names, and the old ones.
     `settled`: its names are then all those of the source, so the table may be stamped with the version.
+    `names` maps the source's columns to those of the lake, `properties` are what the table says of them.
+    `kept` columns were dropped by the source, and an earlier plan kept them.
     """
 
     wanted: TableSchema
@@ -44,6 +70,9 @@ class Projection:
     refusals: tuple[Refusal, ...] = ()
     settled: bool = True
     rulings: tuple[Ruled, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
     retired: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -54,63 +83,204 @@ def project(
 
     A live table keeps its columns, their order and every type that is wide enough; the source adds, widens
     and renames. A change stream cannot promise values, so only key columns of a new table are NOT NULL.
+
+    Raises:
+        BadConfiguration: two equally specific projections want different things.
     """
     if source.inferred or source.phantom:
         now = live.schema if live else TableSchema(())
         why, instead = (_GUESSED, _TELL) if source.inferred else (_IMPOSSIBLE, _WAIT)
         return Projection(now, {}, (), (Refusal(f"follow {source.table}", why, instead),), settled=False)
-    talk = Talk(Judge(policy, source.table, (target_name or target.name, target.name)))
-    comments = talk.judge.ask("change-comment").level != "ignore"
-    held = _held(source.schema, target, talk, live.schema if live else TableSchema(()))
-    if live is None:
-        created = _created(source.schema, held, comments)
-        return Projection(created, {}, tuple(talk.notes), tuple(talk.refusals))
-    barred = blocked(source, live)
-    if barred:
+    barred = blocked(source, live) if live else ()
+    if live and barred:
         return Projection(live.schema, {}, (), barred, settled=False)
-    match = counterparts(source, live, held, talk)
-    known = {name for past in source.past for name in past.names}
-    known |= {former for names in source.former_names.values() for former in names} | retired(live).keys()
-    exchanged = {e.new: e.column for e in under_way(live)}
-    raw = {c.name: c for c in source.schema.columns}
-    columns: list[Column] = []
-    for column in live.schema.columns:
-        name = match.partners.get(column.name)
-        if column.name in match.away:
-            columns.append(_moved_away(column, match.away[column.name], talk))
-        elif column.name in exchanged:
-            talk.note((column.name,), f"it is to take the place of {quote_name(exchanged[column.name])}")
-            columns.append(column)
-        elif column.name in match.frozen or (name is not None and name not in held):
-            columns.append(column)
-        elif name is None:
-            columns += _left(column, column.name in known, talk)
-        else:
-            columns.append(_followed(column, raw[name], held[name], match.renames, comments, talk))
-    taken = {name.lower() for name in (*(c.name for c in columns), *match.absent)}
-    columns += [
-        replace(_plain(raw[name], type, comments), nullable=True)
-        for name, type in held.items()
-        if name.lower() not in taken
-    ]
-    key = _key(source, live, match, talk)
-    comment = (source.schema.comment if comments else None) or live.schema.comment
-    wanted = TableSchema(tuple(columns), key, comment)
-    return Projection(
-        wanted,
-        match.renames,
-        tuple(talk.notes),
-        tuple(talk.refusals),
-        match.settled,
-        tuple(talk.judge.rulings),
-        {new: old for old, new in match.away.items()},
-    )
+    targets = (target_name or target.name, target.name)
+    how = policy.representation(source.table, *targets)
+    return _Projecting(source, live, target, how, Talk(Judge(policy, source.table, targets))).all()
 
 
-def _moved_away(live: Column, name: str, talk: Talk) -> Column:
-    text = f"the source made another column of this name: the old one gets the name {quote_name(name)}"
-    talk.note((live.name,), text)
-    return replace(live, name=name, nullable=True)
+class _Projecting:
+    """One projection: thought in the source's names, then written in the lake's."""
+
+    def __init__(
+        self, source: Source, live: Live | None, target: Target, how: Representation, talk: Talk
+    ) -> None:
+        self.source, self.exact = told_apart(source) if how.collisions == "number" else (source, {})
+        self.target = target
+        self.how = how
+        self.talk = talk
+        self.comments = talk.judge.ask("change-comment").level != "ignore"
+        self.extras = metadata(self.source.schema, live, how)
+        talk.refusals += self.extras.refusals
+        talk.notes += self.extras.notes
+        self.naming = naming(self.source.schema, live, how, tuple(self.extras.names.values()), self.exact)
+        self.lake = live.schema if live else None
+        self.live = as_the_source_calls(live, self.naming) if live else None
+        self.left_out: list[str] = []
+        self.held = self.hold()
+
+    def all(self) -> Projection:
+        if self.live is None:
+            return self.named(_created(self.source.schema, self.held, self.comments), None)
+        match = counterparts(self.source, self.live, self.held, self.talk)
+        columns = self.followed(self.live, match)
+        key = _key(self.source, self.live, match, self.talk)
+        comment = (self.source.schema.comment if self.comments else None) or self.live.schema.comment
+        return self.named(TableSchema(columns, key, comment), match)
+
+    def followed(self, live: Live, match: Counterparts) -> tuple[Column, ...]:
+        """The columns of a live table as they shall be, then those that it lacks."""
+        known = {name for past in self.source.past for name in past.names}
+        known |= {former for names in self.source.former_names.values() for former in names}
+        known |= retired(live).keys()
+        exchanged = {e.new: e.column for e in under_way(live)}
+        raw = {c.name: c for c in self.source.schema.columns}
+        columns: list[Column] = []
+        for column in live.schema.columns:
+            name = match.partners.get(column.name)
+            if column.name in match.away:
+                columns.append(self.moved_away(column, match.away[column.name]))
+            elif column.name in exchanged:
+                self.talk.note(
+                    (column.name,), f"it is to take the place of {quote_name(exchanged[column.name])}"
+                )
+                columns.append(column)
+            elif (
+                column.name in match.frozen
+                or self.extras.owns(column.name)
+                or (name is not None and name not in self.held)
+            ):
+                columns.append(column)
+            elif name is None:
+                columns += self.left(column, column.name in known)
+            else:
+                columns.append(
+                    _followed(column, raw[name], self.held[name], match.renames, self.comments, self.talk)
+                )
+        taken = {name.lower() for name in (*(c.name for c in columns), *match.absent)}
+        columns += [
+            replace(_plain(raw[name], type, self.comments), nullable=True)
+            for name, type in self.held.items()
+            if name.lower() not in taken
+        ]
+        return tuple(columns)
+
+    def moved_away(self, live: Column, name: str) -> Column:
+        """A live column that left, out of the way of another one of its name."""
+        text = f"the source made another column of this name: the old one gets the name {quote_name(name)}"
+        self.talk.note((live.name,), text)
+        self.left_out.append(name)
+        return replace(live, name=name, nullable=True)
+
+    def left(self, live: Column, known: bool) -> list[Column]:
+        """A live column that the source does not have: it left, or it was never of the source."""
+        path, talk = (live.name,), self.talk
+        if not known:
+            barred = "" if live.nullable else "; it is NOT NULL, so writers that do not know it will fail"
+            talk.note(path, f"the source never had it: it stays as it is{barred}")
+            return [live]
+        if talk.judge.ask("drop-column").level in ("auto", "approve"):
+            return []
+        change = f"drop {quote_name(live.name)}"
+        ruling = talk.judge.rule(change, path, "drop-column")
+        self.left_out.append(live.name)
+        if ruling.level == "block":
+            talk.refusals.append(blocked_by(change, ruling))
+            return [live]
+        talk.note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
+        return [replace(live, nullable=True)]
+
+    def named(self, wanted: TableSchema, match: Counterparts | None) -> Projection:
+        """The projection under the lake's names, with the metadata columns behind all others."""
+        wanted = replace(wanted, columns=(*wanted.columns, *self.extras.added))
+        ages = {c.name: c.id or 0 for c in self.source.schema.columns}
+        away = match.away if match else {}
+        besides = (*self.extras.names.values(), *away.values())
+        renames = match.renames if match else {}
+        told = as_the_lake_calls(wanted, renames, self.live, self.naming, ages, besides)
+        self.say(told)
+        return Projection(
+            told.schema,
+            told.renames,
+            tuple(self.talk.notes),
+            tuple(self.talk.refusals),
+            match.settled if match else True,
+            tuple(self.talk.judge.rulings),
+            {self.exact.get(there, there): lake for there, lake in told.names.items()},
+            self.properties(told),
+            self.kept_before(),
+            {new: old for old, new in away.items()},
+        )
+
+    def say(self, told: Named) -> None:
+        """What names columns get, where it is not their own, and which get none."""
+        own = {name.lower() for name in (self.live.schema.names if self.live else ())}
+        for there, lake in told.names.items():
+            exact = self.exact.get(there, there)
+            if lake.lower() != exact.lower() and there.lower() not in own:
+                self.talk.note((exact,), f"the lake calls it {quote_name(lake)}")
+        for there in told.kept:
+            self.talk.note(
+                (there,), f"it keeps its name {quote_name(told.names[there])}: its new one is taken"
+            )
+        for there in told.refused:
+            name = self.naming.spelled(there)
+            taken = f"another column of the table is called {quote_name(name)}"
+            numbers = "say collisions = number in [[projection]], or rename the column at the source"
+            self.talk.refuse(f"name a column {quote_name(there)}", taken, numbers)
+
+    def properties(self, told: Named) -> dict[str, str]:
+        """What the table is to say of its columns; only what there is to say."""
+        kept = sorted(told.names[name] for name in self.left_out if name in told.names)
+        said: dict[str, Mapping[str, str] | Sequence[str]] = {
+            NAMES_PROPERTY: names_property(told.names, self.exact),
+            METADATA_PROPERTY: self.extras.names,
+            KEPT_PROPERTY: kept,
+        }
+        had = self.live.properties if self.live else {}
+        return {key: as_json(value) for key, value in said.items() if value or key in had}
+
+    def kept_before(self) -> frozenset[str]:
+        """Columns that the source had dropped and an earlier plan kept."""
+        told = json.loads(self.live.properties.get(KEPT_PROPERTY, "[]")) if self.live else []
+        return frozenset(told)
+
+    def hold(self) -> dict[str, Type]:
+        """Each column that the target can hold, and how."""
+        refused = self.unnameable()
+        self.talk.refusals += refused.values()
+        held: dict[str, Type] = {}
+        for column in self.source.schema.columns:
+            if column.name in refused:
+                continue
+            match self.target.hold(column.type, self.how):
+                case Refusal(_, reason, instead):
+                    self.talk.refuse(f"hold {quote_name(column.name)}", reason, instead)
+                case answer:
+                    held[column.name] = answer.type
+                    if answer.note:
+                        self.talk.note((column.name,), answer.note)
+        return held
+
+    def unnameable(self) -> dict[str, Refusal]:
+        """The columns that cannot be in the lake under the names that they have or would get there."""
+        schema = self.source.schema
+        told = {there.lower() for there in self.naming.told.values()}
+        lake = {n: self.naming.of(n) if n.lower() in told else self.naming.spelled(n) for n in schema.names}
+        spelled = TableSchema((*(replace(c, name=lake[c.name]) for c in schema.columns), *self.extras.added))
+        taken = {name.lower() for name in spelled.names}
+        beside = (c for c in (self.lake.columns if self.lake else ()) if c.name.lower() not in taken)
+        refused = dict(self.target.refuse(replace(spelled, columns=(*spelled.columns, *beside))))
+        self.talk.refusals += (refused[c.name] for c in self.extras.added if c.name in refused)
+        found = unusable_names(schema, lake)
+        for name in schema.names:
+            change = f"name a column {quote_name(name)}"
+            if self.extras.owns(lake[name]):
+                reason = "the table has a metadata column of this name"
+                found[name] = Refusal(change, reason, "give the metadata column another name")
+            elif lake[name] in refused:
+                found[name] = refused[lake[name]]
+        return found
 
 
 def key_is_known(live: Live) -> bool:
@@ -118,43 +288,22 @@ def key_is_known(live: Live) -> bool:
     return KEY_PROPERTY in live.properties or bool(live.schema.key)
 
 
-def _held(schema: TableSchema, target: Target, talk: Talk, live: TableSchema) -> dict[str, Type]:
-    """Each column that the target can hold, and how. What the lake has already may stand against a name."""
-    spelled = {name.lower() for name in schema.names}
-    beside = [column for column in live.columns if column.name.lower() not in spelled]
-    together = replace(schema, columns=(*schema.columns, *beside))
-    barred = {name: why for name, why in target.refuse(together).items() if name in schema.names}
-    refused = {**unusable_names(schema), **barred}
-    talk.refusals += refused.values()
-    held: dict[str, Type] = {}
-    for column in schema.columns:
-        if column.name in refused:
-            continue
-        match target.hold(column.type):
-            case Refusal(_, reason, instead):
-                talk.refuse(f"hold {quote_name(column.name)}", reason, instead)
-            case answer:
-                held[column.name] = answer.type
-                if answer.note:
-                    talk.note((column.name,), answer.note)
-    return held
-
-
-def unusable_names(schema: TableSchema) -> dict[str, Refusal]:
-    """The columns that no Spark table can call by their names."""
+def unusable_names(schema: TableSchema, lake: Mapping[str, str] | None = None) -> dict[str, Refusal]:
+    """The columns that no Spark table can call by their names; `lake` maps them to those that they get."""
     spellings = Counter(name.lower() for name in schema.names)
     refused: dict[str, Refusal] = {}
     for name in schema.names:
         change = f"name a column {quote_name(name)}"
-        if not name:
+        given = (lake or {}).get(name, name)
+        if not given:
             refused[name] = Refusal(change, "a column without a name cannot be read", _OUT)
         elif spellings[name.lower()] > 1:
             refused[name] = Refusal(
-                change, "another column differs from it only by case, which Spark ignores", _OUT
+                change, "another column differs from it only by case, which Spark ignores", _CASE
             )
-        elif "${" in name:
+        elif "${" in given:
             refused[name] = Refusal(change, "Spark would take ${…} for a variable inside any statement", _OUT)
-        elif name.startswith(TEMPORARY):
+        elif given.startswith(TEMPORARY):
             refused[name] = Refusal(change, f"names that begin with {TEMPORARY} are schemaman's own", _OUT)
     return refused
 
@@ -171,22 +320,8 @@ def _created(schema: TableSchema, held: Mapping[str, Type], comments: bool) -> T
 
 def _plain(column: Column, type: Type, comments: bool) -> Column:
     """The column without what only a source knows: default, spelling, wire name and id."""
-    told = type if comments else _without_comments(type)
-    return Column(
-        column.name, told, column.nullable, comment=(column.comment or None) if comments else None
-    )
-
-
-def _without_comments(type: Type) -> Type:
-    match type:
-        case Array(element, nullable):
-            return Array(_without_comments(element), nullable)
-        case Map(key, value, nullable):
-            return Map(_without_comments(key), _without_comments(value), nullable)
-        case Struct(fields):
-            return Struct(tuple(replace(f, type=_without_comments(f.type), comment=None) for f in fields))
-        case _:
-            return type
+    told = type if comments else without_comments(type)
+    return Column(column.name, told, column.nullable, comment=(column.comment or None) if comments else None)
 
 
 def _followed(
@@ -196,116 +331,10 @@ def _followed(
     comment = (raw.comment if comments else None) or live.comment
     return Column(
         renames.get(live.name, live.name),
-        _merged((raw.name,), live.type, held, raw.type, comments, talk),
+        merged_type((raw.name,), live.type, held, raw.type, comments, talk),
         live.nullable or raw.nullable,
         comment=comment,
     )
-
-
-def _left(live: Column, known: bool, talk: Talk) -> list[Column]:
-    """A live column that the source does not have: it left, or it was never of the source."""
-    path = (live.name,)
-    if not known:
-        blocked = "" if live.nullable else "; it is NOT NULL, so writers that do not know it will fail"
-        talk.note(path, f"the source never had it: it stays as it is{blocked}")
-        return [live]
-    if talk.judge.ask("drop-column").level in ("auto", "approve"):
-        return []
-    change = f"drop {quote_name(live.name)}"
-    ruling = talk.judge.rule(change, path, "drop-column")
-    if ruling.level == "block":
-        talk.refusals.append(blocked_by(change, ruling))
-        return [live]
-    talk.note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
-    return [replace(live, nullable=True)]
-
-
-def _merged(path: tuple[str, ...], live: Type, held: Type, raw: Type, comments: bool, talk: Talk) -> Type:
-    """The type that takes the values of both sides: the live one wherever it is wide enough."""
-    match live, held, raw:
-        case Struct(old), Struct(new), Struct(told):
-            return _merged_struct(path, old, new, told, comments, talk)
-        case Array(old, nullable), Array(new, _), Array(told, told_null):
-            inner = _merged((*path, "element"), old, new, told, comments, talk)
-            return Array(inner, nullable or told_null)
-        case Map(key, old, nullable), Map(new_key, new, _), Map(told_key, told, told_null):
-            merged_key = _merged((*path, "key"), key, new_key, told_key, comments, talk)
-            return Map(
-                merged_key, _merged((*path, "value"), old, new, told, comments, talk), nullable or told_null
-            )
-        case _:
-            return _leaf(path, live, held, raw, talk)
-
-
-def _merged_struct(
-    path: tuple[str, ...],
-    live: Sequence[Field],
-    held: Sequence[Field],
-    raw: Sequence[Field],
-    comments: bool,
-    talk: Talk,
-) -> Struct:
-    news = {f.name.lower(): (f, r) for f, r in zip(held, raw, strict=True)}
-    fields: list[Field] = []
-    for old in live:
-        if old.name.lower() not in news:
-            talk.note((*path, old.name), "the source does not have it: it stays")
-            fields.append(old)
-            continue
-        new, told = news.pop(old.name.lower())
-        type = _merged((*path, old.name), old.type, new.type, told.type, comments, talk)
-        comment = (new.comment if comments else None) or old.comment
-        fields.append(Field(old.name, type, old.nullable or told.nullable, comment))
-    for new, _ in news.values():
-        comment = (new.comment or None) if comments else None
-        type = new.type if comments else _without_comments(new.type)
-        fields.append(Field(new.name, type, True, comment))
-    return Struct(tuple(fields))
-
-
-def _leaf(path: tuple[str, ...], live: Type, held: Type, raw: Type, talk: Talk) -> Type:
-    if held == live:
-        return live
-    if widens(held, live) or widens(raw, live):
-        _kept_wide(path, live, raw, talk)
-        return live
-    joined = _joined(live, held)
-    if joined is None:
-        return held
-    if joined != held:
-        talk.note(path, f"{format_type(joined)} holds the old values and those of {format_type(raw)}")
-    return joined
-
-
-def _kept_wide(path: tuple[str, ...], live: Type, raw: Type, talk: Talk) -> None:
-    change = f"narrow {'.'.join(quote_name(p) for p in path)} to {format_type(raw)}"
-    ruling = talk.judge.rule(change, path, "narrow")
-    if ruling.level == "block":
-        talk.refusals.append(blocked_by(change, ruling))
-    else:
-        says = f"the source says {format_type(raw)}: the lake keeps {format_type(live)}"
-        talk.note(path, f"{says}, which is wide enough")
-
-
-def _joined(live: Type, held: Type) -> Type | None:
-    """The narrowest DECIMAL for the values of both; None if one of them is no exact number."""
-    digits = [_digits(live), _digits(held)]
-    sides = [d for d in digits if d is not None]
-    if len(sides) < 2 or not isinstance(held, Decimal):
-        return None
-    before, behind = max(s[0] for s in sides), max(s[1] for s in sides)
-    return Decimal(before + behind, behind) if before + behind <= _MAX_DIGITS else None
-
-
-def _digits(type: Type) -> tuple[int, int] | None:
-    """Digits before and behind the point; integers as wide as Delta asks for when one becomes a DECIMAL."""
-    match type:
-        case Decimal(precision, scale):
-            return precision - scale, scale
-        case Integer(bits):
-            return (20 if bits == 64 else 10), 0
-        case _:
-            return None
 
 
 def _key(source: Source, live: Live, match: Counterparts, talk: Talk) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ Law: a change that is of several kinds is made only as freely as the strictest o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -63,29 +64,33 @@ def allow(kind: ChangeKind) -> str:
 
 
 def kinds_of(
-    change: Change, source: Source, live: Live, *, in_place: bool, upgrade: bool
+    change: Change, source: Source, live: Live, names: Mapping[str, str], *, in_place: bool, upgrade: bool
 ) -> tuple[ChangeKind, ...]:
     """The kinds that a change of a live table is of.
 
-    `in_place`: the format makes it without rewriting data; `upgrade`: it needs a feature that older readers
-    do not know.
+    `names` maps columns of the lake to those of the source where they are called otherwise. `in_place`: the
+    format makes it without rewriting data; `upgrade`: it needs a feature that older readers do not know.
     """
-    kinds = _kinds(change, source, in_place)
+    kinds = _kinds(change, source, names, in_place)
     if isinstance(change, ChangeType) and change.path[0] in live.layout:
         kinds = (*kinds, "change-layout-column")
     return (*kinds, "upgrade") if upgrade else kinds
 
 
-def _kinds(change: Change, source: Source, in_place: bool) -> tuple[ChangeKind, ...]:
+def _kinds(
+    change: Change, source: Source, names: Mapping[str, str], in_place: bool
+) -> tuple[ChangeKind, ...]:
     match change:
         case AddColumn(path):
-            return _addition(path, source)
+            return _addition((names.get(path[0], path[0]), *path[1:]), source)
         case DropColumn():
             return ("drop-column",)
-        case RenameColumn():
-            return ("rename-stated",)
-        case ChangeType(_, old, new):
-            return (_retyping(old, new) if in_place else "retype",)
+        case RenameColumn(_, name):
+            return ("rename-proven" if name in source.proven else "rename-stated",)
+        case ChangeType(path, old, new):
+            kind = _retyping(old, new) if in_place else "retype"
+            unsure = names.get(path[0], path[0]) in source.unsure_types
+            return (kind, "change-representation") if unsure else (kind,)
         case ChangeNullable(_, _, new):
             return ("drop-not-null" if new else "set-not-null",)
         case ChangeComment():

@@ -17,8 +17,9 @@ from typing import Any, Generic, TypeVar
 from schemaman.compat import READERS, SEVERITIES, Reader, Severity
 from schemaman.decode.framing import FORMS, Form, Forms
 from schemaman.errors import BadConfiguration, UnknownName
-from schemaman.policy import ANY, DropPolicy, Policy, PolicyRule, nearest
+from schemaman.policy import ANY, DropPolicy, Policy, PolicyRule, ProjectionRule, nearest
 from schemaman.policy_entries import policies
+from schemaman.projection_entries import projections
 from schemaman.schema import TableId
 from schemaman.shelf import Shelf
 
@@ -36,8 +37,6 @@ _SECRET = re.compile(
     r"secret|password|passphrase|token|credential|user\.info|\.pem$|assertion|access.?key|account.?key",
     re.IGNORECASE,
 )
-
-
 _PASSWORD = re.compile(r"(//[^:/@\s]*:|^[^:/@\s]*:(?!//)).*@", re.DOTALL)
 """In an address, or in what was meant as one: behind the user, up to the last @."""
 
@@ -141,6 +140,7 @@ class Settings:
     upgrades: Setting[bool]
     policies: Setting[tuple[PolicyRule, ...]]
     plan_expires: Setting[str]
+    projections: Setting[tuple[ProjectionRule, ...]]
     targets: Setting[tuple[TargetSetting, ...]]
 
     @property
@@ -151,7 +151,13 @@ class Settings:
     @property
     def policy(self) -> Policy:
         """What a plan may do."""
-        return Policy(self.drops.value, self.comments.value, self.upgrades.value, self.policies.value)
+        return Policy(
+            self.drops.value,
+            self.comments.value,
+            self.upgrades.value,
+            self.policies.value,
+            self.projections.value,
+        )
 
     def target(self, name: str) -> TargetSetting:
         """The target of that name. Raises `UnknownName`."""
@@ -205,13 +211,15 @@ def read(
         upgrades=sources.get("upgrades", _boolean, True),
         policies=sources.get("policy", policies, ()),
         plan_expires=sources.get("plan_expires", _text, "30d"),
+        projections=sources.get("projection", projections, ()),
         targets=sources.get("target", _targets, ()),
     )
     _check_targets(found)
     return found
 
 
-KEYS = (*(name for name in Settings.__slots__ if name not in ("targets", "policies")), "policy", "target")
+_ENTRIES = {"policies": "policy", "projections": "projection", "targets": "target"}
+KEYS = tuple(_ENTRIES.get(name, name) for name in Settings.__slots__)
 """What `schemaman.toml` may hold."""
 
 
@@ -342,17 +350,16 @@ def _rules(value: object) -> tuple[tuple[str, Severity], ...]:
 
 
 def _check_targets(settings: Settings) -> None:
-    """Every target that a policy names is there. Raises `BadConfiguration`."""
-    named = {word for rule in settings.policies.value for word in rule.targets if word != ANY}
+    """Every target that an entry names is there. Raises `BadConfiguration`."""
+    rules: tuple[PolicyRule | ProjectionRule, ...] = (*settings.policies.value, *settings.projections.value)
+    named = {word: rule.origin for rule in rules for word in rule.targets if word != ANY}
     if not named:
         return
     known = (*(t.name for t in settings.targets.value), *_TARGETS.names())
-    for word in sorted(named):
+    for word, origin in sorted(named.items()):
         if word not in known:
             hint = nearest(word, known) or f"there are: {', '.join(known)}"
-            raise BadConfiguration(
-                f"{settings.policies.origin}: a policy names the target {word!r}, which is none", hint=hint
-            )
+            raise BadConfiguration(f"{origin} names the target {word!r}, which is none", hint=hint)
 
 
 def _targets(value: object) -> tuple[TargetSetting, ...]:

@@ -12,6 +12,8 @@ from schemaman.schema import Column, TableSchema, fingerprint
 from tests.strategies import COMMENTS, TYPES, edited_types
 
 NAMES = st.sampled_from(["id", "a", "b", "c", "größe", "x y", "d.e", "`", "key"])
+ALIKE = st.sampled_from(["id", "ID", "Id", "x y", "x-y", "X_Y", "x_y_2", "1x", "größe", "GRÖßE", "_op"])
+"""Names that become one in small letters, or when they are made legal."""
 
 
 @st.composite
@@ -21,27 +23,29 @@ def columns(draw: st.DrawFn, id: int, name: str) -> Column:
 
 
 @st.composite
-def lives(draw: st.DrawFn, versions: int = 4) -> list[Source]:
-    """The versions of one table in turn, each as a source to follow."""
-    names = draw(st.lists(NAMES, unique=True, min_size=1, max_size=4))
+def lives(draw: st.DrawFn, versions: int = 4, called: st.SearchStrategy[str] = NAMES) -> list[Source]:
+    """The versions of one table in turn, each as a source to follow; its columns are `called` so."""
+    names = draw(st.lists(called, unique=True, min_size=1, max_size=4))
     first = [draw(columns(i, name)) for i, name in enumerate(names, 1)]
     key = tuple(draw(st.lists(st.sampled_from(names), unique=True, max_size=2)))
     told = [TableSchema(tuple(first), key, draw(COMMENTS))]
     next_id = len(first) + 1
     for _ in range(draw(st.integers(0, versions - 1))):
-        schema, next_id = draw(changed(told[-1], next_id))
+        schema, next_id = draw(changed(told[-1], next_id, called))
         told.append(schema)
     return [source(told[: n + 1]) for n in range(len(told))]
 
 
 @st.composite
-def changed(draw: st.DrawFn, schema: TableSchema, next_id: int) -> tuple[TableSchema, int]:
+def changed(
+    draw: st.DrawFn, schema: TableSchema, next_id: int, words: st.SearchStrategy[str] = NAMES
+) -> tuple[TableSchema, int]:
     """The table after somebody worked on it; the key follows its columns."""
     columns_ = list(schema.columns)
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(columns_) - 1))
         column = columns_[at]
-        free = draw(NAMES)
+        free = draw(words)
         match draw(st.sampled_from(["add", "drop", "rename", "swap", "type", "null", "comment"])):
             case "add" if all(c.name != free for c in columns_):
                 columns_.append(draw(columns(next_id, free)))

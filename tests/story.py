@@ -161,7 +161,7 @@ def _plan_lines(story: Story, target: str) -> Iterator[str]:
         yield from (f"-- refused: {r.change}: {r.reason}; instead: {r.instead}\n" for r in plan.refusals)
         yield from (f"-- needs approval: {approval}\n" for approval in plan.approvals_needed)
         yield from (f"-- note: {note}\n" for note in plan.notes)
-        if not (plan.steps or plan.refusals):
+        if not (any(map(_shown, plan.steps)) or plan.refusals):
             yield "-- nothing to do\n"
 
 

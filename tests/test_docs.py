@@ -10,6 +10,7 @@ import pytest
 from schemaman.shelf import Shelf
 from schemaman_cli.main import main
 from tests.house import ROOT
+from tests.projection_page import policy_page, projection_page
 
 WRITTEN = "<!-- Written by `make bless`; change the source of what it shows. -->\n\n"
 COMMANDS = tuple(
@@ -39,7 +40,15 @@ def commands_page() -> str:
     return "# Commands\n\n" + WRITTEN + f"```text\n{printed('--help')}```\n\n" + "\n".join(pages)
 
 
-@pytest.mark.parametrize(("name", "page"), [("rules.md", rules_page), ("cli.md", commands_page)])
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [
+        ("rules.md", rules_page),
+        ("cli.md", commands_page),
+        ("policy.md", lambda: policy_page(WRITTEN)),
+        ("projection.md", lambda: projection_page(WRITTEN)),
+    ],
+)
 def test_a_written_page_is_as_the_product_writes_it(
     name: str, page, bless: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -167,7 +167,10 @@ def test_a_type_without_a_word_is_refused(language: str, type: str) -> None:
         (
             "spark",
             "t TIMESTAMP_NTZ(9)",
-            ("written as TIMESTAMP_NTZ(6) (nanoseconds are cut to microseconds): t TIMESTAMP_NTZ(9)",),
+            (
+                "written as TIMESTAMP_NTZ(6) (values with nanoseconds do not fit: table formats hold "
+                "microseconds): t TIMESTAMP_NTZ(9)",
+            ),
         ),
     ],
 )

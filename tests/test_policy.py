@@ -10,12 +10,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.columns import parse_columns
+from schemaman.counterparts import source_of
+from schemaman.evidence import Mark
 from schemaman.migrate import apply
 from schemaman.plan import Live, Past, Plan, Policy, Source, Target
 from schemaman.planner import make_plan
-from schemaman.policy import ANY, DEFAULTS, DESTRUCTIVE, KINDS, LEVELS, NEVER, Level, PolicyRule, names_of
+from schemaman.policy import (
+    ANY,
+    DEFAULTS,
+    DESTRUCTIVE,
+    KINDS,
+    LEVELS,
+    MEANINGS,
+    NEVER,
+    Level,
+    PolicyRule,
+    names_of,
+)
 from schemaman.schema import TableId, fingerprint
 from schemaman.targets import delta, iceberg
+from schemaman.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
 from tests.paper_lake import PaperJournal, PaperLake
 
 TABLE = "shop.app.public.orders"
@@ -201,6 +215,27 @@ def test_a_column_that_left_is_kept_dropped_or_refused(format: str) -> None:
 
 
 @both
+def test_another_policy_alone_drops_nothing(format: str) -> None:
+    made = lake(format, "id INT, a INT, b INT, PRIMARY KEY (id)")
+    past = (Past("x" * 12, {}, {"id": "id", "a": None, "b": "b"}),)
+    later = source("id INT, b INT, PRIMARY KEY (id)", past=past)
+    kept = plan(format, later, made.live)
+    assert kept.steps[0].kind == "set-properties"
+    apply(kept, made, PaperJournal(), lambda: 0, run="r")
+    assert plan(format, later, made.live).steps == ()
+    eager = plan(format, later, made.live, drop_column="auto")
+    assert "another policy alone drops nothing" in eager.approvals_needed[0]
+    both_left = (*past, Past("y" * 12, {}, {"id": "id", "b": None}))
+    now = plan(format, source("id INT, PRIMARY KEY (id)", past=both_left), made.live, drop_column="auto")
+    assert len(now.approvals_needed) == 1
+    apart = lake(format, "id INT, a INT, PRIMARY KEY (id)")
+    past = (Past("x" * 12, {}, {"id": "id", "a": None}),)
+    fresh = plan(format, source("id INT, PRIMARY KEY (id)", past=past), apart.live, drop_column="auto")
+    assert "drop-columns" in [s.kind for s in fresh.steps]
+    assert fresh.approvals_needed == ()
+
+
+@both
 def test_integers_become_decimals_only_with_approval_and_only_where_the_format_does_it(format: str) -> None:
     made = lake(format, "id INT, n INT, PRIMARY KEY (id)")
     drawn = plan(format, source("id INT, n DECIMAL(12,2), PRIMARY KEY (id)"), made.live)
@@ -238,3 +273,41 @@ def test_a_rename_that_is_not_made_leaves_both_names_alone(format: str) -> None:
         assert drawn.steps == ()
         assert drawn.wanted.names == ("id", "a")
     assert plan(format, later, made.live, rename_stated="approve").approvals_needed
+
+
+@both
+def test_a_proven_rename_is_planned_with_approval_and_only_where_that_is_asked_for(format: str) -> None:
+    first = _version(1, "id INT ID 1, a INT ID 2, z INT ID 3, PRIMARY KEY (id)")
+    asked = RenameCandidate("a", "b", "proven", ())
+    second = _version(2, "id INT ID 1, b INT ID 4, z INT ID 3, PRIMARY KEY (id)", asked)
+    history = TableHistory(TableId("shop", "app", "public", "orders"), "postgresql", (first, second))
+    made = lake(format, "id INT, a INT, z INT, PRIMARY KEY (id)")
+    assert "rename not decided" in plan(format, source_of(history), made.live).refusals[0].reason
+    known = source_of(history, proven=True)
+    assert (known.proven, known.unanswered, known.former_names) == (("b",), (), {"b": ("a",)})
+    drawn = plan(format, known, made.live)
+    assert drawn.refusals == ()
+    assert "rename-proven = approve by default" in drawn.approvals_needed[0]
+    assert plan(format, known, made.live, rename_proven="auto").approvals_needed == ()
+    assert source_of(history, {("a", "b"): False}, proven=True).proven == ()
+
+
+def _version(number: int, ddl: str, *candidates: RenameCandidate) -> SchemaVersion:
+    schema = parse_columns(ddl)
+    at = Mark("t", 0, number)
+    return SchemaVersion(
+        number, fingerprint(schema), 1, "confirmed", (Revision(0, schema, at),), None, at, None, 1, (), (),
+        candidates,
+    )  # fmt: skip
+
+
+@both
+def test_a_type_that_the_connector_may_have_made_asks_first(format: str) -> None:
+    made = lake(format, "id INT, n INT, PRIMARY KEY (id)")
+    later = source("id INT, n BIGINT, PRIMARY KEY (id)", unsure_types=("n",))
+    assert "change-representation = approve" in plan(format, later, made.live).approvals_needed[0]
+    assert plan(format, replace(later, unsure_types=()), made.live).approvals_needed == ()
+
+
+def test_every_kind_is_explained() -> None:
+    assert MEANINGS.keys() == set(KINDS)

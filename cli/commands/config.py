@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from schemaman.policy import PolicyRule
+from schemaman.policy import PolicyRule, ProjectionRule
 from schemaman.report import Grid, Report, Text
 from schemaman.settings import TargetSetting, secret, without_password
 from schemaman_cli.group import verb
@@ -36,10 +36,18 @@ def _words(value: object) -> str:
     if isinstance(value, PolicyRule):
         where = f"{', '.join(value.tables)} to {', '.join(value.targets)}"
         return f"{', '.join(value.changes)} = {value.level} for {where}"
+    if isinstance(value, ProjectionRule):
+        chosen = ", ".join(f"{option} = {_option(choice)}" for option, choice in value.options)
+        return f"{chosen} for {', '.join(value.tables)} to {', '.join(value.targets)}"
     if isinstance(value, tuple):
         pairs = [f"{v[0]}={_pair(v)}" if isinstance(v, tuple) else _words(v) for v in value]
         return ", ".join(pairs) or "none"
     return _shown(value) or "none"
+
+
+def _option(choice: object) -> str:
+    pairs = choice if isinstance(choice, tuple) else ()
+    return " ".join(f"{role}={name}" for role, name in pairs) if pairs else str(choice)
 
 
 def _value(value: object) -> object:
@@ -58,6 +66,9 @@ def _value(value: object) -> object:
             "tables": list(value.tables),
             "targets": list(value.targets),
         }
+    if isinstance(value, ProjectionRule):
+        options = {o: dict(c) if isinstance(c, tuple) else c for o, c in value.options}
+        return options | {"tables": list(value.tables), "targets": list(value.targets)}
     if isinstance(value, tuple):
         if all(isinstance(v, tuple) for v in value) and value:
             return {pair[0]: _pair(pair) for pair in value}

@@ -105,12 +105,14 @@ def _planned(door: Door, spark: Executor, follower: Follower, expires_ms: int | 
     door.console.progress(f"looking at {follower.table}")
     require_lasting(spark, follower.format, follower.table)
     live = spark.inspect(follower.table, follower.format)
+    policy, table = door.settings.policy, str(follower.history.table)
+    proven = policy.makes("rename-proven", table, follower.target, follower.format)
     return make_plan(
-        source_of(follower.history),
+        source_of(follower.history, proven=proven),
         live,
         TARGETS.get(follower.format),
         follower.table,
-        door.settings.policy,
+        policy,
         target_name=follower.target,
         expires_ms=expires_ms,
     )

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from schemaman.ddl import format_type
 from schemaman.rows import numbers
+from schemaman.rows.chosen import chosen
 from schemaman.rows.values import EXACT, Beyond, Convert, Unfit, UnfitValue, Value, told
 from schemaman.types import (
     Array,
@@ -40,6 +41,9 @@ def fitter(source: Type, lake: Type) -> Convert:
     TIMESTAMP, naive for TIMESTAMP_NTZ), list for an array, dict for maps and structs (under the lake's
     names).
     """
+    other = chosen(source, lake)
+    if other is not None:
+        return other
     match lake:
         case Array(element) if isinstance(source, Array):
             return _array(fitter(source.element, element))

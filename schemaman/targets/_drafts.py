@@ -1,8 +1,8 @@
-"""What the targets share in judging: how types are held, which changes no format takes, and the drafts."""
+"""What the targets share in judging: which changes no format takes, and the drafts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -20,138 +20,19 @@ from schemaman.diff import (
     MoveColumn,
     RenameColumn,
 )
-from schemaman.plan import Draft, Held, Live, Refusal, StepKind, words
+from schemaman.plan import Draft, Live, Refusal, StepKind, words
 from schemaman.schema import Path, TableSchema, walk
 from schemaman.targets import _spark_sql as sql
 from schemaman.types import (
-    Array,
-    Binary,
-    Bits,
-    Boolean,
-    Date,
-    Decimal,
-    Enum,
-    EnumSet,
-    Field,
-    Floating,
-    Integer,
-    Interval,
-    Json,
-    Map,
-    Numeric,
-    String,
     Struct,
-    Time,
-    Timestamp,
-    Type,
-    Union,
-    Unknown,
-    Uuid,
-    Xml,
-    digits,
 )
 
-MAX_DIGITS = 38
-"""Digits of the widest DECIMAL. Source: Spark `DecimalType.MAX_PRECISION`, Iceberg spec "Primitive Types"."""
-MICROSECONDS = 6
 EXPECTS_VALUE = "readers that expect a value in every row"
 _REKEY = (
     "schemaman plan TABLE --recipe gives the rows the new key where no two of them have the same one; else "
     "build a new table with the new key and fill it from a snapshot"
 )
 _REBUILD = "check the data in a job of its own, or build a new table"
-
-
-def hold(type: Type, smallest_integer: int = 8) -> Held | Refusal:
-    """How a Spark table format holds a logical type, without loss wherever there is a way.
-
-    Members of structs and elements are nullable in the lake: a stream cannot promise more.
-    `smallest_integer`: bits of the narrowest integer that the format stores.
-    """
-    match type:
-        case Boolean() | Floating() | Date():
-            return Held(type)
-        case Integer():
-            return Held(_integer(type, smallest_integer))
-        case Decimal(precision, scale):
-            return _decimal(precision, scale)
-        case Numeric():
-            return Held(String(), "numbers without declared precision are kept as text, digit by digit")
-        case String() | Uuid() | Json() | Xml() | Enum() | EnumSet():
-            return Held(String())
-        case Time() | Interval():
-            return Held(String(), f"{format_type(type)} is kept as text, no table format has it")
-        case Timestamp(precision, zoned):
-            lost = "nanoseconds are cut to microseconds" if precision > MICROSECONDS else None
-            return Held(Timestamp(MICROSECONDS, zoned), lost)
-        case Binary() | Bits():
-            return Held(Binary())
-        case Array(element):
-            return _wrapped((element,), lambda held: Array(held[0]), smallest_integer)
-        case Map(key, value):
-            return _wrapped((key, value), lambda held: Map(held[0], held[1]), smallest_integer)
-        case Struct(fields):
-            return _struct(fields, smallest_integer)
-        case Union():
-            return Refusal(
-                "",
-                f"values of several types, {format_type(type)}, have no common type in a table",
-                "agree on one type at the source, or leave the column out",
-            )
-        case Unknown(name):
-            return Refusal(
-                "", f"nobody knows the type {name!r}", "teach the dialect this type, or leave the column out"
-            )
-
-
-def _integer(type: Integer, smallest: int) -> Type:
-    """Unsigned numbers need one size more; 64 unsigned bits need twenty digits."""
-    if not type.signed and type.bits == 64:
-        return Decimal(digits(type), 0)
-    return Integer(max(smallest, type.bits if type.signed else 2 * type.bits))
-
-
-def _decimal(precision: int, scale: int) -> Held:
-    # PostgreSQL allows a scale outside 0..precision: room for the zeros keeps every value.
-    behind = max(scale, 0)
-    before = max(precision - scale, 0)
-    if before + behind > MAX_DIGITS:
-        note = f"{before + behind} digits do not fit a DECIMAL({MAX_DIGITS}): kept as text, digit by digit"
-        return Held(String(), note)
-    return Held(Decimal(max(before + behind, 1), behind))
-
-
-def _wrapped(parts: Sequence[Type], build: Callable[[list[Type]], Type], smallest: int) -> Held | Refusal:
-    held: list[Type] = []
-    notes: list[str] = []
-    for part in parts:
-        inner = hold(part, smallest)
-        if isinstance(inner, Refusal):
-            return inner
-        held.append(inner.type)
-        notes += [inner.note] if inner.note else []
-    return Held(build(held), "; ".join(dict.fromkeys(notes)) or None)
-
-
-def _struct(fields: tuple[Field, ...], smallest: int) -> Held | Refusal:
-    names = [f.name.lower() for f in fields]
-    if not fields:
-        return Refusal("", "a struct without fields cannot be written", "wait until the source fills it")
-    if len(names) != len(set(names)) or "" in names or any("${" in name for name in names):
-        reason = (
-            "it has a member without a name, one that reads like a variable, or two that differ only by case"
-        )
-        return Refusal("", reason, "leave the column out, or rename the members at the source")
-    return _wrapped(
-        [f.type for f in fields],
-        lambda held: Struct(
-            tuple(
-                replace(f, type=t, nullable=True, comment=f.comment or None)
-                for f, t in zip(fields, held, strict=True)
-            )
-        ),
-        smallest,
-    )
 
 
 def create(name: str, schema: TableSchema, provider: str, properties: Mapping[str, str]) -> Draft:

@@ -89,6 +89,8 @@ def type_name(type: Type) -> str:
             return f"MAP<{type_name(key)}, {type_name(value)}>"
         case Struct(fields):
             return f"STRUCT<{', '.join(definition(f, ': ') for f in fields)}>"
+        case Unknown("variant"):
+            return "VARIANT"
         case _:
             raise ValueError(f"no Spark SQL type for {type!r}")
 

@@ -9,9 +9,11 @@ from dataclasses import replace
 from schemaman.diff import AddColumn, Change, ChangeType, DropColumn, RenameColumn
 from schemaman.errors import BadReference
 from schemaman.plan import Draft, Held, Live, Refusal
+from schemaman.representation import DEFAULT, Representation
 from schemaman.schema import Path, TableSchema
 from schemaman.targets import _drafts as drafts
 from schemaman.targets import _spark_sql as sql
+from schemaman.targets._types import Holder, has_variant
 from schemaman.targets.iceberg import widens_in_place as iceberg_widens
 from schemaman.types import (
     Array,
@@ -30,6 +32,7 @@ from schemaman.types import (
 _MAPPING = {"delta.columnMapping.mode": "name"}
 _WIDENING = {"delta.enableTypeWidening": "true"}
 _NTZ = {"delta.feature.timestampNtz": "supported"}
+_VARIANT = {"delta.feature.variantType": "supported"}
 _CONSTRAINT = "delta.constraints."
 _OWN_CONSTRAINT = "schemaman_not_null_"
 _COMPATIBLE = ("delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2")
@@ -82,9 +85,9 @@ class DeltaTarget:
 
     name = "delta"
 
-    def hold(self, type: Type) -> Held | Refusal:
+    def hold(self, type: Type, how: Representation = DEFAULT) -> Held | Refusal:
         """How Delta holds a logical type."""
-        return drafts.hold(type)
+        return Holder(how).hold(type)
 
     def table_name(self, table: str) -> str:
         """A path becomes ``delta.`path` ``; a name gets back-ticks around its parts.
@@ -180,6 +183,7 @@ class DeltaTarget:
                 wanted = _MAPPING
             case AddColumn(path, column):
                 wanted = (_MAPPING if _needs_mapping(path, column.type) else {}) | _ntz(column.type)
+                wanted |= _VARIANT if has_variant(column.type) else {}
             case ChangeType(_, String() | Unknown(), new):
                 wanted = _ntz(new)
             case ChangeType(_, _, new):

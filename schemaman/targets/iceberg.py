@@ -10,12 +10,16 @@ from dataclasses import replace
 from schemaman.diff import AddColumn, Change, ChangeNullable, ChangeType, DropColumn, RenameColumn
 from schemaman.errors import BadReference
 from schemaman.plan import Draft, Held, Live, Refusal
+from schemaman.representation import DEFAULT, Representation
 from schemaman.schema import Path, TableSchema, walk
 from schemaman.targets import _drafts as drafts
 from schemaman.targets import _spark_sql as sql
+from schemaman.targets._types import Holder, has_variant
 from schemaman.types import Array, Decimal, Floating, Integer, Map, Struct, Type
 
 _SMALLEST_INTEGER = 32
+_VERSION_3 = {"format-version": "3"}
+"""Source: Iceberg spec, "Primitive Types": variant is there since version 3; Iceberg never goes back."""
 _METADATA_COLUMNS = frozenset({
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number",
 })  # fmt: skip
@@ -42,9 +46,9 @@ class IcebergTarget:
 
     name = "iceberg"
 
-    def hold(self, type: Type) -> Held | Refusal:
+    def hold(self, type: Type, how: Representation = DEFAULT) -> Held | Refusal:
         """How Iceberg holds a logical type: no integer below 32 bits."""
-        return drafts.hold(type, _SMALLEST_INTEGER)
+        return Holder(how, _SMALLEST_INTEGER).hold(type)
 
     def table_name(self, table: str) -> str:
         """`catalog.namespace.table`, back-ticks around every part.
@@ -80,8 +84,9 @@ class IcebergTarget:
         return refused
 
     def create(self, table: str, schema: TableSchema, properties: Mapping[str, str]) -> Draft:
-        """A table of format version 2: version 3 buys no type change and locks readers out."""
-        chosen = {"format-version": "2"} | dict(properties)
+        """A table of format version 2, since version 3 locks readers out; only VARIANT needs that one."""
+        version = _VERSION_3 if any(has_variant(c.type) for c in schema.columns) else {"format-version": "2"}
+        chosen = version | dict(properties)
         return drafts.create(self.table_name(table), schema, "iceberg", chosen)
 
     def create_namespace(self, table: str) -> Draft | None:
@@ -138,8 +143,9 @@ class IcebergTarget:
         return None
 
     def needs(self, live: Live, change: Change) -> Mapping[str, str]:
-        """Nothing: every change that Iceberg makes, it makes in every table."""
-        return {}
+        """Format version 3 for VARIANT; every other change is made in every table."""
+        variant = isinstance(change, AddColumn) and has_variant(change.column.type)
+        return _VERSION_3 if variant and live.properties.get("format-version") != "3" else {}
 
     def alter(self, live: Live, change: Change) -> Draft | Refusal:
         """The statement for one change, or why Iceberg would refuse it or choke on it."""

@@ -1,0 +1,71 @@
+"""Columns beside those of the source: what happened to a row last, when and where in the source's log.
+
+Law: a column of the source never becomes one of these, nor one of these a column of the source.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from schemaman.ddl import quote_name
+from schemaman.plan import METADATA_PROPERTY, Live, Refusal, column_of
+from schemaman.representation import ROLES, Representation, Role
+from schemaman.schema import Column, TableSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The metadata columns that a table has and gets: role → name; `added` are not there yet."""
+
+    names: Mapping[str, str]
+    added: tuple[Column, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def owns(self, name: str) -> bool:
+        """Whether a column of that name is one of them, whatever the case of its letters."""
+        return name.lower() in {own.lower() for own in self.names.values()}
+
+
+def metadata_told(live: Live | None) -> dict[str, str]:
+    """The metadata columns that a table says it has, and has: role → name."""
+    told = json.loads(live.properties.get(METADATA_PROPERTY, "{}")) if live else {}
+    return {role: name for role, name in told.items() if live and column_of(live.schema, name)}
+
+
+def metadata(source: TableSchema, live: Live | None, how: Representation) -> Metadata:
+    """The metadata columns of a table; one that is there keeps its name, and stays if not wanted any more."""
+    told = metadata_told(live)
+    names, added, refusals = dict(told), list[Column](), list[Refusal]()
+    wanted = {str(role) for role, _ in how.metadata}
+    unwanted = (name for role, name in told.items() if role not in wanted)
+    notes = tuple(f"{quote_name(name)}: no metadata column any more: it stays" for name in unwanted)
+    for role, name in how.metadata:
+        here = told.get(role)
+        if here is not None:
+            if here.lower() != name.lower():
+                refusals.append(_kept(role, here, name))
+        elif column_of(source, name) is not None or (live and column_of(live.schema, name) is not None):
+            refusals.append(_taken(role, name))
+        else:
+            names[role] = name
+            added.append(Column(name, ROLES[role][1]))
+    return Metadata(names, tuple(added), tuple(refusals), notes)
+
+
+def _kept(role: Role, here: str, name: str) -> Refusal:
+    return Refusal(
+        f"rename the metadata column {quote_name(here)} to {quote_name(name)}",
+        "the table has it under the other name, and writers know it by that",
+        f'say metadata = {{ {role} = "{here}" }} for this table',
+    )
+
+
+def _taken(role: Role, name: str) -> Refusal:
+    return Refusal(
+        f"add the metadata column {quote_name(name)}",
+        "a column of the table has this name",
+        f'give it another one, metadata = {{ {role} = "…" }}',
+    )

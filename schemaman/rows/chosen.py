@@ -1,0 +1,132 @@
+"""Values of types for which a projection chose another form than the usual one.
+
+Law: the form tells the value exactly, and one that it cannot tell is unfit; only where the user chose DOUBLE
+for numbers that have no DECIMAL is the nearest one taken, as the plan says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal as Number
+from math import isfinite
+from uuid import UUID
+
+from schemaman.rows.values import Beyond, Convert, UnfitValue, Value, told
+from schemaman.types import (
+    Array,
+    Binary,
+    Decimal,
+    EnumSet,
+    Floating,
+    Integer,
+    Map,
+    Numeric,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    Type,
+    Uuid,
+)
+
+_TIME = re.compile(r"(-?)(\d+):(\d\d):(\d\d)(?:\.(\d+))?")
+_MICROSECONDS = 6
+
+
+def chosen(source: Type, lake: Type) -> Convert | None:
+    """How values get the form that was chosen for them; None where the form is the usual one."""
+    match source, lake:
+        case ((Array() | Map() | Struct()), String()):
+            return json_text
+        case Struct(), Binary():
+            return _well_known_binary
+        case Uuid(), Binary():
+            return _uuid
+        case EnumSet(), Array(String()):
+            return lambda value: str(value).split(",") if value else []  # type: ignore[return-value]
+        case Time(_, False), Integer(64):
+            return _microseconds
+        case Timestamp(_, False), Timestamp(_, True):
+            return _as_if_utc
+        case ((Numeric() | Decimal()), Floating(64)):
+            return _nearest
+        case _:
+            return None
+
+
+def json_text(value: object) -> Value:
+    """A nested value as JSON: numbers digit by digit, bytes as hexadecimal text, times as text."""
+    return _json(value)
+
+
+def _json(value: object) -> str:
+    match value:
+        case None | bool() | str():
+            return json.dumps(value, ensure_ascii=False)
+        case int():
+            return str(value)
+        case float():
+            # JSON has no NaN and no infinities.
+            return repr(value) if isfinite(value) else json.dumps(str(value))
+        case Number():
+            return format(value, "f") if value.is_finite() else json.dumps(str(value))
+        case bytes():
+            return json.dumps(value.hex())
+        case datetime():
+            return json.dumps(value.isoformat().replace("+00:00", "Z"))
+        case date():
+            return json.dumps(value.isoformat())
+        case Beyond(text):
+            return json.dumps(text)
+        case tuple() | list():
+            return f"[{','.join(_json(one) for one in value)}]"
+        case Mapping():
+            members = (f"{json.dumps(str(k), ensure_ascii=False)}:{_json(v)}" for k, v in value.items())
+            return "{" + ",".join(members) + "}"
+        case _:
+            raise UnfitValue(f"{told(value)} is no JSON")
+
+
+def _uuid(value: object) -> Value:
+    try:
+        return UUID(str(value)).bytes
+    except ValueError:
+        raise UnfitValue(f"{told(value)} is no UUID") from None
+
+
+def _well_known_binary(value: object) -> Value:
+    shape = value.get("wkb") if isinstance(value, Mapping) else None
+    if shape is None or isinstance(shape, bytes):
+        return shape
+    raise UnfitValue(f"{told(value)} is no geometry")
+
+
+def _microseconds(value: object) -> Value:
+    """Microseconds since midnight; MySQL's TIME may be negative and longer than a day."""
+    found = _TIME.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise UnfitValue(f"{told(value)} is no time of day")
+    sign, hours, minutes, seconds, digits = found.groups()
+    digits = (digits or "").rstrip("0")
+    if len(digits) > _MICROSECONDS:
+        raise UnfitValue(f"{value} is finer than microseconds")
+    whole = (int(hours) * 60 + int(minutes)) * 60 + int(seconds)
+    micros = whole * 1_000_000 + int(digits.ljust(_MICROSECONDS, "0"))
+    return -micros if sign else micros
+
+
+def _as_if_utc(value: object) -> Value:
+    if type(value) is datetime and value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
+    raise UnfitValue(f"{value.text if isinstance(value, Beyond) else told(value)} is no TIMESTAMP of a lake")
+
+
+def _nearest(value: object) -> Value:
+    if isinstance(value, Number | int):
+        number = float(value)
+        if isfinite(number) or not Number(value).is_finite():
+            return number
+    raise UnfitValue(f"{told(value)} is no number of DOUBLE")

@@ -1,0 +1,224 @@
+"""How table formats hold logical types: without loss wherever there is a way, and saying what gets lost.
+
+Law: holding the type that a type is held as gives that type again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from schemaman.ddl import format_type
+from schemaman.plan import Held, Refusal
+from schemaman.representation import DEFAULT, MAX_DIGITS, MICROSECONDS, VARIANT, Representation
+from schemaman.types import (
+    Array,
+    Binary,
+    Bits,
+    Boolean,
+    Date,
+    Decimal,
+    Enum,
+    EnumSet,
+    Field,
+    Floating,
+    Integer,
+    Interval,
+    Json,
+    Map,
+    Numeric,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    Type,
+    Union,
+    Unknown,
+    Uuid,
+    Xml,
+    digits,
+)
+
+_NANOSECONDS = "values with nanoseconds do not fit: table formats hold microseconds"
+_LEAVE_OUT = "teach the dialect this type, or leave the column out"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """How one format holds types. `smallest_integer`: bits of the narrowest integer that it stores."""
+
+    how: Representation = DEFAULT
+    smallest_integer: int = 8
+
+    def hold(self, type: Type) -> Held | Refusal:
+        """How the format holds a type, and what that loses.
+
+        Members of structs and elements are nullable in the lake: a stream cannot promise more.
+        """
+        match type:
+            case Boolean() | Floating() | Date():
+                return Held(type)
+            case Integer():
+                return self._integer(type)
+            case Decimal(precision, scale):
+                return self._decimal(precision, scale)
+            case Numeric():
+                return self._number("numbers without declared precision")
+            case String() | Xml() | Enum():
+                return Held(String())
+            case Uuid():
+                return Held(Binary() if self.how.uuid == "binary" else String())
+            case Json():
+                return Held(VARIANT if self.how.json == "variant" else String())
+            case EnumSet():
+                listed = self.how.sets == "array" and self.how.arrays == "array"
+                return Held(Array(String()) if listed else String())
+            case Time() | Interval():
+                return self._span(type)
+            case Timestamp():
+                return self._timestamp(type)
+            case Binary() | Bits():
+                return Held(Binary())
+            case Array() | Map() | Struct():
+                return self._nested(type)
+            case Union():
+                reason = f"values of several types, {format_type(type)}, have no common type in a table"
+                return Refusal("", reason, "agree on one type at the source, or leave the column out")
+            case Unknown():
+                return self._unknown(type)
+            case _:
+                assert_never(type)
+
+    def _integer(self, type: Integer) -> Held:
+        """Unsigned numbers need one size more; 64 unsigned bits need twenty digits."""
+        if type.signed or type.bits < 64:
+            return Held(Integer(max(self.smallest_integer, type.bits if type.signed else 2 * type.bits)))
+        match self.how.unsigned_bigint:
+            case "decimal":
+                return Held(Decimal(digits(type), 0))
+            case "bigint":
+                return Held(Integer(64), "numbers above 9223372036854775807 do not fit BIGINT")
+            case "string":
+                return Held(String(), "numbers are kept as text, digit by digit")
+
+    def _decimal(self, precision: int, scale: int) -> Held:
+        # PostgreSQL allows a scale outside 0..precision: room for the zeros keeps every value.
+        behind = max(scale, 0)
+        before = max(precision - scale, 0)
+        if before + behind > MAX_DIGITS:
+            return self._number(f"{before + behind} digits do not fit a DECIMAL({MAX_DIGITS}): numbers")
+        return Held(Decimal(max(before + behind, 1), behind))
+
+    def _number(self, what: str) -> Held:
+        """Numbers for which no DECIMAL is told."""
+        if self.how.numeric == "double":
+            return Held(Floating(64), f"{what} are rounded to the nearest DOUBLE, about fifteen digits")
+        decimal = self.how.decimal
+        if decimal is None:
+            return Held(String(), f"{what} are kept as text, digit by digit")
+        room = f"{decimal.precision - decimal.scale} digits before the point or {decimal.scale} behind it"
+        return Held(decimal, f"{what} with more than {room} do not fit")
+
+    def _span(self, type: Time | Interval) -> Held:
+        if isinstance(type, Time) and not type.zoned and self.how.time == "bigint":
+            lost = "; finer values do not fit" if type.precision > MICROSECONDS else ""
+            return Held(Integer(64), f"{format_type(type)} is kept as microseconds since midnight{lost}")
+        return Held(String(), f"{format_type(type)} is kept as text, no table format has it")
+
+    def _timestamp(self, type: Timestamp) -> Held:
+        if type.precision > MICROSECONDS and self.how.nanoseconds == "string":
+            return Held(String(), f"{format_type(type)} is kept as text, with its nanoseconds")
+        lost = [_NANOSECONDS] if type.precision > MICROSECONDS else []
+        if type.zoned or self.how.local_timestamp == "timestamp_ntz":
+            return Held(Timestamp(MICROSECONDS, type.zoned), "; ".join(lost) or None)
+        if self.how.local_timestamp == "string":
+            return Held(String(), f"{format_type(type)} is kept as text")
+        lost.append("local times are kept as if they were of UTC: that they have no zone is lost")
+        return Held(Timestamp(MICROSECONDS), "; ".join(lost))
+
+    def _nested(self, type: Array | Map | Struct) -> Held | Refusal:
+        how = self.how
+        match type:
+            case Struct(fields) if how.geometry != "struct" and is_geometry(type):
+                if how.geometry == "refuse":
+                    instead = "say geometry = struct or wkb in [[projection]], or leave the column out"
+                    return Refusal("", "geometry = refuse", instead)
+                others = ", ".join(f.name for f in fields if f.name != "wkb")
+                return Held(Binary(), f"of the geometry its WKB is kept; {others} get lost")
+            case Array() if how.arrays == "string":
+                return self._as_json(type)
+            case Array(element):
+                return self._wrapped((element,), lambda held: Array(held[0]))
+            case Map() | Struct() if how.documents == "string":
+                return self._as_json(type)
+            case Map(key, value):
+                return self._wrapped((key, value), lambda held: Map(held[0], held[1]))
+            case Struct(fields):
+                return self._struct(fields)
+
+    def _as_json(self, type: Array | Map | Struct) -> Held | Refusal:
+        """JSON text of whatever else could be held, so that a type that nobody knows is refused here too."""
+        inner = Holder(replace(self.how, arrays="array", documents="struct"), self.smallest_integer)
+        answer = inner.hold(type)
+        if isinstance(answer, Refusal):
+            return answer
+        return Held(String(), f"{format_type(type)} is kept as JSON text")
+
+    def _wrapped(self, parts: Sequence[Type], build: Callable[[list[Type]], Type]) -> Held | Refusal:
+        held: list[Type] = []
+        notes: list[str] = []
+        for part in parts:
+            inner = self.hold(part)
+            if isinstance(inner, Refusal):
+                return inner
+            held.append(inner.type)
+            notes += [inner.note] if inner.note else []
+        return Held(build(held), "; ".join(dict.fromkeys(notes)) or None)
+
+    def _struct(self, fields: tuple[Field, ...]) -> Held | Refusal:
+        names = [f.name.lower() for f in fields]
+        if not fields:
+            return Refusal("", "a struct without fields cannot be written", "wait until the source fills it")
+        if len(names) != len(set(names)) or "" in names or any("${" in name for name in names):
+            reason = (
+                "it has a member without a name, one that reads like a variable, or two that differ only by "
+                "case"
+            )
+            return Refusal("", reason, "leave the column out, or rename the members at the source")
+        return self._wrapped(
+            [f.type for f in fields],
+            lambda held: Struct(
+                tuple(
+                    replace(f, type=t, nullable=True, comment=f.comment or None)
+                    for f, t in zip(fields, held, strict=True)
+                )
+            ),
+        )
+
+    def _unknown(self, type: Unknown) -> Held | Refusal:
+        if type == VARIANT and self.how.json == "variant":
+            return Held(VARIANT)
+        return Refusal("", f"nobody knows the type {type.name!r}", _LEAVE_OUT)
+
+
+def is_geometry(type: Struct) -> bool:
+    """Whether a struct is how Debezium sends a shape: well-known binary and its reference system.
+
+    Source: Debezium `io.debezium.data.geometry.Geometry` and `Point`.
+    """
+    names = {f.name for f in type.fields}
+    return {"wkb", "srid"} <= names <= {"wkb", "srid", "x", "y"}
+
+
+def has_variant(type: Type) -> bool:
+    """Whether a VARIANT is in it somewhere."""
+    match type:
+        case Array(element):
+            return has_variant(element)
+        case Map(key, value):
+            return has_variant(key) or has_variant(value)
+        case Struct(fields):
+            return any(has_variant(f.type) for f in fields)
+        case _:
+            return type == VARIANT

@@ -1,0 +1,194 @@
+"""The pages `docs/policy.md` and `docs/projection.md`: prose, and tables that the code itself fills."""
+
+from __future__ import annotations
+
+from schemaman.ddl import format_type, parse_type
+from schemaman.plan import Refusal, Target
+from schemaman.policy import (
+    DEFAULTS,
+    DESTRUCTIVE,
+    KINDS,
+    LEVELS,
+    MEANINGS,
+    NEVER,
+    ChangeKind,
+    Policy,
+    ProjectionRule,
+)
+from schemaman.representation import CHOICES, DEFAULT, ROLES, VARIANT, Representation
+from schemaman.targets import _spark_sql as sql
+from schemaman.targets import delta, iceberg
+from schemaman.types import Type
+
+POLICY = """\
+Every change that a plan could make is of one or several kinds, and each kind has a level:
+
+| level | what becomes of the change |
+|---|---|
+| `auto` | it is made |
+| `approve` | it is made once a person has approved the plan |
+| `ignore` | it is not made; the plan says so in a note |
+| `quarantine` | it is not made; whoever writes rows sets those aside that need it |
+| `block` | it is not made, and the plan refuses |
+
+Rules stand in `schemaman.toml`, for all tables and targets or for some. A pattern means a table by its
+whole name or any end of it; a target is meant by its name or its format.
+
+```toml
+[[policy]]
+tables = "billing.*"
+targets = ["raw", "delta"]
+drop-column = "approve"
+"rename-*" = "block"
+```
+
+The rule with the narrowest table decides, among those the one with the narrowest target, then the one that
+names the kind itself; of two that are equally narrow, the more restrictive. Their order means nothing. A
+pattern of kinds (`"*" = "auto"`) never makes a destructive kind automatic: that takes its own name. A
+change of several kinds is made only as freely as the strictest of them allows. The plan names the rule for
+everything that is not simply made (`rulings` in its JSON); `schemaman config show` lists the rules and
+where they come from.
+
+A new policy by itself destroys nothing: a column that the source dropped and the lake kept is marked in the
+table's properties, and dropped later only with an approval, whatever the level says by then. `drops =
+"drop"`, `comments = false` and `upgrades = false` are short for `drop-column = "approve"`, `change-comment
+= "ignore"` and `upgrade = "block"` as defaults.
+"""
+
+PROJECTION = """\
+A source's structure is first written as the lake would hold it, then compared with what the lake has. Where
+there is a choice, `[[projection]]` in `schemaman.toml` makes it, for all tables and targets or for some,
+with the selectors of [policies](policy.md); each option is decided by the narrowest entry that has it, and
+two equally narrow ones that disagree are an error.
+
+```toml
+[[projection]]
+tables = "billing.*"
+targets = "raw"
+numeric = "decimal(38,10)"
+names = "avro-lower"
+metadata = ["op", "ts", "deleted"]
+```
+
+What a choice loses is said in every plan, as a note on the column. A table that has rows is never read
+anew: where another choice would give a column another type, the plan keeps the type that is wide enough or
+refuses; it never changes a type in place unless all old values stay what they were.
+"""
+
+NAMES = """\
+## Names
+
+`names` is `source` (as they are), `avro` (Debezium's `field.name.adjustment.mode=avro`), `lower`, or
+`avro-lower`; members of structs keep theirs. A lake knows no difference between `id` and `ID`: columns
+whose names become one are refused (`collisions = "refuse"`), or numbered by age (`"number"`): the oldest
+has the plain name, later ones `_2`, `_3`, …. A column that is in the lake keeps its name there, whatever
+comes later and whatever `names` says by then, until the source renames it. Which is which stands in the
+table property `schemaman.names`.
+
+## Metadata columns
+
+`metadata` lists what is to be kept beside each row, or gives it names: `metadata = { op = "_operation" }`.
+They stand behind the columns of the source at the moment when they are added. A column of the source never
+becomes one of them: a name that is taken is refused. `_deleted`, which other tools use, is a name that
+Iceberg keeps for itself, and is refused there.
+"""
+
+RAW = (
+    "BOOLEAN",
+    "TINYINT",
+    "TINYINT UNSIGNED",
+    "SMALLINT",
+    "SMALLINT UNSIGNED",
+    "INT",
+    "INT UNSIGNED",
+    "BIGINT",
+    "BIGINT UNSIGNED",
+    "FLOAT",
+    "DOUBLE",
+    "DECIMAL(10,2)",
+    "DECIMAL(50,2)",
+    "NUMERIC",
+    "STRING",
+    "VARCHAR(20)",
+    "CHAR(5)",
+    "BINARY",
+    "BITS(8)",
+    "DATE",
+    "TIME(6)",
+    "TIMETZ(6)",
+    "TIMESTAMP(6)",
+    "TIMESTAMP(9)",
+    "TIMESTAMP_NTZ(6)",
+    "INTERVAL",
+    "INTERVAL DAY TO SECOND",
+    "UUID",
+    "JSON",
+    "XML",
+    "ENUM('a','b')",
+    "SET('a','b')",
+    "ARRAY<INT>",
+    "MAP<STRING, INT>",
+    "STRUCT<a: INT>",
+    "STRUCT<wkb: BINARY NOT NULL, srid: INT>",
+    "UNION<INT, STRING>",
+    "UNKNOWN('name')",
+)
+WAYS = (
+    *((option, word) for option, words in CHOICES.items() for word in words[1:]),
+    ("numeric", "double"),
+    ("numeric", "decimal(38,10)"),
+)
+
+
+def policy_page(written: str) -> str:
+    """Levels, rules, and every kind with its default."""
+    rows = "".join(
+        f"| `{kind}` | {MEANINGS[kind]} | `{DEFAULTS[kind]}` | {_able(kind)} |\n" for kind in KINDS
+    )
+    head = "| kind | what it is | default | may be |\n|---|---|---|---|\n"
+    return f"# Policy\n\n{written}{POLICY}\n## Kinds\n\nDestructive ones are marked with *.\n\n{head}{rows}"
+
+
+def _able(kind: ChangeKind) -> str:
+    able = ", ".join(level for level in LEVELS if level not in NEVER.get(kind, ()))
+    return f"{able} *" if kind in DESTRUCTIVE else able
+
+
+def projection_page(written: str) -> str:
+    """Options, names, metadata columns, and each type on both formats."""
+    choices = "".join(f"| `{o}` | {', '.join(f'`{w}`' for w in words)} |\n" for o, words in CHOICES.items())
+    choices += "| `numeric` | `string`, `double`, `decimal(p,s)` |\n"
+    roles = "".join(f"| `{role}` | `{name}` | {sql.type_name(t)} |\n" for role, (name, t) in ROLES.items())
+    return (
+        f"# Projection\n\n{written}{PROJECTION}\n## Options\n\nThe first word is the default.\n\n"
+        f"| option | words |\n|---|---|\n{choices}\n"
+        f"## Types\n\n| source | Delta | Iceberg | what is said |\n|---|---|---|---|\n{_types()}\n"
+        f"{NAMES}\n| what | default name | type |\n|---|---|---|\n{roles}"
+    )
+
+
+def _types() -> str:
+    lines = []
+    for told in RAW:
+        raw = parse_type(told)
+        lines.append(_line(f"`{told}`", raw, DEFAULT))
+        for option, word in WAYS:
+            how = Policy(projections=(ProjectionRule(((option, word),)),)).representation("t", "delta")
+            if any(t.hold(raw, how) != t.hold(raw) for t in (delta.TARGET, iceberg.TARGET)):
+                lines.append(_line(f"`{told}`, {option} = {word}", raw, how))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _line(what: str, raw: Type, how: Representation) -> str:
+    cells = [_cell(target, raw, how) for target in (delta.TARGET, iceberg.TARGET)]
+    said = next((note for _, note in cells if note), "")
+    return f"| {what} | {cells[0][0]} | {cells[1][0]} | {said} |"
+
+
+def _cell(target: Target, raw: Type, how: Representation) -> tuple[str, str]:
+    answer = target.hold(raw, how)
+    if isinstance(answer, Refusal):
+        return "refused", f"{answer.reason}; {answer.instead}"
+    only = " (version 3)" if answer.type == VARIANT and target.name == "iceberg" else ""
+    name = "VARIANT" if answer.type == VARIANT else format_type(answer.type)
+    return f"`{name}`{only}", answer.note or ""
