@@ -766,6 +766,24 @@ def test_a_confirmed_fact_is_certain(run: Run, filled: Path) -> None:
 # --- settings, store
 
 
+def test_config_shows_policies_and_projections_and_where_they_stand(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "schemaman.toml").write_text(
+        '[[policy]]\ntables = "billing.*"\ndrop-column = "approve"\n'
+        '[[projection]]\ntargets = "delta"\njson = "variant"\nmetadata = ["op"]\n'
+    )
+    told = {s["name"]: s for s in run("config", "show", "--format", "json").json["settings"]}
+    assert told["policies"]["value"] == [
+        {"changes": ["drop-column"], "level": "approve", "tables": ["billing.*"], "targets": ["*"]}
+    ]
+    assert told["projections"]["value"] == [
+        {"json": "variant", "metadata": {"op": "_op"}, "tables": ["*"], "targets": ["delta"]}
+    ]
+    assert told["projections"]["origin"].endswith("schemaman.toml")
+    shown = run("config", "show").out
+    assert "drop-column = approve for billing.* to *" in shown
+    assert "json = variant, metadata = op=_op for * to delta" in shown
+
+
 def test_settings_say_where_they_come_from(run: Run, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (place / "pyproject.toml").write_text('[tool.schemaman]\nstore = "postgresql://me:secret@host/db"\n')
     monkeypatch.setenv("SCHEMAMAN_ENGINE", "local")

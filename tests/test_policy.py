@@ -27,7 +27,9 @@ from schemaman.policy import (
     PolicyRule,
     names_of,
 )
+from schemaman.report import Grid
 from schemaman.schema import TableId, fingerprint
+from schemaman.summary.plans import plan_blocks
 from schemaman.targets import delta, iceberg
 from schemaman.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
 from tests.paper_lake import PaperJournal, PaperLake
@@ -311,3 +313,12 @@ def test_a_type_that_the_connector_may_have_made_asks_first(format: str) -> None
 
 def test_every_kind_is_explained() -> None:
     assert MEANINGS.keys() == set(KINDS)
+
+
+def test_the_report_says_why_a_change_is_blocked() -> None:
+    made = lake("delta", "id INT, PRIMARY KEY (id)")
+    drawn = plan("delta", source("id INT, a INT, PRIMARY KEY (id)"), made.live, add_column="block")
+    grids = [block for block in plan_blocks(drawn) if isinstance(block, Grid) and block.caption == "Policy"]
+    assert [[cell[0].text for cell in row] for row in grids[0].rows] == [
+        ["add `a` INT", "block", "add-column = block, says a rule"]
+    ]
