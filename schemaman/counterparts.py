@@ -103,9 +103,9 @@ def counterparts(source: Source, live: Live, held: Collection[str], talk: Talk) 
     return Counterparts(renames, partners, frozenset(frozen), frozenset(absent), away)
 
 
-def blocked(source: Source, live: Live) -> tuple[Refusal, ...]:
-    """Why nothing at all may be planned for this table; empty if nothing stands against it."""
-    refusals: list[Refusal] = []
+def blocked(source: Source, live: Live, talk: Talk) -> bool:
+    """Whether nothing at all may be planned for this table; why is said."""
+    refusals = talk.refusals
     owner = live.properties.get(SOURCE_PROPERTY)
     if owner is not None and owner != source.table:
         refusals.append(
@@ -115,16 +115,9 @@ def blocked(source: Source, live: Live) -> tuple[Refusal, ...]:
                 f"give each source a table of its own, or unset the table property {SOURCE_PROPERTY}",
             )
         )
-    if _of_an_ended_life(source, live):
-        refusals.append(
-            Refusal(
-                f"bring {live.name} to {source.table}",
-                "the source table was dropped or renamed away, and another one has its name: the rows of the "
-                "target are those of the old one",
-                "move the target table away and plan again, which makes a new one; to go on in the old one, "
-                f"unset its property {VERSION_PROPERTY}",
-            )
-        )
+    ended = _of_an_ended_life(source, live)
+    if ended:
+        _say_of_the_end(source, live, talk)
     if phase_of(live) == "swap":
         refusals.append(
             Refusal(
@@ -142,7 +135,21 @@ def blocked(source: Source, live: Live) -> tuple[Refusal, ...]:
         for name in live.schema.names
         if name.startswith(TEMPORARY)
     )
-    return tuple(refusals)
+    return ended or bool(refusals)
+
+
+def _say_of_the_end(source: Source, live: Live, talk: Talk) -> None:
+    change = f"bring {live.name} to {source.table}"
+    ruling = talk.judge.rule(change, (), "drop-table", "rename-table")
+    reason = (
+        "the source table was dropped or renamed away, and another one has its name: the rows of the target "
+        f"are those of the old one ({ruling.why})"
+    )
+    if ruling.level == "block":
+        again = "move the target table away and plan again, which makes a new one; to go on in the old one, "
+        talk.refuse(change, reason, f"{again}unset its property {VERSION_PROPERTY}")
+    else:
+        talk.notes.append(f"{change}: not done: {reason}")
 
 
 def _of_an_ended_life(source: Source, live: Live) -> bool:
@@ -183,9 +190,7 @@ def _stamped(source: Source, live: Live) -> int | None:
     return exact[-1] if exact else same[0] if len(same) == 1 else None
 
 
-def _reused(
-    source: Source, live: Live, standing: int, talk: Talk
-) -> tuple[set[str], dict[str, str]]:
+def _reused(source: Source, live: Live, standing: int, talk: Talk) -> tuple[set[str], dict[str, str]]:
     """Live columns whose name now means another column: one that left had it, and it may still be there.
 
     Those that must not be touched, and those that go out of the way, under which name.

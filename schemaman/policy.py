@@ -53,9 +53,9 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "rename-suspected": "a rename that may as well be a drop and an addition: a person has to answer",
     "change-key": "other key columns: the rows were merged by the old ones",
     "change-layout-column": "another type of a column by which files are laid out",
-    "drop-table": "the source table is gone, and another one may have its name",
-    "rename-table": "the source table has another name",
-    "truncate": "the source table was emptied",
+    "drop-table": "the source table was dropped, and another one may have its name",
+    "rename-table": "the source table was renamed away, and another one may have its name",
+    "truncate": "the source table was emptied: for writers of rows to ask, no plan follows from it",
     "change-representation": "a type that may come from another setting of the connector alone",
 }
 
@@ -103,9 +103,12 @@ NEVER: Mapping[ChangeKind, frozenset[Level]] = {
     "change-comment": frozenset({"quarantine"}),
     "change-default": frozenset({"approve", "quarantine", "block"}),
     "rename-suspected": frozenset({"auto"}),
+    "drop-table": frozenset({"auto", "approve"}),
+    "rename-table": frozenset({"auto", "approve"}),
 }
 """Levels that a kind cannot have: the lake keeps what is wide enough and where it stands, no row needs a
-comment, writers bring every value whatever its default, and a suspicion is no evidence."""
+comment, writers bring every value whatever its default, a suspicion is no evidence, and whole tables are
+moved by people."""
 
 ANY = "*"
 _PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')

@@ -91,12 +91,13 @@ def project(
         now = live.schema if live else TableSchema(())
         why, instead = (_GUESSED, _TELL) if source.inferred else (_IMPOSSIBLE, _WAIT)
         return Projection(now, {}, (), (Refusal(f"follow {source.table}", why, instead),), settled=False)
-    barred = blocked(source, live) if live else ()
-    if live and barred:
-        return Projection(live.schema, {}, (), barred, settled=False)
     targets = (target_name or target.name, target.name)
     how = policy.representation(source.table, *targets)
-    return _Projecting(source, live, target, how, Talk(Judge(policy, source.table, targets))).all()
+    talk = Talk(Judge(policy, source.table, targets))
+    if live and blocked(source, live, talk):
+        said = tuple(talk.notes), tuple(talk.refusals)
+        return Projection(live.schema, {}, *said, settled=False, rulings=tuple(talk.judge.rulings))
+    return _Projecting(source, live, target, how, talk).all()
 
 
 class _Projecting:

@@ -322,3 +322,16 @@ def test_the_report_says_why_a_change_is_blocked() -> None:
     assert [[cell[0].text for cell in row] for row in grids[0].rows] == [
         ["add `a` INT", "block", "add-column = block, says a rule"]
     ]
+
+
+@both
+def test_a_table_of_an_ended_life_is_refused_or_left_as_the_policy_says(format: str) -> None:
+    made = lake(format, "id INT, PRIMARY KEY (id)", began={"at": 1})
+    assert made.live is not None
+    ended = (Past(made.live.properties["schemaman.version"], {"at": 1}),)
+    later = source("id INT, b INT, PRIMARY KEY (id)", began={"at": 2}, ended=ended)
+    refused = plan(format, later, made.live)
+    assert "drop-table = block by default" in refused.refusals[0].reason
+    left = plan(format, later, made.live, drop_table="ignore", rename_table="ignore")
+    assert (left.steps, left.refusals) == ((), ())
+    assert "another one has its name" in left.notes[0]
