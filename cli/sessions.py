@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from schemaman.adapters.files import File
+from schemaman.catalogs import packages_of, spark_settings
 from schemaman.decode.body import SchemaLookup
 from schemaman.errors import NoHistory, StatementFailed, UsageError
 from schemaman.ingest import Summary
@@ -61,12 +63,16 @@ def _session(door: Door) -> Any:
     from schemaman.spark.session import opened  # says what is missing where the extra is not installed
 
     settings = door.settings
+    chosen: dict[str, str] = {}
+    for catalog in settings.catalogs.value:
+        chosen |= spark_settings(catalog, os.environ)
     door.console.progress("starting Spark")
     session = opened(
         warehouse=door.path(settings.warehouse),
         catalog=settings.catalog.value,
         master=settings.master.value,
-        settings=dict(settings.spark.value),
+        settings=chosen | dict(settings.spark.value),
+        packages=packages_of(settings.catalogs.value),
     )
     return door.open.enter_context(session)
 

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from string import Formatter
 from typing import Any, Generic, TypeVar
 
+from schemaman.catalogs import CatalogSetting, read_catalogs
 from schemaman.compat import READERS, SEVERITIES, Reader, Severity
 from schemaman.decode.framing import FORMS, Form, Forms
 from schemaman.errors import BadConfiguration, UnknownName
@@ -34,13 +35,16 @@ _COLORS = ("auto", "always", "never")
 _STREAM_LENGTH = 255
 _PLACES = ("stream", "server", "database", "schema", "table")
 _SECRET = re.compile(
-    r"secret|password|passphrase|token|credential|user\.info|\.pem$|assertion|access.?key|account.?key",
+    r"secret|password|passphrase|token|credential|user\.info|\.pem$|assertion|access.?key|account.?key"
+    r"|authorization",
     re.IGNORECASE,
 )
 _PASSWORD = re.compile(r"(//[^:/@\s]*:|^[^:/@\s]*:(?!//)).*@", re.DOTALL)
 """In an address, or in what was meant as one: behind the user, up to the last @."""
 
-_PARAMETER = re.compile(r"((?:^|[?&\s])[^=&?\s]*(?:password|passphrase|secret|token)[^=&?\s]*=)[^&\s]+", re.I)
+_PARAMETER = re.compile(
+    r"((?:^|[?&;\s])[^=&?;\s]*(?:password|passphrase|secret|token)[^=&?;\s]*=)[^&;\s]+", re.I
+)
 """Among the parameters of an address: `?password=…`, or libpq's `host=… password=…`."""
 
 
@@ -133,6 +137,7 @@ class Settings:
     rules: Setting[tuple[tuple[str, Severity], ...]]
     warehouse: Setting[str]
     catalog: Setting[str]
+    catalogs: Setting[tuple[CatalogSetting, ...]]
     master: Setting[str]
     spark: Setting[tuple[tuple[str, str], ...]]
     drops: Setting[DropPolicy]
@@ -204,6 +209,7 @@ def read(
         rules=sources.get("rules", _rules, ()),
         warehouse=sources.get("warehouse", _text, "warehouse"),
         catalog=sources.get("catalog", _text, "ice"),
+        catalogs=sources.get("catalogs", read_catalogs, ()),
         master=sources.get("master", _text, "local[2]"),
         spark=sources.get("spark", _pairs, ()),
         drops=sources.get("drops", _one_of(_DROPS), "keep"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from schemaman.errors import EngineUnavailable
-from schemaman.spark.session import require_java
+from schemaman.spark.session import launch_settings, require_java
 from tests.house import ROOT
 
 
@@ -84,3 +84,14 @@ def test_a_jvm_that_dies_leaves_its_last_words(tmp_path: Path) -> None:
     assert "Spark did not start" in told.stderr
     assert "heap" in told.stderr
     assert (told.returncode, told.stdout) == (1, "")
+
+
+def test_no_secret_becomes_a_word_of_a_command_line() -> None:
+    settings = {
+        "spark.master": "local[2]",
+        "spark.sql.catalog.lake.uri": "https://catalog.example",
+        "spark.sql.catalog.lake.credential": "who:what",
+        "spark.sql.catalog.lake.jdbc.password": "p",
+        "spark.hadoop.fs.s3a.secret.key": "s",
+    }
+    assert list(launch_settings(settings)) == ["spark.master", "spark.sql.catalog.lake.uri"]

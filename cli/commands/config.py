@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from schemaman.catalogs import CatalogSetting
 from schemaman.policy import PolicyRule, ProjectionRule
 from schemaman.report import Grid, Report, Text
 from schemaman.settings import TargetSetting, secret, without_password
@@ -39,6 +40,10 @@ def _words(value: object) -> str:
     if isinstance(value, ProjectionRule):
         chosen = ", ".join(f"{option} = {_option(choice)}" for option, choice in value.options)
         return f"{chosen} for {', '.join(value.tables)} to {', '.join(value.targets)}"
+    if isinstance(value, CatalogSetting):
+        return ", ".join(
+            [f"{value.name} ({value.type})", *(f"{k}={_pair((k, v))}" for k, v in value.options)]
+        )
     if isinstance(value, tuple):
         pairs = [f"{v[0]}={_pair(v)}" if isinstance(v, tuple) else _words(v) for v in value]
         return ", ".join(pairs) or "none"
@@ -69,6 +74,13 @@ def _value(value: object) -> object:
     if isinstance(value, ProjectionRule):
         options = {o: dict(c) if isinstance(c, tuple) else c for o, c in value.options}
         return options | {"tables": list(value.tables), "targets": list(value.targets)}
+    if isinstance(value, CatalogSetting):
+        return {
+            "name": value.name,
+            "type": value.type,
+            "options": {name: _pair((name, text)) for name, text in value.options},
+            "packages": list(value.packages),
+        }
     if isinstance(value, tuple):
         if all(isinstance(v, tuple) for v in value) and value:
             return {pair[0]: _pair(pair) for pair in value}

@@ -20,7 +20,7 @@ ICEBERG_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _OWN = "spark_catalog"
 # Only the extension knows these statements; the tables that they name need not be there.
 _PROBES = {
-    "delta": "DESCRIBE DETAIL `schemaman_looks_for_an_extension`",
+    "delta": "DESCRIBE HISTORY `schemaman_looks_for_an_extension` LIMIT 1",
     "iceberg": "ALTER TABLE `schemaman_looks_for_an_extension` DROP IDENTIFIER FIELDS `a`",
 }
 _EXTENSIONS = {"delta": DELTA_EXTENSION, "iceberg": ICEBERG_EXTENSION}

@@ -6,6 +6,8 @@ Delta and Spark give a condition, Iceberg only a class and a text.
 
 from __future__ import annotations
 
+import re
+
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
@@ -14,6 +16,7 @@ from schemaman.errors import StatementConflict, StatementFailed
 RAISED = (PySparkException, Py4JError)
 """What a session raises when a statement fails."""
 
+_DETAILS = re.compile(r'^<\w*Rendezvous.*?^\s*details = "(.*?)"$', re.MULTILINE | re.DOTALL)
 _ABSENT = frozenset({
     "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE",
     "PATH_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST",
@@ -53,7 +56,9 @@ def _text(error: Exception) -> str:
     if isinstance(error, Py4JJavaError):
         java = error.java_exception
         return f"{java.getClass().getSimpleName()}: {java.getMessage()}"
-    return str(error)
+    # Of what Spark Connect cannot place it tells the whole call; the server's words are its details.
+    details = _DETAILS.search(str(error))
+    return details[1] if details else str(error)
 
 
 def _first_line(statement: str) -> str:

@@ -6,15 +6,18 @@ import logging
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 
 from schemaman.errors import EngineUnavailable
+from schemaman.settings import secret, without_password
 
 try:
     from pyspark import SparkConf, SparkContext
@@ -37,6 +40,8 @@ PACKAGES = (
 
 DEFAULT_CATALOG = "ice"
 _OLDEST_JAVA = 17
+_CONNECT_PORT = 15002
+_CONNECT_SECONDS = 10
 _JAVA_HINT = f"install Java {_OLDEST_JAVA} or 21 (Debian: openjdk-17-jre-headless) and let JAVA_HOME name it"
 
 
@@ -46,14 +51,17 @@ def session(
     catalog: str = DEFAULT_CATALOG,
     master: str = "local[2]",
     settings: Mapping[str, str] | None = None,
+    packages: Sequence[str] = (),
     log: IO[bytes] | None = None,
 ) -> SparkSession:
     """The Spark session of this process, started on the first call.
 
     `warehouse` is a folder: Delta tables by name lie in `spark/`, Iceberg tables in `<catalog>/`, and the
     Iceberg catalogue is the SQLite file `<catalog>.db` in it. `settings` are Spark's own and win over ours:
-    another kind of catalogue is given so. `log` takes what the JVM prints; without it nothing is printed,
-    and its last words are part of the error. A session that is already active is given back as it is.
+    another kind of catalogue is given so, with the `packages` that it needs as Maven coordinates. `master`
+    may be the address of a Spark Connect server, `sc://host:port`: warehouse and jars are then the server's.
+    `log` takes what the JVM prints; without it nothing is printed, and its last words are part of the error.
+    A session that is already active is the user's: it is given back as it is, and nothing of it is changed.
 
     Raises:
         EngineUnavailable: no Java, a Java that is too old, jars that cannot be had, or Spark did not start.
@@ -61,27 +69,34 @@ def session(
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
+    if master.startswith("sc://"):
+        return _connected(master, dict(settings or {}))
     folder = Path(warehouse).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         require_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    chosen = session_settings(folder, catalog, master) | dict(settings or {})
+    ours = session_settings(folder, catalog, master)
+    ours["spark.jars.packages"] = ",".join((*PACKAGES, *packages))
+    chosen = ours | dict(settings or {})
     spark = _started(SparkConf(loadDefaults=False).setAll(list(chosen.items())), log)
     spark.sparkContext.setLogLevel("ERROR")
-    # PySpark prints a JSON record of several kilobytes for every statement that fails, also an expected one.
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+    _be_quiet()
     return spark
 
 
 @contextmanager
 def opened(
-    *, warehouse: str | Path, catalog: str = DEFAULT_CATALOG, master: str, settings: Mapping[str, str]
+    *,
+    warehouse: str | Path,
+    catalog: str = DEFAULT_CATALOG,
+    master: str,
+    settings: Mapping[str, str],
+    packages: Sequence[str] = (),
 ) -> Iterator[SparkSession]:
     """A session as `session` gives it, stopped at the end unless it was there before. Raises as `session`."""
     before = SparkSession.getActiveSession()
-    spark = session(warehouse=warehouse, catalog=catalog, master=master, settings=settings)
+    spark = session(warehouse=warehouse, catalog=catalog, master=master, settings=settings, packages=packages)
     try:
         yield spark
     finally:
@@ -109,6 +124,8 @@ def session_settings(warehouse: Path, catalog: str, master: str) -> dict[str, st
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
         "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # Spark hides some secrets by itself; these are Iceberg's. Source: Spark `REDACTION` settings.
+        "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|credential|authorization",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(warehouse / "spark"),
@@ -121,6 +138,14 @@ def session_settings(warehouse: Path, catalog: str, master: str) -> dict[str, st
         f"{ice}.warehouse": str(warehouse / catalog),
         f"{ice}.cache-enabled": "false",
     }
+
+
+def launch_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings that may be words of a command line, which everybody on the machine can read.
+
+    Secrets reach the JVM later, with the context.
+    """
+    return {name: value for name, value in settings.items() if not secret(name)}
 
 
 def is_classic(spark: SparkSession) -> bool:
@@ -151,14 +176,63 @@ def require_java() -> str:
     return found
 
 
+def _be_quiet() -> None:
+    """PySpark prints a JSON record of kilobytes for every statement that fails, also an expected one."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def require_server(address: str) -> None:
+    """Whether anybody listens where a Spark Connect server should: its client would ask for minutes.
+
+    Raises:
+        EngineUnavailable: nobody does, or this is no address. Source of the default port: Spark Connect.
+    """
+    shown = without_password(address)
+    try:
+        place = urlsplit(address.partition(";")[0])
+        with socket.create_connection((place.hostname or "", place.port or _CONNECT_PORT), _CONNECT_SECONDS):
+            pass
+    except (OSError, ValueError) as error:
+        raise EngineUnavailable(
+            f"no Spark Connect server answers at {shown}: {error}",
+            hint="master = 'sc://HOST:PORT' in schemaman.toml names it; start-connect-server.sh starts one",
+        ) from error
+
+
+def _connected(address: str, settings: Mapping[str, str]) -> SparkSession:
+    """A session of ours on a server; what the server decides at its start cannot be set here."""
+    require_server(address)
+    shown = without_password(address)
+    try:
+        spark: SparkSession = SparkSession.builder.remote(address).getOrCreate()
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+    except ImportError as error:
+        hint = "pip install 'schemaman[connect]'"
+        raise EngineUnavailable(f"Spark Connect needs a package: {_line(error)}", hint=hint) from error
+    except PySparkException as error:
+        raise EngineUnavailable(
+            f"the Spark Connect server {shown} refused: {_line(error)}",
+            hint="does Spark 4.1 run there? what a server decides at its start is set in its own settings",
+        ) from error
+    _be_quiet()
+    return spark
+
+
+def _line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
 def _started(conf: SparkConf, log: IO[bytes] | None) -> SparkSession:
     with tempfile.TemporaryFile() as silent:
         output = log or silent
         start = output.tell()
         try:
+            public = SparkConf(loadDefaults=False).setAll(list(launch_settings(dict(conf.getAll())).items()))
             # The JVM and the jar resolver talk on both streams; results of a command go to stdout alone.
             # `launch_gateway` has no annotations, though PySpark is typed.
-            gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
+            gateway = launch_gateway(public, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
             return SparkSession(SparkContext(conf=conf, gateway=gateway))
         except (PySparkException, OSError) as error:
             raise EngineUnavailable(

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -160,16 +160,27 @@ def _resolved(wanted: Iterable[str]) -> dict[str, str]:
 
 
 def _module(wanted: Iterable[str]) -> str:
-    parts = [coordinate.split(":") for coordinate in wanted]
-    needs = "".join(
-        f'<dependency org="{group}" name="{name}" rev="{version}" conf="default->default"/>'
-        for group, name, version in parts
-    )
+    """The module that asks for `group:name:version` and `group:name:version:classifier`."""
+    named: dict[str, list[str]] = {}
+    for coordinate in wanted:
+        module, classifier = ":".join(coordinate.split(":")[:3]), coordinate.split(":")[3:]
+        named.setdefault(module, []).extend(classifier or [""])
+    needs = "".join(_need(module.split(":"), classifiers) for module, classifiers in named.items())
     return (
-        '<ivy-module version="2.0"><info organisation="schemaman" module="live"/>'
+        '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
+        '<info organisation="schemaman" module="live"/>'
         '<configurations><conf name="default"/></configurations>'
         f"<dependencies>{needs}</dependencies></ivy-module>"
     )
+
+
+def _need(module: Sequence[str], classifiers: Sequence[str]) -> str:
+    """A dependency. With an artifact named, Ivy takes no other one of the module: then all are named."""
+    group, name, version = module
+    told = ["" if not each else f' m:classifier="{each}"' for each in classifiers]
+    artifacts = "".join(f'<artifact name="{name}" type="jar"{each}/>' for each in told) if any(told) else ""
+    words = f'org="{group}" name="{name}" rev="{version}" conf="default->default"'
+    return f"<dependency {words}>{artifacts}</dependency>"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,177 @@
+"""What a migration of many tables costs, and whose part it is: `python -m bench.lake [TABLES [FORMAT]]`.
+
+Every table gets one more column at its source, is planned and altered: one session, one store with journal
+and leases. The engine's part is what passes inside Spark, the rest is ours. Every answer is checked. 1000 is
+the full size.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from bench import tables
+from schemaman.counterparts import source_of
+from schemaman.migrate import StoreJournal, apply
+from schemaman.plan import Executor, Live, Plan, Policy
+from schemaman.planner import make_plan
+from schemaman.registry import Registry
+from schemaman.shelf import Shelf
+from schemaman.spark.lake import SparkExecutor
+from schemaman.spark.session import session
+from schemaman.stores.sql import SqlStore
+from schemaman.versions import TableHistory
+from schemaman_cli.main import COLLECT
+
+TABLES = 100
+AT_ONCE = 500
+TARGETS = Shelf("schemaman.targets", "TARGET")
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Timed:
+    """An executor that counts what passes inside it: calls, wall seconds, and this process's CPU seconds."""
+
+    executor: Executor
+    calls: int = 0
+    wall: float = 0.0
+    cpu: float = 0.0
+
+    def inspect(self, table: str, format: str) -> Live | None:
+        """As the executor."""
+        return self._timed(lambda: self.executor.inspect(table, format))
+
+    def run(self, statement: str) -> None:
+        """As the executor."""
+        self._timed(lambda: self.executor.run(statement))
+
+    def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
+        """As the executor."""
+        return self._timed(lambda: self.executor.query(statement))
+
+    def _timed(self, call: Callable[[], T]) -> T:
+        wall, cpu = time.perf_counter(), time.process_time()
+        try:
+            return call()
+        finally:
+            self.calls += 1
+            self.wall += time.perf_counter() - wall
+            self.cpu += time.process_time() - cpu
+
+
+def main(count: int, formats: Sequence[str]) -> None:
+    """Print the figures, then one line of JSON for `bench.compare`."""
+    gc.set_threshold(*COLLECT)
+    found: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        spark = session(warehouse=Path(folder) / "warehouse")
+        try:
+            for format in formats:
+                found |= _moved(SparkExecutor(spark), format, count, Path(folder))
+        finally:
+            spark.stop()
+    for name, value in found.items():
+        print(f"{value:10.2f}  {name}")
+    print(json.dumps({"tables": count, "python": platform.python_version(), "ratios": found}))
+
+
+def _moved(executor: SparkExecutor, format: str, count: int, folder: Path) -> dict[str, float]:
+    with SqlStore.open(f"sqlite:///{folder / format}.db", create=True) as store:
+        registry = Registry(store, _now_ms)
+        _record(registry, count, 0)
+        _make(registry, executor, format, folder)
+        _record(registry, count, 1)
+        planning, applying = Timed(executor), Timed(executor)
+        plans, planned = _measured(planning, lambda: _planned(registry, planning, format, folder))
+        _, applied = _measured(applying, lambda: _applied(plans, applying, store))
+    return {
+        f"{format}, {part}: {name}": value / (count if name.endswith("a table") else 1)
+        for part, told in (("plan", planned), ("apply", applied))
+        for name, value in told.items()
+    }
+
+
+def _record(registry: Registry, count: int, version: int) -> None:
+    for start in range(0, count, AT_ONCE):
+        chunk = range(start, min(count, start + AT_ONCE))
+        registry.record(*tables.chunk(chunk, range(version, version + 1)))
+
+
+def _make(registry: Registry, executor: SparkExecutor, format: str, folder: Path) -> None:
+    """The tables as they are before the change; a Delta table that is made by a copy takes no engine."""
+    first, *others = registry.tables()
+    for history in (first,) if format == "delta" else (first, *others):
+        plan = _plan(history, executor, format, folder)
+        for step in plan.steps:
+            executor.run(step.statement)
+    for history in others if format == "delta" else ():
+        made = Path(shutil.copytree(_table(first, format, folder), _table(history, format, folder)))
+        for log in made.glob("_delta_log/*"):
+            if log.name.startswith("."):
+                log.unlink()  # Hadoop's checksum of what is changed now
+            elif log.is_file():
+                told = log.read_text(encoding="utf-8").replace(str(first.table), str(history.table))
+                log.write_text(told, encoding="utf-8")
+
+
+def _table(history: TableHistory, format: str, folder: Path) -> str:
+    name = history.table.table
+    return str(folder / "delta" / name) if format == "delta" else f"ice.bench.{name}"
+
+
+def _plan(history: TableHistory, executor: Executor, format: str, folder: Path) -> Plan:
+    table = _table(history, format, folder)
+    return make_plan(
+        source_of(history), executor.inspect(table, format), TARGETS.get(format), table, Policy()
+    )
+
+
+def _measured(timed: Timed, work: Callable[[], T]) -> tuple[T, dict[str, float]]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    done = work()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return done, {
+        "milliseconds a table": 1000 * wall,
+        "our milliseconds a table": 1000 * (wall - timed.wall),
+        "our CPU milliseconds a table": 1000 * (cpu - timed.cpu),
+        "ours / all": (wall - timed.wall) / wall,
+        "calls of the engine a table": timed.calls,
+    }
+
+
+def _planned(registry: Registry, executor: Executor, format: str, folder: Path) -> Sequence[Plan]:
+    plans = [_plan(history, executor, format, folder) for history in registry.tables()]
+    _right(
+        "plan", all([step.kind for step in p.steps][:1] == ["add-columns"] and not p.refusals for p in plans)
+    )
+    return plans
+
+
+def _applied(plans: Iterable[Plan], executor: Executor, store: SqlStore) -> None:
+    journal = StoreJournal(store)
+    for number, plan in enumerate(plans):
+        done = apply(plan, executor, journal, _now_ms, run=f"{number:012}", leases=store, store="bench")
+        _right(plan.table, done.state == "applied" and not done.differences)
+
+
+def _right(name: str, good: bool) -> None:
+    if not good:
+        raise SystemExit(f"{name}: a wrong answer, so no times")
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if sys.argv[1:] else TABLES, sys.argv[2:] or ("delta", "iceberg"))
