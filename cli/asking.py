@@ -16,9 +16,14 @@ def agreed(question: str, yes: bool, example: str) -> bool:
     Raises:
         UsageError: nobody can be asked and no flag says yes; `example` is the command that does.
     """
-    stream: TextIO | None = sys.stdin
     if yes:
         return True
-    if stream is None or not stream.isatty():
+    if not at_terminal():
         raise UsageError(f"{question} Nobody can be asked here", hint=f"{example} --yes")
     return click.confirm(question, default=False, err=True)
+
+
+def at_terminal() -> bool:
+    """Whether somebody can answer."""
+    stream: TextIO | None = sys.stdin
+    return stream is not None and stream.isatty()

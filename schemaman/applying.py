@@ -132,7 +132,7 @@ class Applying:
             self.how.rehearse(rest_of(self.plan, at, live))
         fence = self.journal.begin(self.line(None, "started", live, to_text(self.plan)))
         if self.how.store:
-            self.mark = self.mark_of(str(fence))
+            self.mark = self.mark_of(f"{fence} {self.how.run}")
         if foreign:
             self.write(None, "drifted", live, "; ".join(map(words, foreign)))
         for number, step in enumerate(self.plan.steps):

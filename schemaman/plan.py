@@ -78,7 +78,7 @@ STORE_PROPERTY = "schemaman.store"
 PLAN_PROPERTY = "schemaman.plan"
 """Table property: the SHA-256 of the plan last begun on the table; the journal says how far it came."""
 FENCE_PROPERTY = "schemaman.fence"
-"""Table property: the number of the run that last changed the table; numbers of one store only grow."""
+"""Table property: number and name of the run that last changed the table; a store's numbers only grow."""
 
 
 @dataclass(frozen=True, slots=True)

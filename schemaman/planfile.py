@@ -116,7 +116,7 @@ def expiry(text: str, now_ms: int) -> int | None:
         if span and span[2] == "h":
             return (now_ms // 1000 + int(span[1]) * 3600) * 1000
         if span:
-            return _end_of((datetime.fromtimestamp(now_ms / 1000, UTC) + timedelta(int(span[1]))).date())
+            return _end_of((datetime.fromtimestamp(now_ms // 1000, UTC) + timedelta(int(span[1]))).date())
         if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
             return _end_of(date.fromisoformat(text))
         if (moment := datetime.fromisoformat(text)).tzinfo is not None:
@@ -127,7 +127,7 @@ def expiry(text: str, now_ms: int) -> int | None:
 
 
 def _end_of(day: date) -> int:
-    return int(datetime.combine(day, time.max, UTC).timestamp()) * 1000 + 999
+    return int(datetime.combine(day, time.min, UTC).timestamp()) * 1000 + 86_399_999
 
 
 def _sql_lines(plan: Plan) -> Iterator[str]:

@@ -70,7 +70,7 @@ def _day(text: str) -> date:
     until = expiry(text, now_ms())
     if until is None:
         raise BadConfiguration("an approval ends some day", hint="say 14d, or a day such as 2027-01-31")
-    day = datetime.fromtimestamp(until / 1000, UTC).date()
+    day = datetime.fromtimestamp(until // 1000, UTC).date()
     if day < datetime.now(UTC).date():
         raise UsageError(f"{day} is over already", hint="say a day to come, or 14d")
     return min(day, date.max - timedelta(1))
