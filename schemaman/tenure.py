@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from schemaman.errors import Locked, SchemamanError
+from schemaman.errors import Locked, SchemamanError, StoreUnavailable
 from schemaman.log import Leases
 
 LEASE_MS = 60_000
@@ -61,12 +62,13 @@ class Tenure:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give the lease back, if it is still ours."""
+        """Give the lease back, if it is still ours; where the store does not answer it ends by itself."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()
         if self._leases is not None:
-            self._leases.release(self._target, self._token)
+            with suppress(StoreUnavailable):
+                self._leases.release(self._target, self._token)
 
     def hold(self) -> None:
         """Make sure that the target is ours for a while. Raises `Locked` if the lease was lost."""

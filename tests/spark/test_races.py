@@ -23,7 +23,8 @@ from tests.spark.ten_steps import TARGETS, planned, prepared, versions
 
 pytestmark = pytest.mark.spark
 RACES = 50 if PROOF else 3
-BASE = "id INT NOT NULL ID 1, PRIMARY KEY (id)"
+BASE = "id INT NOT NULL ID 1"
+KEY = "PRIMARY KEY (id)"
 both = pytest.mark.parametrize("format", ["delta", "iceberg"])
 
 
@@ -43,14 +44,17 @@ def test_of_two_appliers_one_wins_and_the_other_exits_4(
     table = str(warehouse / f"{name}_{format}") if format == "delta" else f"ice.ten.{name}"
     columns = BASE
     with SqlStore.open(url, create=True) as store:
-        first = planned(executor, tmp_path, format, table, versions(columns)[0])
+        first = planned(executor, tmp_path, format, table, versions(f"{columns}, {KEY}")[0])
         apply(first.plan, executor, StoreJournal(store), store.now_ms, run="made", store=store.id)
     for race in range(races):
         # Two plans for one table, or one plan twice.
         wishes = [f"{columns}, x{race} INT ID {race + 10}", f"{columns}, y{race} INT ID {race + 10}"]
         if race % 3 == 2:
             wishes[1] = wishes[0]
-        plans = [planned(executor, tmp_path, format, table, versions(columns, wish)[1]) for wish in wishes]
+        plans = [
+            planned(executor, tmp_path, format, table, versions(f"{columns}, {KEY}", f"{wish}, {KEY}")[1])
+            for wish in wishes
+        ]
         together = appliers.barrier(2)
         told = [tmp_path / f"told{n}.json" for n in range(2)]
         tasks = [Task(url, str(p.file), str(told[n]), run=f"race{race}-{n}") for n, p in enumerate(plans)]
