@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,8 @@ def prepared(
     apply(made, executor, StoreJournal(store), store.now_ms, run="made", store=store.id)
     sql = TARGETS[format].table_name(table)
     executor.run(f"INSERT INTO {sql} VALUES ({ROW})")
-    return planned(executor, folder, format, table, later)
+    drawn = planned(executor, folder, format, table, later)
+    return replace(drawn, commits=len(commits(executor, drawn)))
 
 
 def planned(executor: SparkExecutor, folder: Path, format: str, table: str, following: Source) -> Table:
@@ -72,8 +73,7 @@ def planned(executor: SparkExecutor, folder: Path, format: str, table: str, foll
     assert plan.refusals == ()
     file = folder / f"{plan_hash(plan)[:12]}.plan.json"
     file.write_text(to_text(plan), encoding="utf-8")
-    made = Table(format, table, plan, file, 0)
-    return Table(format, table, plan, file, len(commits(executor, made)))
+    return Table(format, table, plan, file, 0)
 
 
 def commits(executor: SparkExecutor, table: Table) -> list[str]:
