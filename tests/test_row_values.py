@@ -254,6 +254,23 @@ def test_a_placeholder_is_no_value_whatever_its_type(
     assert not isinstance(again, RowChange) or again.unavailable == frozenset()
 
 
+def test_a_row_that_was_read_has_all_its_values_whatever_they_look_like() -> None:
+    value = event(struct("srv.public.t.Value", big=node("string")), op="r", snapshot="true")
+    value["payload"]["after"] = {"big": WORD}
+    found = RowReader().read(record(value))
+    assert isinstance(found, RowChange)
+    assert (found.after, found.unavailable) == ({"big": WORD}, frozenset())
+
+
+def test_two_fields_of_one_name_are_refused() -> None:
+    value = event(struct("srv.public.t.Value", a=node("string"), b=node("string")))
+    value["payload"]["after"] = {"a": "1", "b": "2"}
+    twice = json.dumps(value).replace('"field": "b"', '"field": "a"')
+    found = RowReader().read(record(twice.encode()))
+    assert isinstance(found, Reject)
+    assert "has two fields 'a'" in found.reason
+
+
 def test_another_placeholder_may_be_configured_in_hexadecimal_digits() -> None:
     word = configured("hex:" + OTHER_WORD.encode().hex())
     assert word == OTHER_WORD.encode()

@@ -113,10 +113,8 @@ class RowReader:
             return self._change(record, table.id, made, op, None, (None, None), mark, source)
         made = table.single or self._tables.at(table, mark)
         before, after = _images(payload, op)
-        images = (
-            None if before is None else made.decode(before),
-            None if after is None else made.decode(after),
-        )
+        decode = made.decode_read if op == "r" else made.decode
+        images = (None if before is None else decode(before), None if after is None else decode(after))
         key = self._key(record, table.id, made)
         return self._change(record, table.id, made, op, key, images, mark, source)
 
@@ -129,7 +127,7 @@ class RowReader:
         position = _position(row.added.position_connector, row.added.source)
         mark = _mark(record, position, row.added.source, row.added.read_ms)
         made = table.single or self._tables.at(table, mark)
-        cells = made.decode(payload)
+        cells = (made.decode_read if row.op == "r" else made.decode)(payload)
         images = (cells, None) if row.op == "d" else (None, cells)
         key = self._key(record, table.id, made)
         source = {**row.added.source, "connector": row.added.connector}

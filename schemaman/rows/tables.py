@@ -28,11 +28,16 @@ NO_SCHEMA = "JSON without a schema: nobody tells the types of the values"
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The decoder of one structure, and the column of each field that rows of it have."""
+    """The decoder of one structure, and the column of each field that rows of it have.
+
+    `decode_read` is for rows that were read from the table: there nothing is unavailable, whatever it looks
+    like.
+    """
 
     schema: TableSchema
     version: int | None
     decode: Decoder
+    decode_read: Decoder
     columns: Mapping[str, Column]
 
 
@@ -152,10 +157,10 @@ class Tables:
             UnreadableInput: the history knows no such table, or there is none.
         """
         if self.histories is None:
-            return Made(TableSchema(()), None, decoder(()), {})
+            return Made(TableSchema(()), None, decoder(()), decoder(()), {})
         version = self.history(id).latest
         columns = {column.emitted_name or column.name: column for column in version.schema.columns}
-        return Made(version.schema, version.number, decoder(()), columns)
+        return Made(version.schema, version.number, decoder(()), decoder(()), columns)
 
     def keys(self, form: Form, made: Made, id: TableId, payload: Mapping[str, object]) -> Decoder:
         """The decoder of keys of a form; a column that only the key carries is what the key says it is.
@@ -197,7 +202,8 @@ class Tables:
             cells = [self._untold(name, column) for name, column in columns.items()]
         else:
             cells = [self._cell(node, columns[node["field"]], table) for node in table.nodes]
-        return Made(schema, version, decoder(cells), columns)
+        sure: list[Cell] = [(field, name, (), expected, read) for field, name, _, expected, read in cells]
+        return Made(schema, version, decoder(cells), decoder(sure), columns)
 
     def _cell(self, node: Node, column: Column, table: Table) -> Cell:
         made = cell(node, column, table.written, self._modes, placeholder=self._placeholder)
