@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
+import fastavro
+import pytest
+
+from schemaman.decode.framing import Forms
 from schemaman.decode.wire import parse
 from schemaman.evidence import Record, Reject
 from schemaman.ingest import ingest
@@ -177,3 +184,66 @@ def test_a_negative_number_of_mysql_whose_sign_nobody_declares_is_refused() -> N
     declares = declared(column("id", "INT"), column("n", "BIGINT"))
     (sure,) = changes([RowReader(histories([declares, bad])).read(bad)])
     assert sure.after == {"id": 1, "n": -5}
+
+
+SCALED = {"connect.name": f"{C}Decimal", "connect.parameters": {"scale": "2"}, "logicalType": "decimal"}
+MICROS = {"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"}
+VALUE = {
+    "type": "record",
+    "name": "Value",
+    "fields": [
+        {"name": "id", "type": "int"},
+        {"name": "price", "type": ["null", {"type": "bytes", "scale": 2, "precision": 10, **SCALED}]},
+        {"name": "at", "type": ["null", MICROS]},
+        {"name": "tags", "type": ["null", {"type": "array", "items": ["null", "string"]}]},
+    ],
+}
+TOLD = ("version", "connector", "name", "db", "schema", "table")
+BLOCK = {"type": "record", "name": "Source", "fields": [{"name": n, "type": "string"} for n in TOLD]}
+ENVELOPE = {
+    "type": "record",
+    "name": "Envelope",
+    "namespace": "srv.public.t",
+    "fields": [
+        {"name": "before", "type": ["null", VALUE], "default": None},
+        {"name": "after", "type": ["null", "Value"], "default": None},
+        {"name": "source", "type": BLOCK},
+        {"name": "op", "type": "string"},
+        {"name": "ts_ms", "type": ["null", "long"], "default": None},
+    ],
+}
+GUID = UUID("89791762-2336-4186-9674-299b90a802e2")
+
+
+@pytest.mark.parametrize(
+    ("start", "headers", "forms"),
+    [
+        (b"\0\0\0\0\x07", (), Forms()),
+        (b"\0\0\0\0\x07", (), Forms(value="confluent")),
+        (b"\1" + GUID.bytes, (), Forms()),
+        (b"", (("__value_schema_id", b"\1" + GUID.bytes),), Forms()),
+        (b"\0" + (7).to_bytes(8, "big"), (), Forms(value="apicurio-global-8")),
+        (b"\0" + (7).to_bytes(4, "big"), (), Forms(value="apicurio-content-4")),
+        (b"", (("apicurio.value.globalId", (7).to_bytes(8, "big")),), Forms()),
+    ],
+)
+def test_each_framing_of_avro_gives_the_same_row(
+    start: bytes, headers: tuple[tuple[str, bytes | None], ...], forms: Forms
+) -> None:
+    plain: Any = json.loads(json.dumps(ENVELOPE).replace('"logicalType": "decimal"', '"told": "decimal"'))
+    row = {"id": 1, "price": b"\x01\xf4", "at": -1, "tags": ["a", None]}
+    source = {"version": "3.4.1.Final", "connector": "postgresql", "name": "srv", "db": "shop",
+              "schema": "public", "table": "t"}  # fmt: skip
+    body = io.BytesIO()
+    fastavro.schemaless_writer(body, plain, {"after": row, "source": source, "op": "c", "ts_ms": 5})
+    known = {7: ENVELOPE, "globalId:7": ENVELOPE, "contentId:7": ENVELOPE, f"guid:{GUID}": ENVELOPE}
+    reader = RowReader(schemas=lambda id: json.dumps(known[id]) if id in known else None, forms=forms)
+    (found,) = changes([reader.read(Record("srv.public.t", 0, 0, 1, None, start + body.getvalue(), headers))])
+    assert found.after is not None
+    assert {name: repr(value) for name, value in found.after.items()} == {
+        "id": "1",
+        "price": "Decimal('5.00')",
+        "at": "datetime.datetime(1969, 12, 31, 23, 59, 59, 999999)",
+        "tags": "('a', None)",
+    }
+    assert (found.key, found.table.levels) == (None, ("srv", "shop", "public", "t"))
