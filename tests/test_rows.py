@@ -41,8 +41,16 @@ TYPED = (
 """The recordings whose events bring their schemas."""
 
 
-MYSQL = Modes(decimal="precise", time="adaptive_time_microseconds", binary="bytes", unsigned="long")
-"""What the connectors for MySQL and MariaDB do where nothing is configured."""
+PLAIN = {
+    "mariadb": Modes(decimal="precise", time="adaptive_time_microseconds", binary="bytes", unsigned="long"),
+    "db2": Modes(decimal="precise", time="adaptive", binary="bytes"),
+}
+"""What the connectors do where nothing is configured, in the recordings without schemas."""
+DB2 = tuple(
+    f"db2/{name}"
+    for name in ("shop-1.9.8-json", "shop-2.5.4-avro", "shop-3.4.1-avro-unicode", "shop-3.4.1-transactions",
+                 "incremental-3.4.1-json")
+)  # fmt: skip
 
 
 @cache
@@ -50,7 +58,7 @@ def outcomes(run: str) -> tuple[RowOutcome, ...]:
     """What each record of a recording is, in the order of arrival."""
     folder = CAPTURES / run
     histories = {history.table: history for history in chain.histories(run)}
-    modes = MYSQL if run.endswith("-plain") and run.startswith("mariadb") else UNTOLD
+    modes = PLAIN.get(run.partition("/")[0], UNTOLD) if run.endswith("-plain") else UNTOLD
     reader = RowReader(histories, registry(folder), stream=chain.STREAM, modes=modes)
     return tuple(reader.read_all(records(folder)))
 
@@ -76,7 +84,7 @@ def changes(run: str, table: str = "") -> list[RowChange]:
     return [o for o in found if not table or ".".join(o.table.parts[-2:]) == table]
 
 
-@pytest.mark.parametrize("run", TYPED)
+@pytest.mark.parametrize("run", [*TYPED, *DB2])
 def test_each_record_of_a_recording_is_a_change_of_a_row_or_known_to_be_none(run: str) -> None:
     told = outcomes(run)
     kinds = Counter(o.kind if isinstance(o, Aside) else type(o).__name__ for o in told)
@@ -131,10 +139,10 @@ def test_every_type_of_postgresql_has_its_exact_value() -> None:
     assert endless["c_tstz"] == Beyond("-infinity")
 
 
-def test_rows_without_schemas_have_the_values_of_rows_with_schemas() -> None:
-    plain = changes("mariadb/bookshop-mariadb-3.5.0-plain")
-    full = changes("mariadb/bookshop-mariadb-3.5.0-json")
-    assert len(plain) == len(full) == 35
+@pytest.mark.parametrize(("run", "rows"), [("mariadb/bookshop-mariadb-3.5.0", 35), ("db2/shop-3.4.1", 31)])
+def test_rows_without_schemas_have_the_values_of_rows_with_schemas(run: str, rows: int) -> None:
+    plain, full = changes(f"{run}-plain"), changes(f"{run}-json")
+    assert len(plain) == len(full) == rows
     for one, other in zip(plain, full, strict=True):
         assert (one.table, one.op, one.key, one.before, one.after) == (
             (other.table, other.op, other.key, other.before, other.after)
@@ -203,7 +211,7 @@ OF_THE_MOMENT = {"created_at", "placed_at", "updated_at", "d_now", "d_uuid"}
 """Columns that the database fills with the time, or with a new identifier."""
 
 
-@pytest.mark.parametrize("run", [name for name in TYPED if name != "postgres/shop-crash"])
+@pytest.mark.parametrize("run", [name for name in (*TYPED, *DB2) if name != "postgres/shop-crash"])
 def test_the_order_of_a_row_is_that_in_which_its_changes_arrived(run: str) -> None:
     arrived: dict[object, list[RowChange]] = {}
     for change in changes(run):
