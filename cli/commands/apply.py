@@ -46,7 +46,7 @@ def _files(place: str) -> list[str]:
         return [place]
     found = sorted(str(path) for path in Path(place).glob("*.plan.json"))
     if not found:
-        raise UnreadableInput(f"{place} holds no plan", hint=f"schemaman plan --target NAME -o {place}")
+        raise UnreadableInput(f"{place}: a folder without a plan", hint=f"schemaman plan --target NAME -o {place}")
     return found
 
 
