@@ -42,11 +42,15 @@ def apply(
 
 def _files(place: str) -> list[str]:
     """A plan file, or those of a folder in order."""
-    if not Path(place).is_dir():
+    try:
+        folder = Path(place).is_dir()
+    except OSError:
+        return [place]  # whoever reads it says what is wrong with the name
+    if not folder:
         return [place]
     found = sorted(str(path) for path in Path(place).glob("*.plan.json"))
     if not found:
-        raise UnreadableInput(f"{place}: a folder without a plan", hint=f"schemaman plan --target NAME -o {place}")
+        raise UnreadableInput(f"{place}: a folder without a plan", hint=f"name a file in it: {place}/…")
     return found
 
 
