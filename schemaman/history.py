@@ -315,8 +315,10 @@ class _Building:
         """What no structure explained that was declared so far may be of one that was declared later."""
         for point, emitted, version, told in self.early:
             later = self.versions[self.number(version) :]
-            living = [v for v in later if v.incarnation == version.incarnation and v.declared]
-            found = next(((v, f) for v in living if (f := match(v.schema, emitted)).exact), None)
+            living = (v for v in later if v.incarnation == version.incarnation and v.declared)
+            names = frozenset(emitted.names)
+            likely = (v for v in living if names <= v.fields)
+            found = next(((v, f) for v in likely if (f := match(v.schema, emitted)).exact), None)
             if found is None:
                 self.contradict("emitted-differs", version, told, point)
                 continue

@@ -85,6 +85,24 @@ def test_a_fold_costs_what_its_versions_cost(said: Callable[[int], list[Observat
     assert costs[1] < 2.3 * costs[0]
 
 
+def test_fields_that_no_version_has_are_not_sought_in_each_column() -> None:
+    def said(count: int) -> list[Observation]:
+        return [
+            one if one.schema is None or one.witness == "declared" else replace(
+                one, schema=replace(one.schema, columns=(*one.schema.columns, Column("added", Integer(32))))
+            )
+            for one in declared(count, 0)
+        ]  # fmt: skip
+
+    history = fold(said(MANY), tables.table_of(0), UNDECIDED)
+    assert history is not None
+    assert [(d.kind, d.versions) for d in history.disagreements] == [
+        ("emitted-differs", (n,)) for n in range(1, MANY + 1)
+    ]
+    costs = [calls(partial(fold, said(n), tables.table_of(0), UNDECIDED)) for n in (MANY, 2 * MANY)]
+    assert costs[1] < 3.5 * costs[0]
+
+
 def test_columns_that_no_event_carries_leave_each_version_its_events() -> None:
     history = fold(declared(MANY, 2), tables.table_of(0), UNDECIDED)
     assert history is not None

@@ -81,6 +81,10 @@ class Structured(Protocol):
     def schema(self) -> TableSchema:
         """The structure."""
 
+    @property
+    def fields(self) -> frozenset[str]:
+        """Every name under which a field of it may travel: what has others does not fit."""
+
 
 def fitting(newest_first: Callable[[], Iterable[S]], emitted: TableSchema) -> tuple[S, Match]:
     """Of what was declared the one that an emitted structure has, and the fit; `newest_first` begins anew.
@@ -92,12 +96,13 @@ def fitting(newest_first: Callable[[], Iterable[S]], emitted: TableSchema) -> tu
     first = match(newest.schema, emitted)
     if first.exact:
         return newest, first
-    count = len(emitted.columns)
-    for one in newest_first():
-        if len(one.schema.columns) == count and (fit := match(one.schema, emitted)).exact:
+    names = frozenset(emitted.names)
+    likely = [one for one in newest_first() if names <= one.fields]
+    for one in likely:
+        if len(one.schema.columns) == len(emitted.columns) and (fit := match(one.schema, emitted)).exact:
             return one, fit
-    for one in newest_first() if first.wrong else ():
-        if len(one.schema.columns) >= count and not (fit := match(one.schema, emitted)).wrong:
+    for one in likely if first.wrong else ():
+        if not (fit := match(one.schema, emitted)).wrong:
             return one, fit
     return newest, first
 

@@ -10,6 +10,7 @@ from schemaman.evidence import Mark, Observation
 from schemaman.fold.carriage import Carried, face_of
 from schemaman.fold.faces import Match
 from schemaman.fold.points import Point
+from schemaman.names import adjusted_forms
 from schemaman.schema import TableSchema
 from schemaman.versions import Evidence, Revision, Status
 
@@ -37,11 +38,21 @@ class Open:
     second: list[Observation] = field(default_factory=list)
     carried: list[tuple[int, Mark, Carried]] = field(default_factory=list)
     doubtful: tuple[str, ...] = ()
+    known_fields: tuple[TableSchema, frozenset[str]] | None = field(default=None, compare=False)
 
     @property
     def schema(self) -> TableSchema:
         """The structure as of the last revision."""
         return self.revisions[-1].schema
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Every name under which a field of it may travel."""
+        schema = self.schema
+        if self.known_fields is None or self.known_fields[0] is not schema:
+            forms = (form for name in schema.names for form in adjusted_forms(name))
+            self.known_fields = (schema, frozenset(forms))
+        return self.known_fields[1]
 
     def carry(self, epoch: int, mark: Mark, carried: Carried) -> None:
         """Keep how an event carried it, where that is news."""
