@@ -86,13 +86,6 @@ def test_iceberg_in_a_catalogue_of_type_jdbc(far: Far) -> None:
     confirmed(second_reader.iceberg_table(far.warehouse, "ice.shop.orders"))
 
 
-def test_iceberg_in_a_hive_metastore(far: Far) -> None:
-    known(far.spark, "metastore", "hive")
-    live = lived(far.executor, "iceberg", "metastore.shop.orders")
-    folder = far.warehouse / "spark" / "shop.db" / "orders"
-    confirmed(second_reader.static_table(folder / "metadata" / live.version))
-
-
 def test_delta_in_a_hive_metastore(far: Far) -> None:
     lived(far.executor, "delta", "shop_delta.orders")
     assert second_reader.delta_columns(far.warehouse, "shop_delta.orders") == DELTA_COLUMNS
