@@ -25,7 +25,7 @@ class RowMap:
     """How the columns of a lake table and of the versions of its source belong together.
 
     `columns` are the table's without those that remember positions; `names` maps ids of source columns to
-    them; `undecided` maps ids of columns that left to those that they may have become; `lives` maps each
+    them; `undecided` says of columns that left, by id, why they may not have left at all; `lives` maps each
     version's number to the incarnation that it is of, `life` is the one followed.
     """
 
@@ -67,18 +67,27 @@ def row_map(history: TableHistory, live: Live) -> RowMap:
 
 
 def _undecided(history: TableHistory) -> dict[int, str]:
-    """Columns that left, each by its id, with the present one that it may have become: nobody has said."""
+    """Columns that left, each by its id, and why it may be a present one: nobody has said that it is not."""
     now = {c.id: c.name for c in history.latest.schema.columns}
-    found: dict[int, str] = {}
+    became: dict[int, str] = {}
     for before, after in reversed(list(pairwise(history.versions))):
         for candidate in after.candidates:
             old, new = before.schema.column(candidate.old), after.schema.column(candidate.new)
             if old is None or new is None or old.id is None or new.id is None or old.id in now:
                 continue
-            name = now.get(new.id) or found.get(new.id)
+            name = now.get(new.id) or became.get(new.id)
             if name is not None:
-                found.setdefault(old.id, name)
-    return found
+                became.setdefault(old.id, name)
+    found = {id: f"rename not decided: it may have become {name}" for id, name in became.items()}
+    return _exchanged(history, now) | found
+
+
+def _exchanged(history: TableHistory, now: Mapping[int | None, str]) -> dict[int, str]:
+    """Columns that left and whose last name is another column's now: two may have exchanged their names."""
+    taken = {name.lower() for name in now.values()}
+    last = {c.id: c.name for v in history.versions for c in v.schema.columns if c.id is not None}
+    told = "another column has its name now, and nobody has said that they did not exchange names"
+    return {id: told for id, name in last.items() if id not in now and name.lower() in taken}
 
 
 def lake_change(change: RowChange, to: RowMap) -> LakeChange | Ended | Unfit:
@@ -151,9 +160,9 @@ def _values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | Unfi
         here = _name(name, change, to)
         column = change.schema.column(name)
         if here is None or column is None:
-            became = to.undecided.get(column.id) if column and column.id is not None else None
-            if became is not None and value is not None:
-                return Unfit(name, f"rename not decided: it may have become {became}")
+            why = to.undecided.get(column.id) if column and column.id is not None else None
+            if why is not None and value is not None:
+                return Unfit(name, why)
             continue
         held = fit(value, column.type, types[here], name)
         if isinstance(held, Unfit):

@@ -6,13 +6,14 @@ in Python as its statement says it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as arrow
 
+from schemaman.decisions import Decisions, decided
 from schemaman.decode.body import SchemaLookup
 from schemaman.decode.framing import AUTO
 from schemaman.evidence import Record
@@ -39,6 +40,7 @@ from schemaman.spark.staging import (
 )
 from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED, OFFSET, ORDER, PARTITION, TOPIC, Place
+from schemaman.versions import TableHistory
 from tests.paper_lake import PaperLake
 from tests.spark.compared import LakeTable
 
@@ -68,8 +70,8 @@ def batch_of(records: Sequence[Record]) -> arrow.Table:
 
 
 def careful(plan: Plan) -> bool:
-    """Whether a careful person approves: not that a name means another column, which may be an exchange."""
-    return all(ruled.kind != "reuse-name" for ruled in plan.rulings)
+    """Whether a careful person approves: not that two names mean other columns, which may be an exchange."""
+    return sum(ruled.kind == "reuse-name" for ruled in plan.rulings) < 2
 
 
 @dataclass(slots=True)
@@ -147,6 +149,7 @@ class PaperMirror:
     schemas: SchemaLookup
     format: str
     policy: Policy = field(default_factory=Policy)
+    approve: Callable[[Plan], bool] = careful
     tables: dict[str, PaperTable] = field(default_factory=dict)
     sources: dict[str, TableId] = field(default_factory=dict)
     aside: dict[str, dict[Place, str]] = field(default_factory=dict)
@@ -155,6 +158,7 @@ class PaperMirror:
     rejected: dict[Place, str] = field(default_factory=dict)
     steps: list[str] = field(default_factory=list)
     stopped: set[str] = field(default_factory=set)
+    decisions: Decisions = field(default_factory=Decisions)
 
     def take(self, records: Sequence[Record]) -> None:
         """One batch."""
@@ -162,16 +166,20 @@ class PaperMirror:
         batch = batch_of(records)
         _, topics = remember(batch, registry, "main", self.schemas)
         tables = {t for topic in topics for t in self.store.aliased(topic)} | set(self.sources.values())
-        histories = {t: h for t in tables if (h := self.store.history(t)) is not None}
+        found = ((table, self.store.history(table)) for table in tables)
+        histories = {table: self._decided(h) for table, h in found if h is not None}
         reading = Reading(histories, self.schemas, "main", AUTO)
         decoded = _rows(RecordDecoder(reading), batch)
         for row in decoded:
             if row["source_table"] is None and row["reason"] is not None:
                 self.rejected[_place(row)] = row["reason"]
-        bringer = Bringer(self.store, registry, self.policy, lambda: 0, careful, lambda history: history)
+        bringer = Bringer(self.store, registry, self.policy, lambda: 0, self.approve, self._decided)
         for table in sorted(histories):
             mine = [row for row in decoded if row["source_table"] == table_text(table)]
             self._follow(table, mine, bringer, reading)
+
+    def _decided(self, history: TableHistory) -> TableHistory:
+        return decided(history, self.decisions)
 
     def _follow(self, table: TableId, rows: list[dict[str, Any]], bringer: Bringer, reading: Reading) -> None:
         target = TargetSetting("lake", self.format, ("*",), table="ice.raw.`{database}.{schema}.{table}`")

@@ -13,6 +13,7 @@ import pytest
 
 from schemaman.adapters import files
 from schemaman.adapters.schema_registry import NO_REGISTRY, load
+from schemaman.decisions import Decisions, NotRename, Rename, place
 from schemaman.evidence import Record
 from schemaman.stores.sql import SqlStore
 from tests.house import CAPTURES, PROOF
@@ -35,18 +36,23 @@ CASES = [(name, format) for name in RECORDINGS for format in ("delta", "iceberg"
 KNOWN = tomllib.loads((Path(__file__).parent / "mirror-differences.toml").read_text("utf-8"))["known"]
 
 
-def mirrored(name: str, format: str, count: int, folder: Path) -> tuple[Comparison, PaperMirror]:
-    """A recording in so many batches, and every second batch given twice, as after a crash."""
+def opened(name: str, format: str, folder: Path) -> tuple[PaperMirror, list[Record]]:
+    """A mirror that has seen nothing yet, and the records of a recording."""
     file = files.find(str(CAPTURES / name))
     records = [record for record in files.records(file) if isinstance(record, Record)]
     schemas = NO_REGISTRY if file.registry is None else load(file.registry)
+    number = len(list(folder.iterdir()))
+    store = SqlStore.open(f"sqlite:///{folder / f'{number}.db'}", create=True).__enter__()
+    return PaperMirror(store, schemas, format), records
+
+
+def batches(records: list[Record], count: int) -> list[list[Record]]:
     size = -(-len(records) // count)
-    with SqlStore.open(f"sqlite:///{folder / f'{format}{count}.db'}", create=True) as store:
-        mirror = PaperMirror(store, schemas, format)
-        for number, start in enumerate(range(0, len(records), size)):
-            for _ in range(1 + number % 2):
-                mirror.take(records[start : start + size])
-        return compared(CAPTURES / name, store, mirror.lake(), set(mirror.withheld())), mirror
+    return [records[start : start + size] for start in range(0, len(records), size)]
+
+
+def found_of(name: str, mirror: PaperMirror) -> Comparison:
+    return compared(CAPTURES / name, mirror.store, mirror.lake(), set(mirror.withheld()))
 
 
 def unknown(name: str, differences: list[str]) -> list[str]:
@@ -59,7 +65,50 @@ def unknown(name: str, differences: list[str]) -> list[str]:
 @pytest.mark.parametrize(("name", "format"), CASES)
 def test_a_recording_ends_in_the_state_of_its_events(name: str, format: str, tmp_path: Path, figure) -> None:
     for count in BATCHES:
-        found, mirror = mirrored(name, format, count, tmp_path)
+        mirror, records = opened(name, format, tmp_path)
+        with mirror.store:
+            for number, batch in enumerate(batches(records, count)):
+                for _ in range(1 + number % 2):  # every second one again, as after a crash
+                    mirror.take(batch)
+            found = found_of(name, mirror)
         assert all(mirror.withheld().values())
         assert unknown(name, found.differences) == []
     figure(f"mirror: {name}, {format}", f"{found.tables} tables, {found.rows} rows, {found.cells} cells")
+
+
+def test_records_of_partitions_that_are_read_one_after_the_other_end_alike(tmp_path: Path) -> None:
+    name = "postgres/shop-avro"
+    mirror, records = opened(name, "delta", tmp_path)
+    with mirror.store:
+        mirror.approve = lambda plan: all(ruled.kind != "reuse-name" for ruled in plan.rulings)
+        records.sort(key=lambda record: (-record.partition, record.topic, record.offset))
+        for batch in batches(records, 4):
+            mirror.take(batch)
+        assert unknown(name, found_of(name, mirror).differences) == []
+
+
+def test_a_question_that_is_answered_lets_the_rows_in_and_old_values_move_along(tmp_path: Path) -> None:
+    name = "postgres/shop-crash"
+    mirror, records = opened(name, "delta", tmp_path)
+    with mirror.store:
+        for batch in batches(records, 3):
+            mirror.take(batch)
+        waiting = [reason for reason in mirror.withheld().values() if "rename not decided" in reason]
+        assert len(waiting) > 20
+        proven: list[Rename] = []
+        others: list[NotRename] = []
+        for history in filter(None, map(mirror.store.history, mirror.store.tables())):
+            for version in history.versions:
+                for c in version.candidates:
+                    answer = (str(history.table), c.old, c.new, version.id, place(version.at))
+                    if c.grade == "proven":
+                        proven.append(Rename(*answer))
+                    else:
+                        others.append(NotRename(*answer))
+        mirror.decisions = Decisions(tuple(proven), tuple(others))
+        mirror.take([])
+        assert not [reason for reason in mirror.withheld().values() if "rename" in reason]
+        assert found_of(name, mirror).differences == []
+        (returns,) = (t for t in mirror.lake() if t.source.table == "returns")
+        assert "order_no" not in returns.live.schema.names
+        assert all(row["order_ref"] for row in returns.rows if not row["_row_deleted"])

@@ -95,7 +95,9 @@ def _differences(expected: Table, table: LakeTable) -> list[Difference]:
     schema = table.live.schema
     columns = {c.name: type_name(c.type) for c in schema.columns}
     now = {c.name.lower() for c in expected.columns}
-    known = {n.lower() for c in expected.columns for n in (c.name, *expected.spellings.get(c.name, ()))}
+    there = {name.lower() for name in columns}
+    spelled = ((c.name, *expected.spellings.get(c.name, ())) for c in expected.columns)
+    known = {next((n.lower() for n in names if n.lower() in there), "") for names in spelled}
     gone = {c for c in columns if c not in _OWN and c.lower() not in known}
     rows = [replace(r, left={n: v for n, v in r.left.items() if n.lower() not in now}) for r in expected.rows]
     keyless = not schema.key
@@ -116,7 +118,7 @@ def _left(
     expected: Table, table: LakeTable, columns: Mapping[str, str], gone: Collection[str]
 ) -> list[Difference]:
     """Values in columns that the source has no more, and that it never told."""
-    told = [value for row in expected.rows for value in row.left.values()]
+    told = [value for r in expected.rows for value in (*r.left.values(), *r.cells.values())]
     return [
         Difference(".".join(expected.name), "cell", column, "", "", repr(row[column]))
         for row in table.rows
