@@ -18,6 +18,7 @@ from schemaman.evidence import Reject
 from schemaman.plan import Held
 from schemaman.rows.cells import UnreadableCell, cell, decoder
 from schemaman.rows.change import RowChange
+from schemaman.rows.chosen import chosen
 from schemaman.rows.lake import fit, fitter
 from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.rows.reader import RowReader
@@ -120,6 +121,8 @@ NARROW: list[Type] = [
 @given(SCALARS, st.sampled_from(NARROW))
 def test_a_narrow_column_holds_the_very_value_or_refuses(told: Cell, lake: Type) -> None:
     found = fit(told.value, told.type, lake, "c")
+    if chosen(told.type, lake) is not None:
+        return  # another form of the value, as somebody asked for
     assert isinstance(found, Unfit) or _equal(found, told.value), (found, told.value)
 
 
@@ -174,10 +177,11 @@ def _equal(found: object, value: object) -> bool:
         (String(5), "grüße!", String(5), "a text of 6 characters is longer than 5"),
         (String(), "\ud800", String(), "half a surrogate pair"),
         (Floating(64), 0.1, Floating(32), "0.1 is not exactly a number of FLOAT"),
+        (Decimal(10, 2), Number("0.10"), Floating(64), "is not exactly a number of DOUBLE"),
         (Integer(64), 2**53 + 1, Floating(64), "9007199254740993"),
         (Timestamp(6), local(2024, 1, 1), Timestamp(6), "is no TIMESTAMP"),
         (Array(Integer(32)), (1, 2**31), Array(Integer(32)), "does not fit INT"),
-        (Time(6), "12:00:00", Integer(64), "BIGINT holds no values of TIME(6)"),
+        (Time(6), "12:00:00", Integer(32), "INT holds no values of TIME(6)"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_says_why(type: Type, value: Value, lake: Type, reason: str) -> None:

@@ -14,6 +14,7 @@ from decimal import Decimal as Number
 from math import isfinite
 from uuid import UUID
 
+from schemaman.representation import MAX_DIGITS
 from schemaman.rows.values import Beyond, Convert, UnfitValue, Value, told
 from schemaman.types import (
     Array,
@@ -51,7 +52,9 @@ def chosen(source: Type, lake: Type) -> Convert | None:
             return _microseconds
         case Timestamp(_, False), Timestamp(_, True):
             return _as_if_utc
-        case ((Numeric() | Decimal()), Floating(64)):
+        case Numeric(), Floating(64):
+            return _nearest
+        case Decimal(precision, scale), Floating(64) if max(precision, precision - scale) > MAX_DIGITS:
             return _nearest
         case _:
             return None
