@@ -38,11 +38,13 @@ def phases(
     live = spark.inspect(follower.table, follower.format)
     if live is None:
         raise NoHistory(f"there is no lake table {follower.table}", hint="an ordinary plan makes it")
+    policy, name = door.settings.policy, str(follower.history.table)
+    proven = policy.makes("rename-proven", name, follower.target, follower.format)
     cook = Cook(
-        source_of(follower.history),
+        source_of(follower.history, proven=proven),
         TARGETS.get(follower.format),
         follower.table,
-        door.settings.policy,
+        policy,
         follower.target,
         tuple(exact),
         expires_ms,

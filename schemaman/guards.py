@@ -17,9 +17,10 @@ IDENTIFIERS = "identifier-fields"
 """The property under which an executor tells the identifier fields of an Iceberg table."""
 
 
-def required(source: Source, wanted: TableSchema) -> tuple[str, ...]:
+def required(source: Source, wanted: TableSchema, names: Mapping[str, str]) -> tuple[str, ...]:
     """The lake columns that the source says hold no NULL, though the lake's could."""
-    named = [column_of(wanted, column.name) for column in source.schema.columns if not column.nullable]
+    told = [names.get(column.name, column.name) for column in source.schema.columns if not column.nullable]
+    named = [column_of(wanted, name) for name in told]
     return tuple(column.name for column in named if column is not None and column.nullable)
 
 

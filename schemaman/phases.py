@@ -101,7 +101,7 @@ class Drawing:
         key = self.now.schema.key
         self._tell(begun, before=counts, why=why)
         unkeyed = self.target.drop_key(self.now)
-        if unkeyed is not None and any(e.column in key for e in exchanges):
+        if unkeyed is not None and any(self._is_required(e.column) for e in exchanges):
             self.add(unkeyed, without_identifiers(self.now))
         for e in exchanges:
             # Rows may have come since the first look: the gate is asked again right before the names change.

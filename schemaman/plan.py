@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, assert_never
@@ -361,6 +362,13 @@ def column_of(schema: TableSchema, name: str) -> Column | None:
 def point_of_no_return(steps: Sequence[Step]) -> int | None:
     """The number (from 1) of the first step that no statement undoes."""
     return next((n for n, each in enumerate(steps, 1) if each.undo is None and each.kind != _ROOM), None)
+
+
+def outcomes(plan: Plan) -> Mapping[StepClass | Literal["refused"], int]:
+    """How many steps of each class a plan has, and how many refusals; `none` once where it has neither."""
+    told: list[StepClass | Literal["refused"]] = [each.step_class for each in plan.steps]
+    told += ["refused"] * len(plan.refusals)
+    return Counter(told or ["none"])
 
 
 def words(change: Change) -> str:

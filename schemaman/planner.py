@@ -186,6 +186,7 @@ class _Drawing:
                 self._change(wave)
         self._mark()
         self._guard(before)
+        self._mark()
 
     def _rename(self, renames: Sequence[RenameColumn]) -> None:
         """Renames, with the stamp behind them; names that are handed on wait for it under another name."""
@@ -206,7 +207,8 @@ class _Drawing:
 
     def _required(self) -> tuple[str, ...]:
         wanted = self.judge.ask("set-not-null").level in ("auto", "approve")
-        return guards.required(self.source, self.projection.wanted) if wanted else ()
+        told = self.projection
+        return guards.required(self.source, told.wanted, told.names) if wanted else ()
 
     def _guard(self, before: TableSchema) -> None:
         """Key and NOT NULL as the format can keep them, on the columns that the table had before."""

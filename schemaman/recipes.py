@@ -6,7 +6,7 @@ last phase the old values are still there; after the swap the table is what the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -76,14 +76,14 @@ class Cook:
             return Recipe((), projection.refusals)
         if any(old != new for old, new in projection.renames.items()):
             return Recipe((), (Refusal(f"exchange columns of {live.name}", "others wait", _ORDINARY),))
-        wanted, refusals = self._exactly(projection.wanted)
+        wanted, refusals = self._exactly(projection.wanted, projection.names)
         found = [self._exchange(live, wanted, name) for name in self._stuck(live, wanted)]
         refusals += [each for each in found if isinstance(each, Refusal)]
         exchanges = tuple(each for each in found if isinstance(each, Exchange))
         if exchanges:
             refusals += self._barred(live, exchanges)
             return Recipe(() if refusals else self._phases(live, exchanges, _OF), tuple(refusals))
-        rekeyed = self._rekey(live)
+        rekeyed = self._rekey(live, projection.names)
         if isinstance(rekeyed, Plan):
             return Recipe((rekeyed,), tuple(refusals))
         refusals += [rekeyed] if rekeyed else []
@@ -106,7 +106,10 @@ class Cook:
         )
         if made.refusals:
             return Recipe((), made.refusals)
-        pairs = [(column_of(live.schema, column.name), column) for column in made.wanted.columns]
+        new = project(self.source, None, self.target, self.policy, name).names
+        here = project(self.source, live, self.target, self.policy, name).names
+        called = {lake: here.get(there, there) for there, lake in new.items()}
+        pairs = [(column_of(live.schema, called.get(c.name, c.name)), c) for c in made.wanted.columns]
         moved = [(old, new) for old, new in pairs if old is not None]
         stuck = [(old, new) for old, new in moved if not conversion.converts(old.type, new.type)]
         if stuck:
@@ -126,12 +129,13 @@ class Cook:
             return Recipe((), (Refusal(change, "a phase stopped half-way", _RESUME),))
         return Recipe(self._phases(live, standing, _OF[1:]))
 
-    def _exactly(self, wanted: TableSchema) -> tuple[TableSchema, list[Refusal]]:
+    def _exactly(self, wanted: TableSchema, names: Mapping[str, str]) -> tuple[TableSchema, list[Refusal]]:
         """The wanted table, with the source's own types where the user said so."""
         refusals: list[Refusal] = []
         for name in self.exact:
-            column, raw = column_of(wanted, name), column_of(self.source.schema, name)
-            held = self.target.hold(raw.type) if raw else None
+            column, raw = column_of(wanted, names.get(name, name)), column_of(self.source.schema, name)
+            how = self.policy.representation(self.source.table, *self._targets)
+            held = self.target.hold(raw.type, how) if raw else None
             if column is None or held is None or isinstance(held, Refusal):
                 reason = "the source and the lake table do not both have it"
                 refusals.append(Refusal(f"give {quote_name(name)} the source's type", reason, _ORDINARY))
@@ -143,8 +147,14 @@ class Cook:
     def _stuck(self, live: Live, wanted: TableSchema) -> tuple[str, ...]:
         """The columns whose type cannot be changed in place."""
         changes = [c for c in diff(live.schema, wanted) if isinstance(c, ChangeType)]
-        refused = [c.path[0] for c in changes if isinstance(self.target.alter(live, c), Refusal)]
-        return tuple(dict.fromkeys(refused))
+        barred = self._judge().ask("upgrade").level not in ("auto", "approve")
+        stuck = [
+            change.path[0]
+            for change in changes
+            if isinstance(self.target.alter(live, change), Refusal)
+            or (barred and self.target.needs(live, change))
+        ]
+        return tuple(dict.fromkeys(stuck))
 
     def _exchange(self, live: Live, wanted: TableSchema, name: str) -> Exchange | Refusal:
         """How the values of a column move to one of the wanted type, or why they cannot."""
@@ -176,9 +186,12 @@ class Cook:
             return (Refusal(change, reason, _INTO),)
         return ()
 
+    @property
+    def _targets(self) -> tuple[str, str]:
+        return (self.target_name or self.target.name, self.target.name)
+
     def _judge(self) -> Judge:
-        names = (self.target_name or self.target.name, self.target.name)
-        return Judge(self.policy, self.source.table, names)
+        return Judge(self.policy, self.source.table, self._targets)
 
     def _approved(self, kind: Literal["retype", "upgrade"]) -> str:
         """Why a person has to approve a change of this kind; empty if nobody has to."""
@@ -236,9 +249,9 @@ class Cook:
         gate = drawing.contract(names)
         return Recipe((self._plan(drawing, live, Phase("contract", 1, 1, gate)),))
 
-    def _rekey(self, live: Live) -> Plan | Refusal | None:
+    def _rekey(self, live: Live, names: Mapping[str, str]) -> Plan | Refusal | None:
         """The plan after which rows are merged by the source's new key, where the rows allow it."""
-        found = [column_of(live.schema, name) for name in self.source.schema.key]
+        found = [column_of(live.schema, names.get(name, name)) for name in self.source.schema.key]
         columns = [column for column in found if column is not None]
         key = tuple(column.name for column in columns)
         change = words(ChangeKey(live.schema.key, self.source.schema.key))

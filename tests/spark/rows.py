@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from schemaman.ddl import quote_name
 from schemaman.plan import Executor, Step
 from schemaman.schema import TableSchema
+from schemaman.targets import _spark_sql as sql
 from schemaman.types import (
     Array,
     Binary,
@@ -49,7 +50,7 @@ def literal(type: Type, row: int) -> str:
         case Map(key, value):
             return f"MAP({literal(key, row)}, {literal(value, row)})"
         case Struct(fields):
-            members = (f"'{f.name}', {literal(f.type, row)}" for f in fields)
+            members = (f"{sql.literal(f.name)}, {literal(f.type, row)}" for f in fields)
             return f"NAMED_STRUCT({', '.join(members)})"
         case _:
             raise AssertionError(f"no target holds {type!r}")
