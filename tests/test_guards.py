@@ -1,0 +1,143 @@
+"""What stands against a change, and what is taken off for it: seen before the engine would refuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from schemaman.columns import parse_columns
+from schemaman.diff import AddColumn, ChangeNullable, ChangeType, DropColumn, RenameColumn
+from schemaman.plan import Draft, Live, Policy, Refusal, outcomes
+from schemaman.planner import make_plan
+from schemaman.policy import PolicyRule
+from schemaman.schema import Column
+from schemaman.targets import delta, iceberg
+from schemaman.types import Floating, Integer
+from tests.test_planner import TARGETS, both, lake, plan, source
+
+REQUIRED = Policy(rules=(PolicyRule("approve", ("set-not-null",)),))
+ALL = {
+    "delta.columnMapping.mode": "name",
+    "delta.enableTypeWidening": "true",
+    "delta.feature.timestampNtz": "supported",
+}
+
+
+def table(ddl: str, name: str = "ice.db.t", **facts) -> Live:
+    return replace(Live(name, parse_columns(ddl), "i", "0", dict(ALL)), **facts)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        RenameColumn(("a",), "b"),
+        DropColumn(("a",), Column("a", Integer(32))),
+        ChangeType(("a",), Integer(32), Integer(64)),
+    ],
+    ids=lambda change: type(change).__name__,
+)
+def test_what_a_generated_column_is_computed_from_stays_as_it_is(change) -> None:
+    live = table("a INT, g INT", "/t", generated={"g": "A + 1"})
+    answer = delta.TARGET.alter(live, change)
+    assert isinstance(answer, Refusal)
+    assert "generated column `g`" in answer.reason
+    assert isinstance(delta.TARGET.alter(live, DropColumn(("g",), Column("g", Integer(32)))), Draft)
+    assert isinstance(delta.TARGET.alter(live, AddColumn(("x",), Column("x", Integer(32)), "g")), Draft)
+
+
+def test_a_table_that_is_read_as_iceberg_too_takes_no_change_that_iceberg_lacks() -> None:
+    live = table("a INT", "/t", properties={**ALL, "delta.enableIcebergCompatV2": "true"})
+    assert isinstance(delta.TARGET.alter(live, ChangeType(("a",), Integer(32), Integer(64))), Draft)
+    refused = delta.TARGET.alter(live, ChangeType(("a",), Integer(32), Floating(64)))
+    assert isinstance(refused, Refusal)
+
+
+IDENTIFIED = table(
+    "id INT NOT NULL, s STRUCT<x: INT NOT NULL> NOT NULL, k INT NOT NULL, PRIMARY KEY (id)",
+    properties={"identifier-fields": '["id", "s.x"]', "schemaman.key": '["id"]'},
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "made"),
+    [
+        (ChangeNullable(("id",), False, True), False),
+        (ChangeNullable(("s", "x"), False, True), False),
+        (ChangeNullable(("s",), False, True), False),
+        (ChangeNullable(("k",), False, True), True),
+        (DropColumn(("s",), Column("s", Integer(32))), False),
+        (RenameColumn(("s",), "t"), False),
+        (RenameColumn(("id",), "no"), True),
+    ],
+)
+def test_identifier_fields_stand_against_what_iceberg_refuses(change, made: bool) -> None:
+    assert isinstance(iceberg.TARGET.alter(IDENTIFIED, change), Draft) == made
+
+
+def test_identifier_fields_come_off_for_a_change_and_stand_again() -> None:
+    live = replace(IDENTIFIED, name="ice.raw.t")
+    later = source("id INT NOT NULL, t STRUCT<x: INT>, k INT, PRIMARY KEY (id)", former_names={"t": ("s",)})
+    drawn = make_plan(later, live, *TARGETS["iceberg"], Policy())
+    kinds = [s.kind for s in drawn.steps]
+    assert kinds[0] == "drop-key"
+    assert kinds[-1] == "set-key"
+    assert drawn.steps[0].statement.endswith("DROP IDENTIFIER FIELDS `id`, `s`.`x`")
+    assert drawn.steps[-1].statement.endswith("SET IDENTIFIER FIELDS `id`")
+    assert any("stand against" in approval for approval in drawn.approvals_needed)
+    assert drawn.refusals == ()
+
+
+def test_null_is_forbidden_by_a_check_that_asks_the_rows_first() -> None:
+    made = lake("delta", "id INT NOT NULL, a INT, PRIMARY KEY (id)")
+    later = source("id INT NOT NULL, a INT NOT NULL, new INT NOT NULL, PRIMARY KEY (id)")
+    drawn = make_plan(later, made.live, *TARGETS["delta"], REQUIRED)
+    checks = [s for s in drawn.steps if s.kind == "add-constraint"]
+    assert [s.statement.partition("/t` ")[2] for s in checks] == [
+        "ADD CONSTRAINT `schemaman_not_null_a` CHECK (`a` IS NOT NULL)"
+    ]
+    assert checks[0].precondition["counts"] == {"SELECT count(*) FROM `delta`.`/lake/t` WHERE `a` IS NULL": 0}
+    assert outcomes(drawn)["needs-scan"] == 1
+    assert any("set-not-null = approve" in approval for approval in drawn.approvals_needed)
+    assert all(s.kind != "add-constraint" for s in plan("delta", later, made.live).steps)
+
+
+@both
+def test_a_plan_counts_its_outcomes(format: str) -> None:
+    made = lake(format, "id INT, a DATE")
+    assert outcomes(plan(format, source("id INT, a DATE"), made.live)) == {"none": 1}
+    mixed = outcomes(plan(format, source("id BIGINT, a BOOLEAN, b INT"), made.live))
+    assert (mixed["refused"], mixed["additive"], mixed["widening"]) == (1, 1, 1)
+
+
+def test_an_iceberg_name_that_reads_like_a_path_of_a_kept_column_is_refused() -> None:
+    made = lake("iceberg", "id INT, a STRUCT<b: INT>, l ARRAY<INT>")
+    for name in ("`a.b`", "`l.element`", "`A.B`"):
+        drawn = plan("iceberg", source(f"id INT, {name} INT"), made.live)
+        assert [r.reason for r in drawn.refusals if "joins names by dots" in r.reason]
+        assert all(s.kind != "add-columns" for s in drawn.steps)
+
+
+def test_an_upgrade_says_who_cannot_read_the_table_any_more() -> None:
+    draft = delta.TARGET.upgrade("/t", ALL)
+    assert (draft.step_class, draft.reversible, draft.undo) == ("capability-upgrade", "no", None)
+    assert any("deltalake" in who for who in draft.hurts)
+    assert len(draft.hurts) == 3
+
+
+def test_a_rename_on_delta_hurts_streams_and_readers_of_the_change_feed() -> None:
+    live = table("a INT", "/t", properties={**ALL, "delta.enableChangeDataFeed": "true"})
+    answer = delta.TARGET.alter(live, RenameColumn(("a",), "b"))
+    assert isinstance(answer, Draft)
+    for words in ("`a`", "streams", "change data feed"):
+        assert any(words in who for who in answer.hurts)
+
+
+def test_an_added_column_can_be_taken_back_only_where_columns_can_be_dropped() -> None:
+    change = AddColumn(("b",), Column("b", Integer(32)), "a")
+    mapped, plain = table("a INT", "/t"), table("a INT", "/t", properties={})
+    answers = [delta.TARGET.alter(live, change) for live in (mapped, plain)]
+    assert [(a.reversible, a.undo is None) for a in answers if isinstance(a, Draft)] == [
+        ("reversible", False),
+        ("time-travel", True),
+    ]
