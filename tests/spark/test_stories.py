@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,15 @@ from schemaman.spark.lake import SparkExecutor
 from schemaman.types import Array, Decimal, Integer, Timestamp, Type
 from tests import chain
 from tests.spark.rows import Rows
-from tests.spark.second_reader import delta_columns, iceberg_columns, iceberg_table
+from tests.spark.second_reader import (
+    arrow_value,
+    columns_of,
+    delta_folder,
+    delta_log_columns,
+    delta_rows,
+    deltalake_columns,
+    iceberg_table,
+)
 from tests.story import TARGETS, Story, plan_for, plans, stories, target_table, versions
 
 pytestmark = pytest.mark.spark
@@ -47,9 +57,6 @@ def iceberg_words(type: Type) -> str:
             return format_type(type).lower()
 
 
-WORDS = {"delta": delta_words, "iceberg": iceberg_words}
-
-
 def structure(schema: TableSchema) -> list[tuple[object, ...]]:
     """What a lake can tell: names in order, types, nullability, comments, key."""
     return [*((c.name, c.type, c.nullable, c.comment) for c in schema.columns), (schema.key,)]
@@ -77,7 +84,42 @@ def test_a_story_really_happens(spark, warehouse: Path, story: Story, target: st
         assert again.steps == ()
     assert live is not None
     assert rows.unread(live.schema) == []
-    other = (delta_columns if target == "delta" else iceberg_columns)(warehouse, name)
-    assert other == [(c.name, WORDS[target](c.type), c.nullable) for c in live.schema.columns]
-    if target == "iceberg":
-        assert iceberg_table(warehouse, name).scan().count() == len(rows.written)
+    others = confirmed_delta if target == "delta" else confirmed_iceberg
+    others(warehouse, live, [tuple(map(plain, row)) for row in executor.query(f"SELECT * FROM {rows.table}")])
+
+
+def confirmed_delta(warehouse: Path, live: Live, rows: list[tuple[object, ...]]) -> None:
+    """The log and the files that it names, read by nobody's library; and what delta-rs makes of the log."""
+    folder = delta_folder(warehouse, live.name)
+    columns = [(c.name, delta_words(c.type), c.nullable) for c in live.schema.columns]
+    assert delta_log_columns(folder) == columns
+    assert deltalake_columns(folder) == columns
+    assert sorted(map(repr, map(plain, delta_rows(folder)))) == sorted(map(repr, rows))
+
+
+def confirmed_iceberg(warehouse: Path, live: Live, rows: list[tuple[object, ...]]) -> None:
+    """What pyiceberg reads: columns, identifier fields, and every row."""
+    table = iceberg_table(warehouse, live.name)
+    assert columns_of(table) == [(c.name, iceberg_words(c.type), c.nullable) for c in live.schema.columns]
+    assert sorted(table.schema().identifier_field_names()) == json.loads(live.properties["identifier-fields"])
+    types = [field.field_type for field in table.schema().fields]
+    read = [
+        tuple(plain(arrow_value(value, type)) for value, type in zip(row.values(), types, strict=True))
+        for row in table.scan().to_arrow().to_pylist()
+    ]
+    assert sorted(map(repr, read)) == sorted(map(repr, rows))
+
+
+def plain(value: object) -> object:
+    """A value whoever read it: a map is its pairs, bytes are bytes, a moment is as PySpark tells it."""
+    match value:
+        case datetime():
+            return value.astimezone().replace(tzinfo=None) if value.tzinfo else value
+        case bytearray():
+            return bytes(value)
+        case dict():
+            return tuple(plain(pair) for pair in value.items())
+        case tuple() | list():
+            return tuple(plain(each) for each in value)
+        case _:
+            return value
