@@ -6,18 +6,22 @@ Law: a value is written exactly or its row is set aside with the reason; nothing
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from schemaman.plan import Live, column_of
+from schemaman.lake_names import lake_names
+from schemaman.metadata_columns import metadata_told
+from schemaman.plan import Live
 from schemaman.rows.change import Row, RowChange
 from schemaman.rows.lake import fit
 from schemaman.rows.values import Unfit
-from schemaman.schema import Column
+from schemaman.schema import Column, TableSchema
 from schemaman.upserts import KEYED, KEYLESS, OFFSET, OP, ORDER, PARTITION, STREAM, TOPIC, LakeChange
 from schemaman.versions import TableHistory
 
 _OWN = frozenset(name for name, _ in (*KEYED, *KEYLESS))
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,8 @@ class RowMap:
 
     `columns` are the table's without those that remember positions; `names` maps ids of source columns to
     them; `undecided` says of columns that left, by id, why they may not have left at all; `lives` maps each
-    version's number to the incarnation that it is of, `life` is the one followed.
+    version's number to the incarnation that it is of, `life` is the one followed. `called` maps names of the
+    newest version to the lake's where they differ, `beside` roles to the metadata columns for them.
     """
 
     columns: tuple[Column, ...]
@@ -35,6 +40,8 @@ class RowMap:
     undecided: Mapping[int, str]
     lives: Mapping[int, int]
     life: int
+    called: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -50,20 +57,25 @@ class Ended:
 def row_map(history: TableHistory, live: Live) -> RowMap:
     """How the rows of a table's history find their place in a live table that was brought up to date."""
     newest = history.latest
+    beside = metadata_told(live)
     columns = tuple(c for c in live.schema.columns if c.name not in _OWN)
+    sourced = replace(live, schema=TableSchema(tuple(c for c in columns if c.name not in beside.values())))
     names: dict[int, str] = {}
     taken = {c.name.lower() for c in newest.schema.columns}
     for version in reversed([v for v in history.versions if v.incarnation == newest.incarnation]):
+        places = lake_names(version.schema, sourced)
         for column in version.schema.columns:
-            here = column_of(live.schema, column.name)
+            here = places.get(column.name)
             if column.id is None or column.id in names or here is None:
                 continue
             # A column that left keeps its place under its last name, unless the name is another's now.
             if version is newest or column.name.lower() not in taken:
-                names[column.id] = here.name
+                names[column.id] = here
                 taken.add(column.name.lower())
     lives = {v.number: v.incarnation for v in history.versions}
-    return RowMap(columns, live.schema.key, names, _undecided(history), lives, newest.incarnation)
+    called = {name: here for name, here in lake_names(newest.schema, sourced).items() if name != here}
+    key, life = live.schema.key, newest.incarnation
+    return RowMap(columns, key, names, _undecided(history), lives, life, called, beside)
 
 
 def _undecided(history: TableHistory) -> dict[int, str]:
@@ -103,12 +115,29 @@ def lake_change(change: RowChange, to: RowMap) -> LakeChange | Ended | Unfit:
     if not to.key:
         if unavailable:
             return Unfit(min(unavailable), "the value was not sent, and a table without a key has no old row")
-        return LakeChange(change.op, change.order, place, told | _record(change))
+        return LakeChange(change.op, change.order, place, told | _record(change) | _beside(change, to))
     key = _key(change, told, to)
     if isinstance(key, Unfit):
         return key
     values = key if change.op == "d" else told | key
+    values = {**values, **_beside(change, to)}
     return LakeChange(change.op, change.order, place, values, unavailable - key.keys())
+
+
+def _beside(change: RowChange, to: RowMap) -> dict[str, object]:
+    """What the metadata columns of the table hold for a change."""
+    place, ms = change.place, change.ts_ms
+    values = {
+        "op": change.op,
+        "ts": None if ms is None else _EPOCH + timedelta(milliseconds=ms),
+        "deleted": change.op == "d",
+        "position": change.order,
+        "stream": place.stream,
+        "topic": place.topic,
+        "partition": place.partition,
+        "offset": place.offset,
+    }
+    return {name: values[role] for role, name in to.beside.items() if role in values}
 
 
 def _record(change: RowChange) -> dict[str, object]:
@@ -178,7 +207,9 @@ def _name(name: str, change: RowChange, to: RowMap) -> str | None:
         return None
     if column.id is not None and change.version is not None:
         return to.names.get(column.id)
-    return next((c.name for c in to.columns if c.name.lower() == name.lower()), None)
+    others = {*to.called.values(), *to.beside.values()}
+    alike = (c.name for c in to.columns if c.name.lower() == name.lower() and c.name not in others)
+    return to.called.get(name) or next(alike, None)
 
 
 def unplaced(change: RowChange, to: RowMap) -> Iterable[str]:

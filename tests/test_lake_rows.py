@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from decimal import Decimal as Number
 
 import pytest
 
-from schemaman.evidence import NOWHERE
-from schemaman.lake_rows import Ended, RowMap, lake_change
+from schemaman.evidence import NOWHERE, Mark
+from schemaman.lake_rows import Ended, RowMap, lake_change, row_map
+from schemaman.plan import Live
 from schemaman.rows.change import Op, Place, Row, RowChange
 from schemaman.rows.values import Unfit
 from schemaman.schema import Column, TableId, TableSchema
-from schemaman.types import Decimal, Integer, String
+from schemaman.types import Decimal, Integer, String, Timestamp
 from schemaman.upserts import LakeChange
+from schemaman.versions import Revision, SchemaVersion, TableHistory
 
 TABLE = TableId("s", "db", "public", "t")
 LAKE = (
@@ -110,3 +114,42 @@ def test_a_table_without_a_key_has_no_row_to_keep_a_value_from() -> None:
     assert written(change("c", None, {"id": 1}), keyless).values["_row_offset"] == 7
     found = lake_change(change("u", None, {"id": 1}, unavailable=frozenset({"name"})), keyless)
     assert isinstance(found, Unfit)
+
+
+NAMED = Live(
+    "ice.raw.t",
+    TableSchema(
+        (
+            Column("id", Integer(32), nullable=False),
+            Column("a_b", String()),
+            Column("a_b_2", String()),
+            Column("_op", String()),
+            Column("_ts", Timestamp()),
+        ),
+        ("id",),
+    ),
+    "i",
+    "0",
+    {
+        "schemaman.names": '{"a_b": "A b", "a_b_2": "a-b"}',
+        "schemaman.metadata": '{"op": "_op", "ts": "_ts"}',
+    },
+)
+
+
+def test_rows_go_where_the_table_says_that_it_keeps_a_column() -> None:
+    columns = (Column("id", Integer(32), id=1), Column("A b", String(), id=2), Column("a-b", String(), id=3))
+    schema = TableSchema(columns, ("id",))
+    at = Mark("t", 0, 0)
+    revision = Revision(0, schema, at)
+    version = SchemaVersion(1, "x" * 12, 1, "confirmed", (revision,), None, at, None, 1, ())
+    to = row_map(TableHistory(TABLE, "postgresql", (version,)), NAMED)
+    assert to.names == {1: "id", 2: "a_b", 3: "a_b_2"}
+    row: Row = {"id": 1, "A b": "x", "a-b": "y"}
+    known = replace(change("c", {"id": 1}, row, version=1), schema=schema)
+    for made in (known, replace(known, version=None)):
+        assert written(made, to).values == {
+            "id": 1, "a_b": "x", "a_b_2": "y", "_op": "c", "_ts": datetime(1970, 1, 1, tzinfo=UTC),
+        }  # fmt: skip
+    gone = written(replace(change("d", {"id": 1}, before=row, version=1), schema=schema), to)
+    assert gone.values["_op"] == "d"
