@@ -10,9 +10,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
-from string import Formatter
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from schemaman.catalogs import CatalogSetting, read_catalogs
 from schemaman.compat import READERS, SEVERITIES, Reader, Severity
@@ -21,8 +19,10 @@ from schemaman.errors import BadConfiguration, UnknownName
 from schemaman.policy import ANY, DropPolicy, Policy, PolicyRule, ProjectionRule, nearest
 from schemaman.policy_entries import policies
 from schemaman.projection_entries import projections
-from schemaman.schema import TableId
 from schemaman.shelf import Shelf
+from schemaman.target_entries import TargetSetting as TargetSetting
+from schemaman.target_entries import fits as fits
+from schemaman.target_entries import targets
 
 T = TypeVar("T")
 Value = str | bool | tuple[str, ...] | tuple[tuple[str, str], ...]
@@ -33,7 +33,6 @@ _DROPS: tuple[DropPolicy, ...] = ("keep", "drop")
 _ENGINES = ("auto", "local", "spark")
 _COLORS = ("auto", "always", "never")
 _STREAM_LENGTH = 255
-_PLACES = ("stream", "server", "database", "schema", "table")
 _SECRET = re.compile(
     r"secret|password|passphrase|token|credential|user\.info|\.pem$|assertion|access.?key|account.?key"
     r"|authorization",
@@ -75,36 +74,6 @@ class Setting(Generic[T]):
 
     value: T
     origin: str
-
-
-@dataclass(frozen=True, slots=True)
-class TargetSetting:
-    """A `[[target]]`: which tables go where. One of `table` and `path` is set.
-
-    `tables` are patterns over the table's full name or any suffix of it; `table` and `path` may
-    hold `{stream}`, `{server}`, `{database}`, `{schema}`, `{table}`.
-    """
-
-    name: str
-    format: str
-    tables: tuple[str, ...]
-    table: str | None = None
-    path: str | None = None
-
-    def holds(self, table: TableId) -> bool:
-        """Whether this target follows a table."""
-        return any(fits(table, pattern) for pattern in self.tables)
-
-    def address(self, table: TableId) -> str:
-        """The lake table, or the path in the form of a `lake:` REF, that follows a table."""
-        names = {place: getattr(table, place) for place in _PLACES}
-        return (self.table if self.table is not None else self.path or "").format(**names)
-
-
-def fits(table: TableId, pattern: str) -> bool:
-    """Whether a table, by its whole name or any end of it, is one that a pattern with `*` and `?` means."""
-    suffixes = (".".join(table.parts[i:]) for i in range(len(table.parts)))
-    return any(fnmatchcase(name, pattern) for name in (str(table), *suffixes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +187,7 @@ def read(
         policies=sources.get("policy", policies, ()),
         plan_expires=sources.get("plan_expires", _text, "30d"),
         projections=sources.get("projection", projections, ()),
-        targets=sources.get("target", _targets, ()),
+        targets=sources.get("target", targets, ()),
     )
     _check_targets(found)
     return found
@@ -366,40 +335,3 @@ def _check_targets(settings: Settings) -> None:
         if word not in known:
             hint = nearest(word, known) or f"there are: {', '.join(known)}"
             raise BadConfiguration(f"{origin} names the target {word!r}, which is none", hint=hint)
-
-
-def _targets(value: object) -> tuple[TargetSetting, ...]:
-    if not isinstance(value, list | tuple):
-        raise ValueError("targets are written as [[target]]")
-    found = tuple(_target(entry, number) for number, entry in enumerate(value, 1))
-    names = [t.name for t in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"two targets are called {name!r}")
-    return found
-
-
-def _target(entry: Any, number: int) -> TargetSetting:
-    if not isinstance(entry, dict):
-        raise ValueError(f"target {number} is not a table")
-    known = ("name", "format", "tables", "table", "path")
-    for key in entry:
-        if key not in known:
-            hint = nearest(key, known) or f"known keys: {', '.join(known)}"
-            raise ValueError(f"target {number} has an unknown key {key!r}; {hint}")
-    for key in ("name", "format"):
-        if key not in entry:
-            raise ValueError(f"target {number} has no {key}")
-    if ("table" in entry) == ("path" in entry):
-        raise ValueError(f"target {entry['name']!r} needs either table or path")
-    address = _text(entry.get("table", entry.get("path")))
-    for _, place, _, _ in Formatter().parse(address):
-        if place is not None and place not in _PLACES:
-            raise ValueError(f"target {entry['name']!r}: {{{place}}} is none of {', '.join(_PLACES)}")
-    return TargetSetting(
-        name=_text(entry["name"]),
-        format=_text(entry["format"]),
-        tables=_words(entry.get("tables", "*")),
-        table=entry.get("table"),
-        path=entry.get("path"),
-    )
