@@ -180,6 +180,10 @@ class _Projecting:
             barred = "" if live.nullable else "; it is NOT NULL, so writers that do not know it will fail"
             talk.note(path, f"the source never had it: it stays as it is{barred}")
             return [live]
+        if self.live is not None and live.name in retired(self.live):
+            talk.note(path, "it was moved out of the way of another column: it stays until a recipe drops it")
+            self.left_out.append(live.name)
+            return [replace(live, nullable=True)]
         if talk.judge.ask("drop-column").level in ("auto", "approve"):
             return []
         change = f"drop {quote_name(live.name)}"
