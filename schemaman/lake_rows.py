@@ -154,6 +154,10 @@ def _record(change: RowChange) -> dict[str, object]:
 
 def _key(change: RowChange, told: Mapping[str, object], to: RowMap) -> dict[str, object] | Unfit:
     """The table's key as the record tells it, by its own key, else by an image that can be trusted for it."""
+    then = {_name(name, change, to) or name for name in change.schema.key}
+    if then and then != set(to.key):
+        told_by = f"({', '.join(change.schema.key)}), and the table's is ({', '.join(to.key)})"
+        return Unfit(to.key[0], f"the row was written when the key was {told_by}")
     own = _values(change.key or {}, change, to)
     if isinstance(own, Unfit):
         return own

@@ -174,7 +174,8 @@ class PaperMirror:
             if row["source_table"] is None and row["reason"] is not None:
                 self.rejected[_place(row)] = row["reason"]
         bringer = Bringer(self.store, registry, self.policy, lambda: 0, self.approve, self._decided)
-        for table in sorted(histories):
+        renamed = {t for t, h in histories.items() if any(alias.kind == "table" for alias in h.aliases)}
+        for table in sorted(histories, key=lambda table: (table in renamed, table)):
             mine = [row for row in decoded if row["source_table"] == table_text(table)]
             self._follow(table, mine, bringer, reading)
 

@@ -75,6 +75,13 @@ def test_a_number_becomes_a_decimal_without_rounding_or_its_row_is_set_aside() -
     assert found.column == "price"
 
 
+def test_a_row_that_was_written_under_another_key_is_set_aside() -> None:
+    wider = replace(TO, key=("id", "title"))
+    found = lake_change(change("u", {"id": 1}, {"id": 1, "name": "a"}), wider)
+    assert isinstance(found, Unfit)
+    assert found.reason == "the row was written when the key was (id), and the table's is (id, title)"
+
+
 def test_a_delete_is_known_by_the_key_of_its_record() -> None:
     assert written(change("d", {"id": 1}, before={"id": 1, "name": "a"})).values == {"id": 1}
 

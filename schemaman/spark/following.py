@@ -95,9 +95,9 @@ class Bringer:
         """
         try:
             plan, live = self.plan(follower, executor)
-            elsewhere = None if live is not None else self._under_a_former_name(follower, executor)
-            if elsewhere is not None:
-                return Stopped(elsewhere)
+            wait = None if live is not None else self._not_yet(follower, executor)
+            if wait is not None:
+                return Stopped(wait)
             if plan.refusals:
                 told = "; ".join(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
                 return Stopped(told, plan_hash(plan))
@@ -123,6 +123,15 @@ class Bringer:
         source = with_row_columns(_in_the_order_of(live, source_of(history)))
         target, name = TARGETS.get(format), follower.target.name
         return make_plan(source, live, target, follower.lake_table, self.policy, target_name=name), live
+
+    def _not_yet(self, follower: Follower, executor: Executor) -> str | None:
+        """Why a lake table must not be made now; None if it may."""
+        history = self.decided(self.registry.history(follower.table))
+        newest = history.latest
+        earlier = {v.schema.key for v in history.versions if v.incarnation == newest.incarnation}
+        if "key" in newest.unconfirmed and earlier != {newest.schema.key}:
+            return f"nobody has confirmed that its key is now ({', '.join(newest.schema.key)})"
+        return self._under_a_former_name(follower, executor)
 
     def _under_a_former_name(self, follower: Follower, executor: Executor) -> str | None:
         """Why a lake table must not be made: its rows are in one that follows the name that it had before."""

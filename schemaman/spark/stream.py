@@ -203,7 +203,7 @@ class _Run:
     ) -> BatchReport:
         due: list[tuple[Follower, Changes]] = []
         untargeted = 0
-        for text, table in sorted(self.tables.items()):
+        for text, table in sorted(self.tables.items(), key=self._turn):
             count, truncated = counted.get(text, (0, None))
             followers = self.mirror.followers(table)
             untargeted += 0 if followers else count
@@ -220,6 +220,11 @@ class _Run:
         for follower, changes in locked:
             reports.append(self._follow(follower, self._patiently(follower), changes))
         return BatchReport(self.number, tuple(reports), untargeted, rejected)
+
+    def _turn(self, named: tuple[str, TableId]) -> tuple[bool, str]:
+        """Tables that had another name come last: they must find the lake tables that hold their rows."""
+        renamed = any(alias.kind == "table" for alias in self.histories[named[1]].aliases)
+        return renamed, named[0]
 
     def _bring(self, follower: Follower) -> Brought | Stopped:
         return self.mirror._bringer.bring(follower, self.executor)
