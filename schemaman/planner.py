@@ -214,7 +214,9 @@ class _Drawing:
         """Key and NOT NULL as the format can keep them, on the columns that the table had before."""
         ruling = self.judge.ask("set-not-null")
         why = ruling.why if ruling.level == "approve" else ""
-        names = [name for name in self._required() if name.lower() in _lowered(before.names)]
+        renames = self.projection.renames
+        stood = _lowered(renames.get(name, name) for name in before.names)
+        names = [name for name in self._required() if name.lower() in stood]
         assert self.now is not None
         for answer in guards.to_stand(self.target, self.table, self.now, names):
             if isinstance(answer, Refusal):

@@ -102,6 +102,18 @@ def test_null_is_forbidden_by_a_check_that_asks_the_rows_first() -> None:
     assert all(s.kind != "add-constraint" for s in plan("delta", later, made.live).steps)
 
 
+def test_a_check_comes_off_for_a_rename_and_stands_again_in_the_same_plan() -> None:
+    made = lake("delta", "id INT NOT NULL, a INT, PRIMARY KEY (id)")
+    key = "delta.constraints.schemaman_not_null_a"
+    live = made.live
+    assert live is not None
+    guarded = replace(live, properties={**live.properties, key: "`a` IS NOT NULL"})
+    later = source("id INT NOT NULL, b INT NOT NULL, PRIMARY KEY (id)", former_names={"b": ("a",)})
+    drawn = make_plan(later, guarded, *TARGETS["delta"], REQUIRED)
+    kinds = [s.kind for s in drawn.steps if s.kind != "set-properties"]
+    assert kinds == ["drop-constraint", "rename-column", "add-constraint"]
+
+
 @both
 def test_a_plan_counts_its_outcomes(format: str) -> None:
     made = lake(format, "id INT, a DATE")

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,50 @@ def test_a_refusal_is_a_finding_and_nothing_is_done(spark: Any, run: Run, tmp_pa
     gone = run("drift", "--format", "json")
     assert gone.code == 1
     assert gone.json["tables"][0]["gone"]
+
+
+def test_a_scale_is_changed_in_phases_and_the_last_one_taken_back(
+    spark: Any, run: Run, tmp_path: Path
+) -> None:
+    run("ingest", MARIADB)
+    (tmp_path / "schemaman.toml").write_text(
+        '[[target]]\nname = "lake"\nformat = "iceberg"\ntables = "*.book"\ntable = "ice.inturn.{table}"\n'
+    )
+    executor = SparkExecutor(spark)
+    assert run("plan", "bookshop.book@1", "-o", "1.json").code == 0
+    assert run("apply", "1.json").code == 0
+    executor.run("INSERT INTO ice.inturn.book (isbn, price) VALUES ('x', 9.95), ('y', NULL)")
+    assert run("plan", "bookshop.book@2", "-o", "2.json").code == 1
+    early = run("plan", "bookshop.book@2", "--recipe")
+    assert early.code == 1
+    assert "ordinary plan first" in early.out
+    run("approve", "2.json", "--by", "me", "-y")
+    assert run("apply", "2.json", "--partial").code == 1
+
+    drawn = run("plan", "bookshop.book@2", "--recipe", "-o", "phases", "--format", "json")
+    plans = drawn.json["plans"]
+    assert [p["phase"]["name"] for p in plans] == ["expand", "backfill", "swap", "contract"]
+    for plan in plans:
+        Draft202012Validator(schemas.get("plan")).validate(plan)
+    files = sorted(Path("phases").glob("*.plan.json"))
+    assert [f.name.split(".")[-3] for f in files] == ["1-expand", "2-backfill", "3-swap", "4-contract"]
+    for file in files[:3]:
+        run("approve", file, "--by", "me", "-y")
+        assert run("apply", file).code == 0
+    assert run("plan", "bookshop.book@2", "--recipe", "--phase", "swap").code == 2
+    rows = executor.query("SELECT isbn, list_price, list_price__old FROM ice.inturn.book ORDER BY isbn")
+    assert [tuple(map(str, row)) for row in rows] == [("x", "9.9500", "9.95"), ("y", "None", "None")]
+    assert run("plan", "bookshop.book@2").code == 0
+
+    back = run("plan", "--rollback", files[2], "-o", "back.json", "--format", "json")
+    assert back.code == 0
+    assert checked("plan", back)["phase"]["name"] == "rollback"
+    run("approve", "back.json", "--by", "me", "-y")
+    assert run("apply", "back.json").code == 0
+    assert run("plan", "--rollback", "nonsense").code == 2
+    assert executor.query("SELECT isbn, list_price FROM ice.inturn.book WHERE isbn = 'x'")[0][1] == Decimal(
+        "9.95"
+    )
 
 
 def test_both_engines_teach_the_same(spark: Any, run: Run) -> None:

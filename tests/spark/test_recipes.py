@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
-from schemaman.errors import StalePlan
+from schemaman.errors import StalePlan, StatementFailed
 from schemaman.exchanges import retired, under_way
 from schemaman.migrate import apply
 from schemaman.plan import Live, Plan, Policy
@@ -18,10 +19,9 @@ from schemaman.recipes import Cook
 from schemaman.rollback import rollback, steps_done
 from schemaman.spark.lake import SparkExecutor
 from tests.paper_lake import PaperJournal
-from tests.spark.test_migrate import TARGETS, executor, plan, run, table_of, versions
+from tests.spark.test_migrate import TARGETS, both, executor, plan, run, table_of, versions
 
 pytestmark = pytest.mark.spark
-on_iceberg = pytest.mark.parametrize("format", ["iceberg"])
 __all__ = ["executor"]
 
 
@@ -69,7 +69,7 @@ READ: tuple[tuple[object, ...], ...] = (
 COLUMNS = "id, n, d, t, `on`, l, m, f, kept"
 
 
-@on_iceberg
+@both
 def test_values_move_to_columns_of_another_type_phase_by_phase(executor, format: str) -> None:
     table = table_of(format, "exchanged")
     name = TARGETS[format].table_name(table)
@@ -136,7 +136,7 @@ PAIRS = (
 )  # fmt: skip
 
 
-@on_iceberg
+@both
 def test_what_would_lose_something_does_not_get_through_the_gate(executor, format: str) -> None:
     table = table_of(format, "narrowed")
     name = TARGETS[format].table_name(table)
@@ -167,7 +167,7 @@ def test_what_would_lose_something_does_not_get_through_the_gate(executor, forma
     assert is_settled(plan(format, table, second, look(executor, table, format)))
 
 
-@on_iceberg
+@both
 def test_a_key_is_exchanged_where_the_rows_allow_it(executor, format: str) -> None:
     table = table_of(format, "rekeyed")
     name = TARGETS[format].table_name(table)
@@ -195,7 +195,7 @@ def test_a_key_is_exchanged_where_the_rows_allow_it(executor, format: str) -> No
     assert executor.query(f"SELECT * FROM {name} ORDER BY id") == ((1, 1, "x"), (2, 2, "y"))
 
 
-@on_iceberg
+@both
 def test_a_key_column_changes_its_type(executor, format: str) -> None:
     table = table_of(format, "key_retyped")
     name = TARGETS[format].table_name(table)
@@ -210,7 +210,7 @@ def test_a_key_column_changes_its_type(executor, format: str) -> None:
     executor.run(f"INSERT INTO {name} VALUES ('three')")
 
 
-@on_iceberg
+@both
 def test_a_table_that_cannot_be_changed_is_filled_into_a_new_one(executor, format: str) -> None:
     old, new = table_of(format, "plain_old"), table_of(format, "plain_new")
     name, other = TARGETS[format].table_name(old), TARGETS[format].table_name(new)
@@ -243,7 +243,7 @@ BACK = versions(
 )
 
 
-@on_iceberg
+@both
 def test_a_plan_is_taken_back_step_by_step(executor, format: str) -> None:
     table = table_of(format, "taken_back")
     name = TARGETS[format].table_name(table)
@@ -268,7 +268,7 @@ def test_a_plan_is_taken_back_step_by_step(executor, format: str) -> None:
     assert [s.statement for s in again.steps] == [s.statement for s in forward.steps]
 
 
-@on_iceberg
+@both
 def test_a_widening_has_no_way_back_by_statements(executor, format: str) -> None:
     table = table_of(format, "no_way_back")
     run(plan(format, table, BACK[1], None), executor)
@@ -289,9 +289,72 @@ REQUIRED = versions(
 )
 
 
+def test_null_is_forbidden_where_the_policy_wants_it_and_no_row_has_it(executor) -> None:
+    table = table_of("delta", "required")
+    name = TARGETS["delta"].table_name(table)
+    wanted = {"rules": (PolicyRule("approve", ("set-not-null",)),)}
+    run(plan("delta", table, REQUIRED[0], None), executor)
+    executor.run(f"INSERT INTO {name} VALUES (1, NULL), (2, 'x')")
+    guarded = plan("delta", table, REQUIRED[1], look(executor, table, "delta"), **wanted)
+    assert [s.step_class for s in guarded.steps if s.kind == "add-constraint"] == ["needs-scan"]
+    with pytest.raises(StalePlan, match="gives 1, not 0"):
+        run(guarded, executor)
+    executor.run(f"DELETE FROM {name} WHERE id = 1")
+    run(plan("delta", table, REQUIRED[1], look(executor, table, "delta"), **wanted), executor)
+    with pytest.raises(StatementFailed, match="CONSTRAINT"):
+        executor.run(f"INSERT INTO {name} (id) VALUES (3)")
+    renamed = plan("delta", table, REQUIRED[2], look(executor, table, "delta"), **wanted)
+    kinds = [s.kind for s in renamed.steps]
+    assert kinds == ["drop-constraint", "rename-column", "set-properties", "add-constraint"]
+    run(renamed, executor)
+    assert plan("delta", table, REQUIRED[2], look(executor, table, "delta"), **wanted).steps == ()
+    run(plan("delta", table, REQUIRED[3], look(executor, table, "delta"), **wanted), executor)
+    executor.run(f"INSERT INTO {name} (id) VALUES (3)")
+    assert executor.query(f"SELECT * FROM {name} ORDER BY id") == ((2, "x"), (3, None))
+
+
 def test_iceberg_says_that_it_cannot_forbid_null(executor) -> None:
     table = table_of("iceberg", "required")
     run(plan("iceberg", table, REQUIRED[0], None), executor)
     wanted = {"rules": (PolicyRule("approve", ("set-not-null",)),)}
     drawn = plan("iceberg", table, REQUIRED[1], look(executor, table, "iceberg"), **wanted)
     assert "cannot forbid NULL" in drawn.refusals[0].reason
+
+
+def test_identifier_fields_get_out_of_the_way_and_come_back(executor) -> None:
+    table = table_of("iceberg", "identified")
+    executor.run("CREATE NAMESPACE IF NOT EXISTS ice.lives")
+    executor.run(
+        f"CREATE TABLE {table} (id INT NOT NULL, k INT NOT NULL, s STRUCT<x: INT NOT NULL> NOT NULL) "
+        "USING iceberg PARTITIONED BY (bucket(2, s.x))"
+    )
+    executor.run(f"ALTER TABLE {table} SET IDENTIFIER FIELDS k, s.x")
+    executor.run(f"INSERT INTO {table} VALUES (1, 2, named_struct('x', 3))")
+    first, second = versions(
+        "id INT NOT NULL ID 1, k INT NOT NULL ID 2, s STRUCT<x: INT> NOT NULL ID 3, PRIMARY KEY (k)",
+        "id INT NOT NULL ID 1, m INT ID 2, PRIMARY KEY (m)",
+    )
+    adopted = plan("iceberg", table, first, look(executor, table, "iceberg"))
+    run(adopted, executor)
+    later = plan("iceberg", table, second, look(executor, table, "iceberg"), drops="drop")
+    assert [r.change for r in later.refusals] == ["drop `s`"]
+    assert "partitioned" in later.refusals[0].reason
+    done = apply(later, executor, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+    assert done.differences == ()
+    live = look(executor, table, "iceberg")
+    assert live.properties["identifier-fields"] == "[]"
+    assert executor.query(f"SELECT id, m, s.x FROM {table}") == ((1, 2, 3),)
+
+
+def test_a_generated_column_bars_what_it_is_computed_from(executor, warehouse: Path) -> None:
+    table = str(warehouse / "computed")
+    executor.run(
+        f"CREATE TABLE delta.`{table}` (id INT, a INT, g INT GENERATED ALWAYS AS (a + 1)) USING delta "
+        "TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'delta.enableTypeWidening' = 'true')"
+    )
+    first, second = versions("id INT ID 1, a INT ID 2, g INT ID 3", "id INT ID 1, b BIGINT ID 2, g INT ID 3")
+    run(plan("delta", table, first, look(executor, table, "delta")), executor)
+    drawn = plan("delta", table, second, look(executor, table, "delta"))
+    assert "generated column `g`" in drawn.refusals[0].reason
+    with pytest.raises(StatementFailed, match="GENERATED"):
+        executor.run(f"ALTER TABLE delta.`{table}` RENAME COLUMN a TO b")
