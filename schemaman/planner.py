@@ -128,6 +128,7 @@ class _Drawing:
         self.projection = projection
         self.judge = judge
         self.renamed = True
+        self.staying: frozenset[str] = frozenset()
         self.called = {lake: there for there, lake in projection.names.items()}
         self.steps: list[Step] = []
         self.refusals: list[Refusal] = []
@@ -171,6 +172,7 @@ class _Drawing:
         changes = diff(live.schema, self.projection.wanted, self.projection.renames)
         live = self._unguarded(live, changes)
         renames, others = self._judged(live, changes)
+        self.staying = _dropped(changes) - _dropped(others)
         upgrade: dict[str, str] = {}
         for change in (*renames, *others):
             upgrade |= self.target.needs(live, change)
@@ -346,15 +348,20 @@ class _Drawing:
         It comes right behind the renames, since it says which names the table has.
         """
         assert self.now is not None
-        wanted = self.projection.wanted
-        adopted = not self.keyed and all(name in wanted.names for name in wanted.key)
-        key = wanted.key if adopted or (self.keyed and self.settled) else self.now.schema.key
+        key = self._key(self.now.schema)
         stamp = self._stamp(key, self.settled)
         missing = {k: v for k, v in stamp.items() if self.now.properties.get(k) != v}
         told = SOURCE_PROPERTY in self.now.properties and not missing.keys() & self.projection.properties
         if missing and (self.steps or not told):
             self._set(missing)
         self.now = replace(self.now, schema=replace(self.now.schema, key=key))
+
+    def _key(self, now: TableSchema) -> tuple[str, ...]:
+        """The key as the plan leaves it: a column that was to be dropped and is not remains of it."""
+        wanted = self.projection.wanted
+        if not self.keyed:
+            return wanted.key if all(name in wanted.names for name in wanted.key) else now.key
+        return wanted.key if self.settled and self.staying.isdisjoint(now.key) else now.key
 
     def _stamp(self, key: tuple[str, ...], settled: bool) -> dict[str, str]:
         """What the table says of itself; a version only when it has the names of that version."""
@@ -380,6 +387,11 @@ class _Drawing:
             self.approvals.append(f"{draft.kind}: {draft.statement} ({why})")
         self.steps.append(step(draft, self.now, after))
         self.now = after
+
+
+def _dropped(changes: Iterable[Change]) -> frozenset[str]:
+    """The columns of a table that are to be dropped whole."""
+    return frozenset(c.path[0] for c in changes if isinstance(c, DropColumn) and len(c.path) == 1)
 
 
 def _lowered(names: Iterable[str]) -> frozenset[str]:
