@@ -228,10 +228,12 @@ def _one(schema: TableSchema, part: str) -> Change:
 
 
 def _columns(text: str) -> TableSchema:
-    """A column list of Spark's as a table: only the text literals are written in another way."""
-    return parse_columns(
-        re.sub(_NAME_OR_TEXT, lambda m: m[1] or quote_text(_text(m[2])), text, flags=re.DOTALL)
-    )
+    """A column list of Spark's as a table: literals are written otherwise, VARIANT is no source's type."""
+
+    def ours(found: re.Match[str]) -> str:
+        return found[1] or (quote_text(_text(found[2])) if found[2] else "UNKNOWN('variant')")
+
+    return parse_columns(re.sub(rf"{_NAME_OR_TEXT}|\bVARIANT\b", ours, text, flags=re.DOTALL))
 
 
 def _split(text: str) -> list[str]:
@@ -254,8 +256,12 @@ def _parts(path: str) -> Path:
 
 def _text(literal: str) -> str:
     codes = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
-    text = re.sub(r"\\u([0-9a-f]{4})", lambda m: chr(int(m[1], 16)), literal[1:-1])
-    return re.sub(r"\\(.)", lambda m: codes.get(m[1], m[1]), text, flags=re.DOTALL)
+    return re.sub(
+        r"\\(u[0-9a-f]{4}|.)",
+        lambda m: chr(int(m[1][1:], 16)) if len(m[1]) > 1 else codes.get(m[1], m[1]),
+        literal[1:-1],
+        flags=re.DOTALL,
+    )
 
 
 def _properties(text: str) -> dict[str, str]:
