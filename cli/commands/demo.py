@@ -108,7 +108,7 @@ class _Telling:
         self.door.console.progress(f"schemaman {' '.join(words)}")
         output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
         with contextlib.redirect_stdout(output):
-            code = main([*words, "-q", *([] if words[0] in ("decide", "report") else ["--format", "json"])])
+            code = main([*words, "-q", *([] if words[0] in ("approve", "report") else ["--format", "json"])])
         self.door.console.end_progress()
         if code not in expect:
             raise CouldNotDo(f"schemaman {' '.join(words)} ended with exit code {code}")
@@ -158,11 +158,7 @@ class _Telling:
         wanted: dict[str, Any] = {}
         for number in range(1, LAST + 1):
             plans = self.plans(number)
-            if number < LAST and any(p["refusals"] for p in plans):
-                self.refused(number, plans)
-                self.line("         a question for a person; the answer goes into a file for git:")
-                self.run("decide", "rename", TABLE, "phone", "phone_number")
-                plans = self.plans(number)
+            self.approve(number, [p for p in plans if p["approvals_needed"]])
             if any(p["refusals"] for p in plans):
                 self.refused(number, plans)
                 continue
@@ -171,6 +167,18 @@ class _Telling:
                 wanted[plan["format"]] = plan
                 self.write(spark, lakes, plan)
         self.verify(lakes, wanted)
+
+    def approve(self, number: int, plans: Sequence[Mapping[str, Any]]) -> None:
+        """What a person has to approve, approved."""
+        if not plans:
+            return
+        self.line(f"   v{number:<3} waits for a person: {plans[0]['approvals_needed'][0]}")
+        self.line("         the approval holds for this very plan, and goes into a file for git:")
+        for plan in plans:
+            self.run("approve", str(self.file(plan, number)), "--yes")
+
+    def file(self, plan: Mapping[str, Any], number: int) -> Path:
+        return next(Path(f"plans/{number}").glob(f"{plan['target']}.*.plan.json"))
 
     def plans(self, number: int) -> list[dict[str, Any]]:
         shutil.rmtree(f"plans/{number}", ignore_errors=True)
@@ -191,7 +199,7 @@ class _Telling:
                 if plan["notes"]
                 else f"{plan['format']}: as it is ✓"
             )
-        file = next(Path(f"plans/{number}").glob(f"{plan['target']}.*.plan.json"))
+        file = self.file(plan, number)
         done = self.run("apply", str(file), show=False)
         kinds = [s["kind"] for s in plan["steps"] if s["kind"] not in ("set-properties", "create-namespace")]
         if done["state"] != "applied" or done["differences"]:

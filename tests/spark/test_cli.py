@@ -235,5 +235,5 @@ def test_the_demo_does_what_it_says(spark: Any, run: Run, tmp_path: Path) -> Non
     assert rows[0]["tier"] is None
     assert rows[3]["vip"] is not None
     commands = re.findall(r"^   \$ schemaman (\w+)", done.out, re.MULTILINE)
-    assert {"ingest", "history", "check", "plan", "decide", "drift", "report"} <= set(commands)
+    assert {"ingest", "history", "check", "plan", "approve", "drift", "report"} <= set(commands)
     assert run("demo", "--dir", "shown", "--engine").code == 2
