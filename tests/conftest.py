@@ -20,8 +20,9 @@ settings.register_profile(
 )
 settings.load_profile("proof" if PROOF else "quick")
 
-# The browser belongs to `make proof`, which asks for Chromium; a plain run does not collect these at all.
-collect_ignore = [] if PROOF else ["browser"]
+# The browser belongs to `make proof`, which asks for Chromium, and so do kills of a streaming job, each of
+# which costs two starts of Spark; a plain run does not collect these at all.
+collect_ignore = [] if PROOF else ["browser", "spark/test_mirror_killed.py"]
 
 _FIGURES = pytest.StashKey[Figures]()
 

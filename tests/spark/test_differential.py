@@ -26,7 +26,7 @@ from tests.spark.rows import Rows
 
 pytestmark = pytest.mark.spark
 
-COUNT, BATCH = (2001, 87) if PROOF else (40, 20)
+COUNT, BATCH = (2001, 87) if PROOF else (16, 16)
 FORMATS: dict[str, Target] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
 
 

@@ -18,6 +18,7 @@ from schemaman.policy import PolicyRule
 from schemaman.recipes import Cook
 from schemaman.rollback import rollback, steps_done
 from schemaman.spark.lake import SparkExecutor
+from tests.house import PROOF
 from tests.paper_lake import PaperJournal
 from tests.spark.test_migrate import TARGETS, both, executor, plan, run, table_of, versions
 
@@ -68,8 +69,11 @@ READ: tuple[tuple[object, ...], ...] = (
 )  # fmt: skip
 COLUMNS = "id, n, d, t, `on`, l, m, f, kept"
 
+slow = both if PROOF else pytest.mark.parametrize("format", ["iceberg"])
+"""Long stories: on Delta each takes minutes."""
 
-@both
+
+@slow
 def test_values_move_to_columns_of_another_type_phase_by_phase(executor, format: str) -> None:
     table = table_of(format, "exchanged")
     name = TARGETS[format].table_name(table)
@@ -136,7 +140,7 @@ PAIRS = (
 )  # fmt: skip
 
 
-@both
+@slow
 def test_what_would_lose_something_does_not_get_through_the_gate(executor, format: str) -> None:
     table = table_of(format, "narrowed")
     name = TARGETS[format].table_name(table)
