@@ -52,7 +52,7 @@ def followers(
 
 def as_of(history: TableHistory, version: SchemaVersion) -> TableHistory:
     """What was known when that version was the newest one."""
-    versions = history.versions[: history.versions.index(version) + 1]
+    versions = tuple(v for v in history.versions if v.number <= version.number)
     events = tuple(e for e in history.events if e.incarnation < version.incarnation)
     return replace(history, versions=versions, events=events)
 

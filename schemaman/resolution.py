@@ -181,7 +181,10 @@ def _at_position(history: TableHistory, selector: Place, kind: PositionKind, val
     if len(named) > 1:
         raise _uncertain(history, selector, named[0], named[-1], "records of both stand there")
     if named:
-        return _resolved(history, named[0])
+        found = _resolved(history, named[0])
+        here = [_rank_of(m, kind) for m in _marks_of(named[0]) if _named(m.position, kind, value)]
+        ranks = [rank for rank in here if rank is not None]
+        return _doubted(history, found, lambda mark: _rank_of(mark, kind), max(ranks)) if ranks else found
     wanted = _position_rank(Position(kind, value, value))
     if wanted is None:
         raise UsageError(
@@ -220,7 +223,36 @@ def _standing(history: TableHistory, selector: Selector, rank: RankOf, wanted: R
             raise _uncertain(history, selector, version, following, _ended(following))
     revisions = [r for r in version.revisions if r.number == 0 or _reached(rank(r.at), wanted)]
     found = _resolved(history, version, revisions[-1] if revisions else None)
-    return replace(found, last_seen=_before(history, rank, wanted))
+    found = replace(found, last_seen=_before(history, rank, wanted))
+    return _doubted(history, found, rank, wanted)
+
+
+def _doubted(history: TableHistory, found: Resolved, rank: RankOf, wanted: Rank) -> Resolved:
+    """The answer with what may be from behind `wanted` marked as unconfirmed: key and nullability.
+
+    Those of a PostgreSQL record are of the moment when it was read. What the version before had too, and was
+    certain by then, is not doubted.
+    """
+    version = found.version
+    proven = None if version is None or version.proven is None else rank(version.proven)
+    if version is None or proven is None or proven <= wanted:
+        return found
+    before = [
+        v for v in history.versions if v.number < version.number and v.incarnation == version.incarnation
+    ]
+    former = before[-1] if before else None
+    sure = former is not None and former.proven is not None and _reached(rank(former.proven), wanted)
+    known = _late_facts(former.schema) if former is not None and sure else frozenset()
+    doubtful = {fact[0] for fact in _late_facts(version.schema) - known}
+    names = ("key", *(f"nullable:{c.name}" for c in version.schema.columns))
+    added = tuple(n for n in names if n in doubtful and n not in version.unconfirmed)
+    status = "provisional" if added and version.status == "confirmed" else version.status
+    return replace(found, version=replace(version, status=status, unconfirmed=(*version.unconfirmed, *added)))
+
+
+def _late_facts(schema: TableSchema) -> frozenset[tuple[str, object]]:
+    nullable = {(f"nullable:{c.name}", c.nullable) for c in schema.columns}
+    return frozenset({("key", schema.key), *nullable})
 
 
 def _begun(version: SchemaVersion, rank: RankOf, wanted: Rank) -> bool:

@@ -26,7 +26,8 @@ from tests.house import CAPTURES, PROOF
 from tests.truth.compare import name_of, true_table
 from tests.truth.inferred import DECIMALS
 from tests.truth.judged import reviewed
-from tests.truth.scoreboard import ADJUSTED, listed_in, type_of
+from tests.truth.placed import asked
+from tests.truth.scoreboard import ADJUSTED, _records, _truth, listed_in, type_of
 from tests.truth.tables import TrueTable
 from tests.truth.truth import PostgresTruth, Step, Truth, read_truth, spelled, truth_lines
 
@@ -161,3 +162,23 @@ def test_what_leaves_no_trace_is_listed_only_where_it_happens(figure: Callable[[
     whole = sum((answers(run)[0] for run in ASKED), Counter[str]())
     told = ", ".join(f"{number} {kind}" for kind, number in whole.most_common())
     figure(f"answers as of a place, {len(ASKED)} recordings", told)
+
+
+@pytest.mark.parametrize("run", ["postgres/shop-downtime", "postgres/shop-json", "postgres/shop-upgrade"])
+def test_what_was_read_later_is_not_certain_of_a_place(run: str) -> None:
+    told = list(
+        asked(chain.histories(run), _truth(run), list(_records(run).values()), type_of(run), late=True)
+    )
+    assert [one for one in told if one.differing and not one.doubted] == []
+    assert any(one.version for one in told)
+
+
+def test_a_key_that_came_while_the_connector_was_away_is_not_told_of_the_rows_before_it() -> None:
+    """The key of `carts` was dropped and made anew behind the row at 32455080, and read with it."""
+    (carts,) = (h for h in chain.histories("postgres/shop-downtime") if h.table.table == "carts")
+    here = select(carts, Place("lsn", "32455080")).version
+    later = select(carts, Place("lsn", "32504832")).version
+    assert here is not None
+    assert later is not None
+    assert (here.number, here.status, here.unconfirmed) == (2, "provisional", ("key",))
+    assert (later.number, later.status, later.unconfirmed) == (2, "confirmed", ())

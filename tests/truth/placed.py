@@ -33,9 +33,17 @@ class Asked:
 
 
 def asked(
-    histories: Sequence[TableHistory], truth: Truth, records: Sequence[Fact], type_of: TypeOf
+    histories: Sequence[TableHistory],
+    truth: Truth,
+    records: Sequence[Fact],
+    type_of: TypeOf,
+    *,
+    late: bool = False,
 ) -> Iterator[Asked]:
-    """A question for each streamed record whose table was there when it was written."""
+    """A question for each streamed record whose table was there when it was written.
+
+    `late`: key and nullability count, too, where the answer does not call them unconfirmed.
+    """
     # Db2 declares what it finds at the place of the change that it had read last
     exact = all(h.connector != "db2" for h in histories)
     known = {(h.table.schema or h.table.database, h.table.table): h for h in histories}
@@ -56,7 +64,8 @@ def asked(
         differing = {
             fact: (says, true)
             for fact, (says, true) in stated(found.schema, table, type_of)
-            if says != true and true != "generated" and not fact.startswith(LATE)
+            if says != true and true != "generated"
+            if not fact.startswith(LATE) or (late and fact not in found.version.unconfirmed)
         }
         yield Asked(name, where, found.version.number, differing, _altered_since(history, found.version))
 
