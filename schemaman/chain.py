@@ -46,15 +46,22 @@ def seal(log: Iterable[Stamped], head: str = GENESIS) -> Iterator[Sealed]:
         yield Sealed(stamped.sequence, stamped.at_ms, body, head)
 
 
+_ANOTHER_COPY = "nothing behind it can be trusted: take another copy, or read the records into a new store"
+
+
 def unbroken(log: Iterable[Sealed], where: str = "log") -> Iterator[Sealed]:
     """The entries of a whole log. Raises `UnreadableInput` at the first that does not follow."""
     head = GENESIS
     for number, sealed in enumerate(log, 1):
         if sealed.sequence != number:
-            raise UnreadableInput(f"{where}: log entry {sealed.sequence} stands in place {number}")
+            raise UnreadableInput(
+                f"{where}: log entry {sealed.sequence} stands in place {number}",
+                hint=_ANOTHER_COPY,
+            )
         if sealed.hash != link(head, sealed.sequence, sealed.at_ms, sealed.body):
             raise UnreadableInput(
-                f"{where}: log entry {number} is not what was written: its hash does not follow"
+                f"{where}: log entry {number} is not what was written: its hash does not follow",
+                hint=_ANOTHER_COPY,
             )
         head = sealed.hash
         yield sealed

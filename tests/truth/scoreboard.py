@@ -253,8 +253,8 @@ to version; when a table ended. `make scoreboard` prints it, and fails when a fa
   asked: a null would prove of some columns that they take nulls.
 
 Then the history is asked for the structure at the place in the source's log of each streamed record, as in
-`show TABLE@lsn:…`; what it told and was not so counts as wrong. It refuses where two versions may have stood:
-at the place of two records of two versions, and between two records of two versions.
+`show TABLE@lsn:…`; a column or type that it told and was not so counts as wrong. It refuses where two
+versions may have stood: at the place of two records of two versions, and between two records of two versions.
 """
 
 
