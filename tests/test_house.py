@@ -126,6 +126,15 @@ def test_rooms_stay_small(path: Path) -> None:
     assert large == []
 
 
+def test_no_file_is_large() -> None:
+    """What is fetched or built is not committed by mistake; recordings are small."""
+    told = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    sizes = {
+        name: (ROOT / name).stat().st_size for name in told.stdout.split("\0") if (ROOT / name).is_file()
+    }
+    assert {name: size for name, size in sizes.items() if size > 2_000_000} == {}
+
+
 def test_every_package_is_shipped() -> None:
     told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     found = {
