@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from schemaman.errors import BadConfiguration
 from schemaman.representation import DEFAULT, Representation
@@ -170,7 +170,8 @@ class Policy:
             BadConfiguration: two equally specific rules want different things.
         """
         names = tuple(names_of(table))
-        chosen: dict[str, tuple[_Place, object, str]] = {}
+        # What may stand there was checked when the entry was read: any value here is one of its option's.
+        chosen: dict[str, tuple[_Place, Any, str]] = {}
         for rule in self.projections:
             rank = _place(rule.tables, rule.targets, names, targets)
             if rank is None:
@@ -184,7 +185,7 @@ class Policy:
                     )
                 if before is None or before[0] <= rank:
                     chosen[option] = rank, value, rule.origin
-        return replace(DEFAULT, **{option: value for option, (_, value, _) in chosen.items()})  # type: ignore[arg-type]
+        return replace(DEFAULT, **{option: value for option, (_, value, _) in chosen.items()})
 
     def ruling(self, kind: ChangeKind, table: str, *targets: str) -> Ruling:
         """What holds for a kind of change of a source table, and why.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from schemaman.languages.connect import Node, type_of
 from schemaman.rows import source
@@ -46,13 +47,13 @@ def decoder(cells: Sequence[Cell]) -> Decoder:
     It raises UnreadableCell for a cell that is missing or cannot be had exactly.
     """
 
-    def decode(row: Mapping[str, object]) -> Decoded:
+    def decode(row: Mapping[str, Any]) -> Decoded:
         found: dict[str, Value] = {}
         missing: list[str] = []
         name = ""
         try:
             for field, name, unavailable, expected, convert in cells:
-                value = row[field]
+                value: Value = row[field]
                 if value is None:
                     found[name] = None
                 elif unavailable and value in unavailable:
@@ -60,7 +61,7 @@ def decoder(cells: Sequence[Cell]) -> Decoder:
                 elif convert is not None:
                     found[name] = convert(value)
                 elif type(value) is expected:
-                    found[name] = value  # type: ignore[assignment]
+                    found[name] = value
                 else:
                     raise UnfitValue(f"{told(value)} is no {expected.__name__ if expected else 'value'}")
         except KeyError:

@@ -37,6 +37,10 @@ _TIME = re.compile(r"(-?)(\d+):(\d\d):(\d\d)(?:\.(\d+))?")
 _MICROSECONDS = 6
 
 
+def _members(value: object) -> Value:
+    return list[Value](str(value).split(",")) if value else []
+
+
 def chosen(source: Type, lake: Type) -> Convert | None:
     """How values get the form that was chosen for them; None where the form is the usual one."""
     match source, lake:
@@ -47,7 +51,7 @@ def chosen(source: Type, lake: Type) -> Convert | None:
         case Uuid(), Binary():
             return _uuid
         case EnumSet(), Array(String()):
-            return lambda value: str(value).split(",") if value else []  # type: ignore[return-value]
+            return _members
         case Time(_, False), Integer(64):
             return _microseconds
         case Timestamp(_, False), Timestamp(_, True):

@@ -54,7 +54,7 @@ def fitter(source: Type, lake: Type) -> Convert:
         case String(length):
             return _text(length)
         case Boolean() if isinstance(source, Boolean):
-            return _only(bool)
+            return _truth
         case Boolean() if isinstance(source, Integer):
             return _boolean
         case Integer(bits, True) if isinstance(source, Integer | Decimal | Numeric | Boolean):
@@ -96,13 +96,10 @@ def _never(reason: str) -> Convert:
     return convert
 
 
-def _only(expected: type) -> Convert:
-    def convert(value: object) -> Value:
-        if type(value) is not expected:
-            raise UnfitValue(f"{told(value)} is no {expected.__name__}")
-        return value  # type: ignore[return-value]
-
-    return convert
+def _truth(value: object) -> Value:
+    if not isinstance(value, bool):
+        raise UnfitValue(f"{told(value)} is neither true nor false")
+    return value
 
 
 def _boolean(value: object) -> Value:
@@ -152,9 +149,9 @@ def _floating(bits: int) -> Convert:
     name = format_type(Floating(bits))
 
     def convert(value: object) -> Value:
-        number = float(numbers.double(value))  # type: ignore[arg-type]
+        number = numbers.double(value)
         if bits == 32:
-            number = float(numbers.single(number))  # type: ignore[arg-type]
+            number = numbers.single(number)
         if number == value or number != number:
             return number
         raise UnfitValue(f"{told(value)} is not exactly a number of {name}")
@@ -246,7 +243,7 @@ def _array(element: Convert) -> Convert:
     def convert(value: object) -> Value:
         if not isinstance(value, tuple | list):
             raise UnfitValue(f"{told(value)} is no array")
-        return [None if one is None else element(one) for one in value]  # type: ignore[return-value]
+        return [None if one is None else element(one) for one in value]
 
     return convert
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 
 from schemaman.rows.values import EXACT, Convert, UnfitValue, Value, told
+
+ReadBytes = Callable[[object], bytes]
+"""From a written value to its bytes. Raises UnfitValue."""
 
 _SINGLE = struct.Struct("<f")
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -26,24 +29,24 @@ def unscaled(data: bytes, scale: int) -> Decimal:
     return EXACT.scaleb(Decimal(int.from_bytes(data, "big", signed=True)), -scale)
 
 
-def of_scale(scale: int, read_bytes: Convert) -> Convert:
+def of_scale(scale: int, read_bytes: ReadBytes) -> Convert:
     """How a Decimal of that scale is read: bytes, or a JSON number where `decimal.format` is NUMERIC."""
 
     def read(value: object) -> Value:
-        if type(value) in (int, Decimal):
-            return rescaled(Decimal(value), scale)  # type: ignore[arg-type]
-        return unscaled(read_bytes(value), scale)  # type: ignore[arg-type]
+        if type(value) is int or type(value) is Decimal:
+            return rescaled(Decimal(value), scale)
+        return unscaled(read_bytes(value), scale)
 
     return read
 
 
-def variable_scale(read_bytes: Convert) -> Convert:
+def variable_scale(read_bytes: ReadBytes) -> Convert:
     """How a VariableScaleDecimal is read: a struct of `scale` and `value`."""
 
     def read(value: object) -> Value:
         if not isinstance(value, Mapping) or type(value.get("scale")) is not int:
             raise UnfitValue(f"{told(value)} is no decimal number with its scale")
-        return unscaled(read_bytes(value.get("value")), value["scale"])  # type: ignore[arg-type]
+        return unscaled(read_bytes(value.get("value")), value["scale"])
 
     return read
 
@@ -58,7 +61,7 @@ def rescaled(number: Decimal, scale: int) -> Decimal:
         raise UnfitValue(f"{told_number(number)} has more than {scale} digits behind the point") from None
 
 
-def of_text(value: object) -> Value:
+def of_text(value: object) -> Decimal:
     """A decimal number written out, as mode `string` does; NaN and the infinities too."""
     try:
         if type(value) is not str:
@@ -76,7 +79,7 @@ def of_double(scale: int) -> Convert:
     """
 
     def read(value: object) -> Value:
-        number = float(double(value))  # type: ignore[arg-type]
+        number = double(value)
         if not math.isfinite(number):
             return Decimal(number)
         exact = round(Decimal(number), max(scale, 0)) if scale < 400 else Decimal(number)
@@ -90,7 +93,7 @@ def of_double(scale: int) -> Convert:
     return read
 
 
-def double(value: object) -> Value:
+def double(value: object) -> float:
     """A number of 64 bits; JSON has no NaN and no infinities, which come as texts."""
     if type(value) is float:
         return value
@@ -104,7 +107,7 @@ def double(value: object) -> Value:
     raise UnfitValue(f"{told(value)} is no floating-point number")
 
 
-def single(value: object) -> Value:
+def single(value: object) -> float:
     """A number of 32 bits: JSON tells as many digits of it as tell it from its neighbours."""
     number = double(value)
     try:

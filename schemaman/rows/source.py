@@ -194,7 +194,9 @@ def _integral(bits: int, signed: bool) -> Convert:
     within = _within(bits, signed)
 
     def convert(value: object) -> Value:
-        number = numbers.rescaled(value, 0)  # type: ignore[arg-type]
+        if not isinstance(value, Number):
+            raise UnfitValue(f"{told(value)} is no number")
+        number = numbers.rescaled(value, 0)
         if not number.is_finite():
             raise UnfitValue(f"{number} is no whole number")
         return within(int(number))
@@ -230,13 +232,15 @@ def _rescaled(source: Decimal | Numeric) -> Convert:
     scale = source.scale
 
     def convert(value: object) -> Value:
-        return numbers.rescaled(_plain_decimal(value), scale)  # type: ignore[arg-type]
+        return numbers.rescaled(_plain_decimal(value), scale)
 
     return convert
 
 
-def _plain_decimal(value: object) -> Value:
-    return Number(value)  # type: ignore[arg-type]
+def _plain_decimal(value: object) -> Number:
+    if isinstance(value, int | float | str | Number):
+        return Number(value)
+    raise UnfitValue(f"{told(value)} is no number")
 
 
 def _of_text(source: Decimal | Numeric) -> Convert:
@@ -245,14 +249,14 @@ def _of_text(source: Decimal | Numeric) -> Convert:
     scale = source.scale
 
     def convert(value: object) -> Value:
-        return numbers.rescaled(numbers.of_text(value), scale)  # type: ignore[arg-type]
+        return numbers.rescaled(numbers.of_text(value), scale)
 
     return convert
 
 
 def _float_of_text(value: object) -> Value:
     number = numbers.of_text(value)
-    converted = float(number)  # type: ignore[arg-type]
+    converted = float(number)
     if Number(repr(converted)) != number and converted == converted:
         raise UnfitValue(f"{told(value)} has more digits than a floating-point number")
     return converted

@@ -24,7 +24,7 @@ class Beyond:
 
 Value = (
     None | bool | int | float | Decimal | str | bytes | date | datetime | Beyond
-    | tuple["Value", ...] | Mapping[Any, "Value"]
+    | tuple["Value", ...] | list["Value"] | Mapping[Any, "Value"]
 )  # fmt: skip
 """A cell, by its logical type.
 
@@ -33,8 +33,8 @@ NaN and the infinities. Decimal: Decimal with just its scale; Numeric: Decimal w
 brings. String, Uuid, Json, Xml, Enum, EnumSet: str as it was emitted. Binary: bytes; Bits: bytes,
 little-endian. Date: date. Timestamp: datetime, aware (UTC) if zoned, else naive. Time: text `HH:MM:SS` with
 only the digits behind the point that are not trailing zeros, and its offset if zoned; Interval: text of ISO
-8601. Array: tuple; Map and Struct: Mapping. Dates and timestamps that are out of the range of Python:
-`Beyond`."""
+8601. Array: tuple, in the lake a list; Map and Struct: Mapping. Dates and timestamps that are out of
+the range of Python: `Beyond`."""
 
 Convert = Callable[[object], Value]
 """From a value to the next form of it; never called with None. Raises UnfitValue."""

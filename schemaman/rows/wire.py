@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from schemaman.languages.connect import DECIMAL, Node, fields_of, type_of
 from schemaman.rows import numbers, temporal
@@ -94,7 +94,7 @@ def is_plain(node: Node) -> bool:
     return not (isinstance(name, str) and (name in _NAMED or name.startswith(f"{_T}Structured")))
 
 
-def from_base64(value: object) -> Value:
+def from_base64(value: object) -> bytes:
     """Bytes as JsonConverter writes them."""
     if type(value) is str:
         try:
@@ -104,13 +104,13 @@ def from_base64(value: object) -> Value:
     raise UnfitValue(f"{told(value)} is no base64")
 
 
-def _raw_bytes(value: object) -> Value:
+def _raw_bytes(value: object) -> bytes:
     if type(value) is bytes:
         return value
     raise UnfitValue(f"{told(value)} is no bytes")
 
 
-def _bytes(written: Written) -> Convert:
+def _bytes(written: Written) -> numbers.ReadBytes:
     return from_base64 if written == "json" else _raw_bytes
 
 
@@ -122,10 +122,11 @@ def _scale(node: Node) -> int:
 
 
 def _plain(expected: type, kind: str) -> Convert:
-    def read(value: object) -> Value:
-        if type(value) is not expected:
+    def read(value: Any) -> Value:
+        plain: Value = value
+        if type(plain) is not expected:
             raise UnfitValue(f"{told(value)} is no {kind}")
-        return value  # type: ignore[return-value]
+        return plain
 
     return read
 

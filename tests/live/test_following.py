@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ class Follower:
     said: Path
     warned: Path
 
-    def reports(self) -> list[dict[str, object]]:
+    def reports(self) -> list[Any]:
         """The reports that are whole by now: one JSON document after the other."""
         text, found, decoder = self.said.read_text(), [], json.JSONDecoder()
         while text := text.lstrip():
@@ -58,7 +59,11 @@ class Follower:
 
     def new(self) -> int:
         """How many records entered, as all reports together say."""
-        return sum(report["records"]["new"] for report in self.reports())  # type: ignore[index]
+        return sum(report["records"]["new"] for report in self.reports())
+
+    def awaits_new(self, count: int) -> None:
+        """Wait until so many records have entered."""
+        self.awaits(lambda: self.new() == count)
 
 
 @contextmanager
@@ -95,7 +100,7 @@ def test_what_comes_later_is_read_until_the_command_is_ended(
         follower.awaits(lambda: len(follower.reports()) == 1)
         for end in (5, 6, len(records)):
             send(broker, records[follower.new() : end])
-            follower.awaits(lambda end=end: follower.new() == end)  # type: ignore[misc]
+            follower.awaits_new(end)
         follower.process.send_signal(by)
         assert follower.process.wait(PATIENCE) == code
     with pytest.MonkeyPatch.context() as here:
@@ -111,12 +116,13 @@ def test_a_broker_that_goes_and_comes_again(tmp_path: Path) -> None:
         create(broker.address, "gone")
         send(broker.address, records[:5])
         with following(tmp_path, f"kafka://{broker.address}/gone") as follower:
-            follower.awaits(lambda: follower.new() == 5)
+            follower.awaits_new(5)
             server.stop(signal.SIGKILL)
             follower.awaits(lambda: "asked again in" in follower.warned.read_text())
             with broker.up():
                 send(broker.address, records[5:])
-                follower.awaits(lambda: follower.new() == len(records))
+                follower.awaits_new(len(records))
+                assert sum(r["records"]["rejected"] for r in follower.reports()) == 0
 
 
 def test_reading_begins_where_a_time_says(
