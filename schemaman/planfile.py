@@ -33,6 +33,7 @@ from schemaman.policy import KINDS, LEVELS, ChangeKind, Level
 from schemaman.schema import Column, TableSchema
 
 SCHEMA_VERSION = 1
+_WRITTEN = "`schemaman plan TABLE -o FILE` writes one"
 _EDITED = "make it again with `schemaman plan`; a plan is approved and applied as it was made"
 _Json = dict[str, Any]
 
@@ -52,9 +53,9 @@ def from_text(text: str) -> Plan:
     try:
         told = json.loads(text)
     except ValueError as error:
-        raise BadConfiguration(f"this is no plan file: {error}") from error
+        raise BadConfiguration(f"this is no plan file: {error}", hint=_WRITTEN) from error
     if not isinstance(told, dict) or "steps" not in told or "hash" not in told:
-        raise BadConfiguration("this is no plan file: it has no steps and no hash")
+        raise BadConfiguration("this is no plan file: it has no steps and no hash", hint=_WRITTEN)
     if told.get("schema_version") != SCHEMA_VERSION:
         raise BadConfiguration(
             f"a plan file of layout {told.get('schema_version')!r}; this schemaman reads {SCHEMA_VERSION}",
