@@ -230,6 +230,7 @@ def _covered_to_json(covered: Covered) -> Json:
         **given(
             asides=[list(pair) for pair in covered.asides] or None,
             gaps=_steps(covered) or None,
+            edges=[list(edge) for edge in covered.edges] or None,
         ),
     }
 
@@ -245,6 +246,7 @@ def _covered(value: Parsed) -> Covered:
         value["last_hash"],
         tuple((kind, count) for kind, count in value.get("asides", ())),
         _gaps(value["first"], value.get("gaps", ())),
+        tuple((offset, hash) for offset, hash in value.get("edges", ())),
     )
 
 

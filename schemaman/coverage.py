@@ -10,7 +10,9 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from types import MappingProxyType
 
+from schemaman.edges import EdgeHashes, hashes_of, same
 from schemaman.errors import Conflict, UsageError
 from schemaman.evidence import Aside, Note, Observation, Outcome, Reject, awaits_schema
 from schemaman.log import Covered, Entry, Noted, Observed, Rejected
@@ -25,6 +27,8 @@ Ranges = tuple[tuple[int, int], ...]
 GAPS = 256
 """A partition with more gaps than these in its offsets is one of compaction or transactions: nothing fills
 them, and its runs pass over them, so that the log grows with facts and not with gaps."""
+
+NO_EDGES: Mapping[str, EdgeHashes] = MappingProxyType({})
 
 ByPlace = Mapping[tuple[str, str, int], Ranges]
 Extent = tuple[str, str, int, int, int]
@@ -44,7 +48,7 @@ def merge(covered: Iterable[Covered]) -> tuple[Covered, ...]:
     """The same coverage in as few entries as possible, in order of stream, topic, partition, offset.
 
     What touches or lies in the gaps of another one joins it; the whole keeps the hashes of its outer edges
-    and the sum of the asides.
+    and the sum of the asides, so that it does not grow with the runs in it.
 
     Raises:
         Conflict: two of them cover the same offset.
@@ -58,7 +62,7 @@ def merge(covered: Iterable[Covered]) -> tuple[Covered, ...]:
         else:
             groups.append([following])
             end = following.last
-    return tuple(group[0] if len(group) == 1 else _joined(group) for group in groups)
+    return tuple(replace(group[0], edges=()) if len(group) == 1 else _joined(group) for group in groups)
 
 
 def spans(covered: Covered) -> Ranges:
@@ -73,12 +77,10 @@ def ranges(covered: Iterable[Covered]) -> Mapping[Place, Ranges]:
     return {(topic, partition): found for (_, topic, partition), found in _by_place(covered).items()}
 
 
-def edges(covered: Iterable[Covered]) -> Mapping[Place, Mapping[int, str]]:
-    """The hashes of the records at the edges of what has been read, by topic and partition, by offset."""
-    found: dict[Place, dict[int, str]] = {}
-    for one in covered:
-        found.setdefault((one.topic, one.partition), {}).update(_edges(one))
-    return found
+def again(read: Iterable[Covered], known: Iterable[Covered]) -> tuple[Covered, ...]:
+    """Those of what was read that meet what is `known` to have been read."""
+    before = _by_place(known)
+    return tuple(one for one in read if _inside((*_place(one), one.first, one.last), before))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +166,13 @@ def admit(
     read: Iterable[Covered],
     known: Iterable[Covered],
     rejected: Iterable[Reject] = (),
+    edges: Mapping[str, EdgeHashes] = NO_EDGES,
 ) -> Admitted:
     """What of a reading is new, given what is `known` to have been read (of every stream concerned).
 
     A range that is known with all its records is skipped with what it taught, and a reject without
     a range (`strays`) if the same is among those `rejected` before, or if its record has been read since.
+    `edges` are the hashes known of each stream; those of the outer edges are told by `known`.
     The order of the entries follows topic, partition and offset, whoever read them.
 
     Raises:
@@ -181,7 +185,7 @@ def admit(
     known = tuple(known)
     before, hashes = _by_place(known), _hashes(known)
     for one in _disjoint(read):
-        _check_edges(one, hashes)
+        _check_edges(one, hashes, edges.get(one.stream, EdgeHashes()))
         there = _inside((*_place(one), one.first, one.last), before)
         lacking = tuple(piece for span in spans(one) for piece in missing(*span, there)) if there else ()
         if not there:
@@ -210,22 +214,20 @@ def _disjoint(read: Iterable[Covered]) -> list[Covered]:
 
 
 def _hashes(known: Iterable[Covered]) -> Mapping[tuple[tuple[str, str, int], int], str]:
-    return {(_place(c), offset): hash for c in known for offset, hash in _edges(c) if hash}
+    return {(_place(c), offset): hash for c in known for offset, hash in hashes_of(c).items()}
 
 
-def _check_edges(one: Covered, hashes: Mapping[tuple[tuple[str, str, int], int], str]) -> None:
-    for offset, found in _edges(one):
-        expected = hashes.get((_place(one), offset))
-        if found and expected and found != expected:
+def _check_edges(
+    one: Covered, hashes: Mapping[tuple[tuple[str, str, int], int], str], edges: EdgeHashes
+) -> None:
+    for offset, found in hashes_of(one).items():
+        expected = hashes.get((_place(one), offset)) or edges.hash(one.topic, one.partition, offset)
+        if expected is not None and not same(found, expected):
             raise UsageError(
                 f"{one.topic}[{one.partition}]@{offset}: other bytes than those read before in stream "
                 f"{one.stream!r}",
                 hint="a topic that was created again, or another cluster, is another stream: --stream NAME",
             )
-
-
-def _edges(covered: Covered) -> tuple[tuple[int, str], tuple[int, str]]:
-    return ((covered.first, covered.first_hash), (covered.last, covered.last_hash))
 
 
 def _enters(
@@ -301,6 +303,7 @@ def _joined(group: Sequence[Covered]) -> Covered:
         last_hash=last.last_hash,
         asides=tuple(sorted(asides.items())),
         gaps=tuple(gaps),
+        edges=(),
     )
 
 

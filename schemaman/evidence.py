@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
@@ -44,6 +45,14 @@ class Record:
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+def record_hash(record: Record) -> str:
+    """A hash of key and value, 16 hexadecimal digits; null and empty are told apart."""
+    told = hashlib.sha256()
+    for part in (record.key, record.value):
+        told.update(b"-" if part is None else b"%d:%b" % (len(part), part))
+    return told.hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +160,8 @@ class Run:
 
     Records of other tables may lie in between. Positions never go back inside a run; where
     they do, a new run begins. `shape` names the bytes that prove the shape and the identity.
-    `sample` is the first record: it is decoded for all, and never stored. `fault` tells why
+    `sample` is the first record: it is decoded for all, and never stored. `last_hash` is the
+    `record_hash` of the last one. `fault` tells why
     a record could not even be compared (then `count` is 1). `interrupted`: other shapes of
     the same table lie between, since they alternate too often to be told one by one.
     `table` is what the records call their table: (server, database, schema, table), or the
@@ -168,6 +178,7 @@ class Run:
     interrupted: bool = False
     table: tuple[str, ...] = ()
     seen: Seen | None = None
+    last_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,24 @@ most and reading again repeats nothing; the history does not depend on where chu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from schemaman.coverage import GAPS, Place, strays
 from schemaman.decode.body import SchemaLookup
 from schemaman.decode.decode import decode
 from schemaman.decode.framing import AUTO, Forms
-from schemaman.evidence import FILLED_LATE, Aside, Note, Observation, Outcome, Record, Reject, Run
+from schemaman.evidence import (
+    FILLED_LATE,
+    Aside,
+    Note,
+    Observation,
+    Outcome,
+    Record,
+    Reject,
+    Run,
+    record_hash,
+)
 from schemaman.log import Covered, Entry, Rejected, Renumbered
 from schemaman.reading import CHUNK, Known, Stretch, Take, Unread, chunks, out_of_order, wires
 from schemaman.registry import Registry
@@ -131,8 +141,9 @@ class Intake:
         outcomes: list[Outcome] = [self._torn(unread) for unread in taken.unread]
         covered = []
         for stretch in map(self._gapped, taken.stretches):
-            told = [outcome for run in stretch.runs for outcome in self._decoded(run)]
-            covered.append(self._covered(stretch, told))
+            runs = [(run, self._decoded(run)) for run in stretch.runs]
+            told = [outcome for _, said in runs for outcome in said]
+            covered.append(self._covered(stretch, told, _edges(stretch, runs)))
             outcomes += (*told, *self._late(stretch))
         outcomes += [outcome for run in taken.waiting for outcome in self._decoded(run)]
         recorded = self._registry.record(outcomes, covered)
@@ -189,7 +200,9 @@ class Intake:
             return outcomes
         return tuple(replace(o, payload=run.sample.value) if isinstance(o, Reject) else o for o in outcomes)
 
-    def _covered(self, stretch: Stretch, told: Iterable[Outcome]) -> Covered:
+    def _covered(
+        self, stretch: Stretch, told: Iterable[Outcome], edges: tuple[tuple[int, str], ...]
+    ) -> Covered:
         asides: Counter[str] = Counter()
         for outcome in told:
             if isinstance(outcome, Aside):
@@ -204,10 +217,25 @@ class Intake:
             stretch.last_hash,
             tuple(sorted(asides.items())),
             stretch.gaps,
+            edges,
         )
 
     def _torn(self, unread: Unread) -> Reject:
         return Reject(self._stream, unread.source, NO_PARTITION, unread.line, 1, unread.reason, unread.sha256)
+
+
+def _edges(stretch: Stretch, runs: Iterable[tuple[Run, Sequence[Outcome]]]) -> tuple[tuple[int, str], ...]:
+    """The hashes at edges of runs inside the stretch.
+
+    Of what is no testimony, such as tombstones, nothing else enters the log that a hash could speak for.
+    """
+    found: dict[int, str] = {}
+    for run, outcomes in runs:
+        if not all(isinstance(outcome, Aside) for outcome in outcomes):
+            found[run.first.offset] = record_hash(run.sample)
+            found[run.last.offset] = run.last_hash
+    outer = (stretch.first, stretch.last)
+    return tuple(sorted((offset, hash) for offset, hash in found.items() if offset not in outer))
 
 
 def _waiting(entries: Iterable[Entry]) -> int:

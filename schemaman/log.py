@@ -42,7 +42,8 @@ class Covered:
     """The records from `first` to `last` of a topic-partition have been read, but for the `gaps`.
 
     `first_hash` and `last_hash` are SHA-256 prefixes of the edge records (key and value):
-    other bytes at a known offset are another stream. `asides` counts what was no testimony.
+    other bytes at a known offset are another stream. `edges` are those at the edges of runs in between, as
+    (offset, hash) in order of the offsets. `asides` counts what was no testimony.
     `gaps` are offsets in between, as inclusive pairs in order, at which nothing was read: compaction
     and the markers of transactions leave such holes, and so does a dump that is not whole.
     """
@@ -56,6 +57,7 @@ class Covered:
     last_hash: str
     asides: tuple[tuple[str, int], ...] = ()
     gaps: tuple[tuple[int, int], ...] = ()
+    edges: tuple[tuple[int, str], ...] = ()
 
     @property
     def records(self) -> int:

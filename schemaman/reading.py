@@ -5,7 +5,6 @@ Law: takes of the parts of a chunk, merged, are the take of the chunk. Both engi
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,8 +16,9 @@ from schemaman.decode.body import SchemaLookup, avro_value
 from schemaman.decode.framing import AUTO, Forms
 from schemaman.decode.origin import DIALECTS
 from schemaman.decode.wire import Reading
+from schemaman.edges import EdgeHashes, Edges, same
 from schemaman.errors import SchemamanError, UnknownName, UnreadableInput, UsageError
-from schemaman.evidence import NOWHERE, Dialect, Position, Record, Run, awaits_schema
+from schemaman.evidence import NOWHERE, Dialect, Position, Record, Run, awaits_schema, record_hash
 from schemaman.scan import Scanner, merge
 
 CHUNK = 50_000
@@ -37,10 +37,14 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What has been read of a stream before: offset ranges, and the hashes of the records at their edges."""
+    """What has been read of a stream before: offset ranges, and the hashes of records at edges of runs."""
 
     ranges: Mapping[Place, Ranges] = field(default_factory=dict)
-    edges: Mapping[Place, Mapping[int, str]] = field(default_factory=dict)
+    edges: Edges = field(default_factory=EdgeHashes)
+
+    def loaded(self) -> Known:
+        """The same for a process that cannot ask the store."""
+        return Known(self.ranges, self.edges.loaded())
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +139,6 @@ def out_of_order(topic: str, partition: int, before: int, offset: int) -> Unread
     )
 
 
-def record_hash(record: Record) -> str:
-    """A hash of key and value, 16 hexadecimal digits; null and empty are told apart."""
-    told = hashlib.sha256()
-    for part in (record.key, record.value):
-        told.update(b"-" if part is None else b"%d:%b" % (len(part), part))
-    return told.hexdigest()[:16]
-
-
 class _Taker:
     """Reads parts one after the other; what bytes have proven is remembered from part to part."""
 
@@ -186,7 +182,7 @@ class _Taker:
         here.highest = offset
         behind = bisect_right(here.firsts, offset) if here.firsts else 0
         if behind and here.lasts[behind - 1] >= offset:
-            self._check(here, record)
+            self._check(record)
             return
         if behind != here.behind:
             self._end(here)
@@ -211,9 +207,9 @@ class _Taker:
         self._places[place] = here
         return here
 
-    def _check(self, here: _Here, record: Record) -> None:
-        expected = self._known.edges.get((record.topic, record.partition), {}).get(record.offset)
-        if expected and expected != record_hash(record):
+    def _check(self, record: Record) -> None:
+        expected = self._known.edges.hash(record.topic, record.partition, record.offset)
+        if expected is not None and not same(expected, record_hash(record)):
             raise UsageError(
                 f"{record.topic}[{record.partition}]@{record.offset}: other bytes than those read before",
                 hint="a topic that was created again, or another cluster, is another stream: --stream NAME",

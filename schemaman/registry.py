@@ -8,12 +8,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 from typing import Protocol
 
 from schemaman import coverage, references
 from schemaman.coverage import Place, Ranges
+from schemaman.edges import EdgeHashes, Edges, EdgesOnDemand, edges_of
 from schemaman.errors import AmbiguousName, Conflict, NoHistory
 from schemaman.evidence import Note, Observation, Outcome, Reject, told_once
 from schemaman.log import (
@@ -135,7 +136,8 @@ class Registry:
         for _ in range(_ATTEMPTS):
             end = self._store.end()
             known = self._known(read, strays)
-            admitted = coverage.admit(told, read, known, self._rejected() if strays else ())
+            edges = {one.stream: self.edges(one.stream) for one in coverage.again(read, known)}
+            admitted = coverage.admit(told, read, known, self._rejected() if strays else (), edges)
             if not admitted.entries:
                 return Recorded(end, skipped=admitted.skipped)
             tables = sorted({t for entry in admitted.entries for t in tables_of(entry)})
@@ -215,14 +217,14 @@ class Registry:
         """
         return coverage.ranges(self._store.covered(stream, topics))
 
-    def edges(self, stream: str) -> Mapping[Place, Mapping[int, str]]:
-        """The hashes of records at the edges of what has been read, by topic and partition, by offset."""
-        return self.known(stream)[1]
+    def edges(self, stream: str) -> EdgeHashes:
+        """The hashes of records at the edges of runs that have been read: each that the log tells."""
+        told = (stamped.entry for stamped in self._store.read(kinds=[Covered]))
+        return edges_of(entry for entry in told if isinstance(entry, Covered) and entry.stream == stream)
 
-    def known(self, stream: str) -> tuple[Mapping[Place, Ranges], Mapping[Place, Mapping[int, str]]]:
-        """`covered` and `edges` at one moment; there may be as many of them as there are topics."""
-        found = self._store.covered(stream)
-        return coverage.ranges(found), coverage.edges(found)
+    def known(self, stream: str) -> tuple[Mapping[Place, Ranges], Edges]:
+        """`covered`, and `edges`, which are gone for when the first of them is asked for."""
+        return self.covered(stream), EdgesOnDemand(partial(self.edges, stream))
 
     def rejects(self, stream: str | None = None) -> tuple[Reject, ...]:
         """Records that are not understood, in the order of the log; of one stream, or of all.

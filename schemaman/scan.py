@@ -13,7 +13,7 @@ from itertools import groupby
 from schemaman.decode.look import Look, Looker
 from schemaman.decode.outline import Texts
 from schemaman.decode.wire import Reading
-from schemaman.evidence import ALTERNATIONS, MANY_SHAPES, Mark, Record, Run, Seen
+from schemaman.evidence import ALTERNATIONS, MANY_SHAPES, Mark, Record, Run, Seen, record_hash
 from schemaman.inference import Sightings, added
 
 Place = tuple[str, int]
@@ -168,6 +168,7 @@ def _run(
         fault=look.fault,
         table=look.table,
         seen=seen,
+        last_hash=record_hash(last),
     )
 
 
@@ -188,15 +189,22 @@ def _joined(runs: Iterable[Run]) -> list[Run]:
     joined: list[Run] = []
     for run in runs:
         if joined and _follows(joined[-1], run):
-            joined[-1] = _longer(joined[-1], run, run.last)
+            joined[-1] = _longer(joined[-1], run, run)
         else:
             joined.append(run)
     return joined
 
 
-def _longer(run: Run, other: Run, last: Mark) -> Run:
+def _longer(run: Run, other: Run, last: Run) -> Run:
+    """Both as one, which ends where `last` does."""
     seen = tuple(s for s in (run.seen, other.seen) if s is not None)
-    return replace(run, last=last, count=run.count + other.count, seen=added(seen) if seen else None)
+    return replace(
+        run,
+        last=last.last,
+        last_hash=last.last_hash,
+        count=run.count + other.count,
+        seen=added(seen) if seen else None,
+    )
 
 
 def _follows(run: Run, following: Run) -> bool:
@@ -216,7 +224,7 @@ def _capped(runs: list[Run]) -> list[Run]:
         if known is None:
             intervals[run.shape] = replace(run, interrupted=True)
         else:
-            last = max(known.last, run.last, key=lambda mark: mark.offset)
+            last = max(known, run, key=_end)
             intervals[run.shape] = _longer(known, run, last)
     rows = [run for run in intervals.values() if run.seen is not None]
     if len(rows) <= ALTERNATIONS and MANY_SHAPES not in intervals:
@@ -227,13 +235,17 @@ def _capped(runs: list[Run]) -> list[Run]:
 def _together(rows: list[Run]) -> Run:
     """Rows of so many shapes that they are no table: one interval, whose shapes only show together."""
     seen = added(run.seen for run in rows if run.seen is not None)
-    last = max((run.last for run in rows), key=lambda mark: mark.offset)
-    count = sum(run.count for run in rows)
-    return replace(min(rows, key=_order), shape=MANY_SHAPES, last=last, count=count, seen=seen)
+    last = max(rows, key=_end)
+    whole = replace(min(rows, key=_order), last=last.last, last_hash=last.last_hash)
+    return replace(whole, shape=MANY_SHAPES, count=sum(run.count for run in rows), seen=seen)
 
 
 def _by_table(run: Run) -> tuple[str, int, tuple[str, ...], int]:
     return (run.first.topic, run.first.partition, run.table, run.first.offset)
+
+
+def _end(run: Run) -> int:
+    return run.last.offset
 
 
 def _order(run: Run) -> tuple[str, int, int]:

@@ -137,6 +137,7 @@ ENTRIES: st.SearchStrategy[Entry] = st.one_of(
         last_hash=TEXTS,
         asides=st.lists(st.tuples(NAMES, COUNTS), max_size=2).map(tuple),
         gaps=st.lists(st.tuples(COUNTS, COUNTS), max_size=3).map(tuple),
+        edges=st.lists(st.tuples(COUNTS, TEXTS), max_size=3).map(tuple),
     ),
     every(
         Renumbered,

@@ -187,6 +187,31 @@ def test_other_bytes_at_a_known_offset_are_another_stream(edge):
     assert ingest(mine, desk.registry, "dev", schemas(run)).new == len(mine)
 
 
+@cache
+def edges_of_runs(run: str, size: int) -> tuple[Desk, tuple[int, ...]]:
+    """A recording that was read, and the places in it of the records at edges of what was observed."""
+    desk = Desk()
+    desk.ingest(recorded(run), run, size=size)
+    said = [entry.observation for entry in desk.log if isinstance(entry, Observed)]
+    edges = {(m.topic, m.partition, m.offset) for o in said for m in (o.first, o.last)}
+    places = (n for n, r in enumerate(recorded(run)) if (r.topic, r.partition, r.offset) in edges)
+    return desk, tuple(places)
+
+
+@given(st.sampled_from(RUNS), st.sampled_from([60, 50_000]), st.data())
+def test_other_bytes_at_the_edge_of_any_run_are_noticed(run, size, data):
+    desk, places = edges_of_runs(run, size)
+    at = data.draw(st.sampled_from(places))
+    altered = recorded(run)[at]
+    other = [*recorded(run)]
+    other[at] = replace(altered, value=(altered.value or b"") + b" ")
+    log = desk.log
+    with pytest.raises(UsageError, match=rf"@{altered.offset}: other bytes than those read before"):
+        desk.ingest(other, run)
+    assert desk.ingest(recorded(run), run).new == 0
+    assert desk.log == log
+
+
 def test_null_and_empty_are_other_bytes():
     desk = Desk()
     desk.ingest([Record("t", 0, 0, None, None, None)], "none")

@@ -70,7 +70,8 @@ def test_what_is_recorded_is_told(registry: Registry):
     assert (table.changed, table.gone) == ((), ())
     assert table.after == registry.history(ORDERS)
     assert registry.covered("main") == {(TOPIC, 0): ((0, 9),)}
-    assert registry.edges("main") == {(TOPIC, 0): {0: "h0", 9: "h9"}}
+    known = {offset: registry.edges("main").hash(TOPIC, 0, offset) for offset in range(11)}
+    assert {offset: hash for offset, hash in known.items() if hash} == {0: "h0", 6: "h6", 7: "h7", 9: "h9"}
     assert registry.rejects() == (reject(5),)
     assert registry.rejects("dev") == ()
     assert [h.table for h in registry.tables()] == [ORDERS]
@@ -130,6 +131,24 @@ def test_other_bytes_at_a_known_offset_are_another_stream(registry: Registry, ot
     with pytest.raises(UsageError, match="other bytes than those read before in stream 'main'") as caught:
         registry.record([], [other])
     assert "--stream" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        covered(5, 9, first_hash="other"),
+        covered(3, 4, last_hash="other"),
+        covered(6, 7, last_hash="other"),
+        covered(6, 9, edges=((7, "other"),)),
+    ],
+)
+def test_edges_inside_of_what_was_joined_are_not_forgotten(registry: Registry, other: Covered):
+    registry.record([said(A, 7, 9)], [covered(5, 9, edges=((7, "h7"),))])
+    registry.record([said(A, 0, 4)], [covered(0, 4)])
+    assert registry.covered("main") == {(TOPIC, 0): ((0, 9),)}
+    assert registry.record([], [covered(6, 9, edges=((7, "h7"),))]).skipped == 0
+    with pytest.raises(UsageError, match="other bytes than those read before in stream 'main'"):
+        registry.record([], [other])
 
 
 def test_an_observation_outside_of_what_was_read_is_a_fault_of_the_caller(registry: Registry):

@@ -48,13 +48,14 @@ def ingest(
     """
     if any(file.path == STANDARD_INPUT for file in files):
         raise UsageError("standard input cannot be read by executors", hint="--engine local")
-    known = Known(*registry.known(stream))
+    known = Known(*registry.known(stream)).loaded()
     found = _read(spark, files, PartScanner((), known, schemas, size, forms))
     summary = Summary()
     for file, takes in zip(files, found, strict=True):
         intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
         if _overtaken(takes, known, intake.known):
-            (takes,) = _read(spark, [file], PartScanner((), intake.known, schemas, size, forms))
+            now = intake.known.loaded()
+            (takes,) = _read(spark, [file], PartScanner((), now, schemas, size, forms))
         for taken in takes:
             intake.enter(taken)
             if progress is not None:
@@ -86,7 +87,7 @@ def _run(spark: SparkSession, scanner: PartScanner, size: int) -> list[tuple[int
 def _overtaken(takes: Iterable[Take], known: Known, now: Known) -> bool:
     """Whether files before this one have covered some of its records since they were read."""
     for taken in takes:
-        if taken.refusal is not None and known != now:
+        if taken.refusal is not None and known.ranges != now.ranges:
             return True
         for topic, partition, first, last in taken.extents:
             before: Ranges = known.ranges.get((topic, partition), ())

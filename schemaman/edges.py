@@ -1,0 +1,104 @@
+"""The hashes of records at the edges of runs: how an altered record at an offset that is known shows.
+
+Law: each hash that the log tells of an offset is found at it, however ranges were joined since.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from schemaman.log import Covered
+
+_WIDTH = 16
+"""Hexadecimal digits of a hash."""
+
+
+class Edges(Protocol):
+    """What is known of the records at edges of one stream."""
+
+    def hash(self, topic: str, partition: int, offset: int) -> str | None:
+        """The hash of the record at that offset, if it is the edge of a run that was read."""
+
+    def loaded(self) -> EdgeHashes:
+        """The same at hand, for a process that cannot ask the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Offsets in order, and the hash of each, in 24 bytes together: a store may know millions."""
+
+    offsets: array[int]
+    hashes: bytes
+
+    def hash(self, offset: int) -> str | None:
+        at = bisect_left(self.offsets, offset)
+        if at == len(self.offsets) or self.offsets[at] != offset:
+            return None
+        return self.hashes[at * _WIDTH : (at + 1) * _WIDTH].decode().rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeHashes:
+    """The hashes at edges by topic and partition; can be sent to other processes."""
+
+    places: Mapping[tuple[str, int], _Place] = field(default_factory=dict)
+
+    def hash(self, topic: str, partition: int, offset: int) -> str | None:
+        """The hash of the record at that offset, if it is the edge of a run that was read."""
+        place = self.places.get((topic, partition))
+        return None if place is None else place.hash(offset)
+
+    def loaded(self) -> EdgeHashes:
+        """Itself."""
+        return self
+
+
+class EdgesOnDemand:
+    """The hashes at edges, read when the first is asked for: most readings meet no record that is known."""
+
+    def __init__(self, load: Callable[[], EdgeHashes]) -> None:
+        self._load = load
+        self._held: EdgeHashes | None = None
+
+    def hash(self, topic: str, partition: int, offset: int) -> str | None:
+        """The hash of the record at that offset, if it is the edge of a run that was read."""
+        return self.loaded().hash(topic, partition, offset)
+
+    def loaded(self) -> EdgeHashes:
+        """What was read, now or before."""
+        if self._held is None:
+            self._held = self._load()
+        return self._held
+
+
+def hashes_of(covered: Covered) -> Mapping[int, str]:
+    """The hashes that an entry of the log tells, by offset; empty ones tell nothing."""
+    ends = {covered.first: covered.first_hash, covered.last: covered.last_hash}
+    return {offset: hash for offset, hash in (ends | dict(covered.edges)).items() if hash}
+
+
+def edges_of(covered: Iterable[Covered]) -> EdgeHashes:
+    """The hashes that entries of the log tell of one stream."""
+    building: dict[tuple[str, int], tuple[array[int], bytearray]] = {}
+    for one in covered:
+        offsets, hashes = building.setdefault((one.topic, one.partition), (array("q"), bytearray()))
+        for offset, hash in sorted(hashes_of(one).items()):
+            offsets.append(offset)
+            hashes += f"{hash:{_WIDTH}.{_WIDTH}}".encode("ascii", "replace")
+    return EdgeHashes({place: _ordered(*found) for place, found in building.items()})
+
+
+def same(hash: str, other: str) -> bool:
+    """Whether two hashes are of the same bytes."""
+    return hash[:_WIDTH] == other[:_WIDTH]
+
+
+def _ordered(offsets: array[int], hashes: bytearray) -> _Place:
+    """Parts of a partition may have been read in any order."""
+    order = sorted(range(len(offsets)), key=offsets.__getitem__)
+    pieces = (hashes[at * _WIDTH : (at + 1) * _WIDTH] for at in order)
+    return _Place(array("q", (offsets[at] for at in order)), b"".join(pieces))
