@@ -101,12 +101,14 @@ class Keeper:
     def _planned(self, mover: Mover, follower: Follower) -> Plan:
         require_lasting(mover.spark, follower.format, follower.table)
         live = mover.spark.inspect(follower.table, follower.format)
+        policy, table = self._door.settings.policy, str(follower.history.table)
+        proven = policy.makes("rename-proven", table, follower.target, follower.format)
         return make_plan(
-            source_of(follower.history),
+            source_of(follower.history, proven=proven),
             live,
             TARGETS.get(follower.format),
             follower.table,
-            self._door.settings.policy,
+            policy,
             target_name=follower.target,
         )
 

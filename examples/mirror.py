@@ -18,6 +18,7 @@ import pyarrow.parquet as parquet
 from schemaman.adapters import files
 from schemaman.adapters.schema_registry import NO_REGISTRY, Registered, is_url, load, opened
 from schemaman.evidence import Record
+from schemaman.policy import Policy, PolicyRule
 from schemaman.settings import TargetSetting
 from schemaman.spark.batches import RAW
 from schemaman.spark.quarantine import Quarantine
@@ -26,6 +27,8 @@ from schemaman.spark.stream import BatchReport, Mirror
 from schemaman.stores.sql import SqlStore
 
 RECORDINGS = ("fixtures/captures/postgres/shop-json", "fixtures/captures/mariadb/bookshop-mariadb-3.5.0-json")
+EMPTYING = Policy(rules=(PolicyRule("auto", ("truncate",)),))
+"""What the source empties is emptied here as well; by default a TRUNCATE stops its table."""
 HEADER = arrow.struct([("key", arrow.string()), ("value", arrow.binary())])
 COLUMNS = arrow.schema([
     ("topic", arrow.string()), ("partition", arrow.int32()), ("offset", arrow.int64()),
@@ -78,6 +81,7 @@ def _mirror(
         store,
         _targets(folder, formats),
         Quarantine(str(folder / "lake" / "set_aside")),
+        policy=EMPTYING,
         stream=name,
         schemas=schemas,
         told=lambda report: _tell(name, report),

@@ -185,6 +185,17 @@ def decided(history: TableHistory, decisions: Decisions) -> TableHistory:
     return replace(history, versions=tuple(answered))
 
 
+def proofs(history: TableHistory) -> tuple[Rename, ...]:
+    """The renames that nobody has answered and the evidence proves, as one would answer them."""
+    table = str(history.table)
+    return tuple(
+        Rename(table, c.old, c.new, version.id, place(version.at))
+        for version in history.versions
+        for c in version.candidates
+        if c.grade == "proven"
+    )
+
+
 def _renamed(versions: list[SchemaVersion], decision: Rename) -> list[SchemaVersion]:
     index = meant(versions, decision)
     if not index or (decision.old, decision.new) not in exchanged(versions[index - 1], versions[index]):

@@ -54,8 +54,12 @@ class Ended:
     """A row of an earlier life of the table: it went when its table was dropped."""
 
 
-def row_map(history: TableHistory, live: Live) -> RowMap:
-    """How the rows of a table's history find their place in a live table that was brought up to date."""
+def row_map(told: TableHistory, live: Live, joined: TableHistory | None = None) -> RowMap:
+    """How the rows of a table's history find their place in a live table that was brought up to date.
+
+    `joined` is that history with more renames taken for such: rows are read by the ids of `told`.
+    """
+    history = told if joined is None else joined
     newest = history.latest
     beside = metadata_told(live)
     columns = tuple(c for c in live.schema.columns if c.name not in _OWN)
@@ -75,7 +79,18 @@ def row_map(history: TableHistory, live: Live) -> RowMap:
     lives = {v.number: v.incarnation for v in history.versions}
     called = {name: here for name, here in lake_names(newest.schema, sourced).items() if name != here}
     key, life = live.schema.key, newest.incarnation
-    return RowMap(columns, key, names, _undecided(history), lives, life, called, beside)
+    same = _same_columns(told, history)
+    names = {id: names[now] for id, now in same.items() if now in names}
+    asked = _undecided(history)
+    undecided = {id: asked[now] for id, now in same.items() if now in asked}
+    return RowMap(columns, key, names, undecided, lives, life, called, beside)
+
+
+def _same_columns(told: TableHistory, joined: TableHistory) -> dict[int, int]:
+    """Each id of a column in a history, and what it is in the one where renames have been taken for such."""
+    pairs = zip(told.versions, joined.versions, strict=True)
+    columns = (zip(v.schema.columns, w.schema.columns, strict=True) for v, w in pairs)
+    return {c.id: d.id for found in columns for c, d in found if c.id is not None and d.id is not None}
 
 
 def _undecided(history: TableHistory) -> dict[int, str]:

@@ -43,6 +43,10 @@ _ATTEMPTS = 1000
 class Memory(Store, Projections, Leases, Protocol):
     """A store with all that it keeps."""
 
+    @property
+    def id(self) -> str:
+        """The identity of the store, given when it was made: lake tables bear it."""
+
 
 HistoryOf = Callable[[TableId], TableHistory | None]
 

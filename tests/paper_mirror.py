@@ -19,13 +19,16 @@ from schemaman.decode.framing import AUTO
 from schemaman.evidence import Record
 from schemaman.lake_rows import RowMap, row_map
 from schemaman.plan import Live, Plan
-from schemaman.policy import Policy
+from schemaman.policy import Policy, PolicyRule
 from schemaman.registry import Registry
+from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.schema import TableId
 from schemaman.settings import TargetSetting
 from schemaman.spark.batches import remember
+from schemaman.spark.emptying import verdict
 from schemaman.spark.following import Bringer, Follower, Stopped
 from schemaman.spark.merging import KEPT
+from schemaman.spark.reached import Reached
 from schemaman.spark.staging import (
     CHANGE_ARROW,
     ENDED,
@@ -67,6 +70,10 @@ def batch_of(records: Sequence[Record]) -> arrow.Table:
         for r in records
     ]
     return arrow.Table.from_pylist(rows, COLUMNS)
+
+
+EMPTYING = Policy(rules=(PolicyRule("auto", ("truncate",)),))
+"""What the source empties is emptied, as an independent fold of the events does it."""
 
 
 def careful(plan: Plan) -> bool:
@@ -148,7 +155,7 @@ class PaperMirror:
     store: SqlStore
     schemas: SchemaLookup
     format: str
-    policy: Policy = field(default_factory=Policy)
+    policy: Policy = EMPTYING
     approve: Callable[[Plan], bool] = careful
     tables: dict[str, PaperTable] = field(default_factory=dict)
     sources: dict[str, TableId] = field(default_factory=dict)
@@ -157,8 +164,14 @@ class PaperMirror:
     ended: set[Place] = field(default_factory=set)
     rejected: dict[Place, str] = field(default_factory=dict)
     steps: list[str] = field(default_factory=list)
+    left: dict[Place, str] = field(default_factory=dict)
+    modes: Modes = UNTOLD
+    reached: Reached = field(init=False)
     stopped: set[str] = field(default_factory=set)
     decisions: Decisions = field(default_factory=Decisions)
+
+    def __post_init__(self) -> None:
+        self.reached = Reached(self.store.load)
 
     def take(self, records: Sequence[Record]) -> None:
         """One batch."""
@@ -168,8 +181,9 @@ class PaperMirror:
         tables = {t for topic in topics for t in self.store.aliased(topic)} | set(self.sources.values())
         found = ((table, self.store.history(table)) for table in tables)
         histories = {table: self._decided(h) for table, h in found if h is not None}
-        reading = Reading(histories, self.schemas, "main", AUTO)
-        decoded = _rows(RecordDecoder(reading), batch)
+        past = self.reached.past(histories)
+        reading = Reading(histories, self.schemas, "main", AUTO, self.modes, past=past)
+        decoded = _rows(RecordDecoder(reading), _ordered(batch))
         for row in decoded:
             if row["source_table"] is None and row["reason"] is not None:
                 self.rejected[_place(row)] = row["reason"]
@@ -178,6 +192,7 @@ class PaperMirror:
         for table in sorted(histories, key=lambda table: (table in renamed, table)):
             mine = [row for row in decoded if row["source_table"] == table_text(table)]
             self._follow(table, mine, bringer, reading)
+            self.reached.take((table, r["topic"], r["partition"], r["row_order"]) for r in mine)
 
     def _decided(self, history: TableHistory) -> TableHistory:
         return decided(history, self.decisions)
@@ -194,21 +209,42 @@ class PaperMirror:
         paper = self.tables.setdefault(follower.lake_table, PaperTable(PaperLake(follower.lake_table)))
         catalog = PaperCatalog({name: each.lake for name, each in self.tables.items()}, paper.lake)
         brought = bringer.bring(follower, catalog)
+        if isinstance(brought, Stopped) and brought.unwanted:
+            self.left |= {_place(row): brought.reason for row in rows}
+            return
         if isinstance(brought, Stopped):
             self.stopped.add(follower.lake_table)
             self._keep(follower, {_place(row): row for row in rows}, lambda _: brought.reason)
             return
         self.steps += brought.steps
         self.stopped.discard(follower.lake_table)
-        to = row_map(reading.histories[table], brought.live)
+        told = reading.histories[table]
+        to = row_map(told, brought.live, brought.joined(told))
+        again: list[dict[str, Any]] = []
         if waiting:
-            again = _rows(RecordDecoder(reading), arrow.Table.from_pylist(
-                [{n: r[n] for n in COLUMNS.names} for r in waiting.values()], COLUMNS
-            ))  # fmt: skip
-            self.aside.pop(follower.lake_table, None)
-            self.kept.pop(follower.lake_table, None)
-            self._write(follower, paper, to, again)
-        self._write(follower, paper, to, rows)
+            kept = [{n: r[n] for n in COLUMNS.names} for r in waiting.values()]
+            again = _rows(RecordDecoder(reading), _ordered(arrow.Table.from_pylist(kept, COLUMNS)))
+        said, why = verdict(self.policy, follower)
+        if said == "stop" and to.key and any(row["op"] == "t" for row in (*again, *rows)):
+            self.stopped.add(follower.lake_table)
+            self._keep(follower, {_place(row): row for row in (*again, *rows)}, lambda _: why)
+            return
+        self.aside.pop(follower.lake_table, None)
+        self.kept.pop(follower.lake_table, None)
+        for part in (again, rows):
+            self._write(follower, paper, to, self._ruled(follower, to, part))
+
+    def _ruled(self, follower: Follower, to: RowMap, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The rows without the TRUNCATEs that the policy does not let through."""
+        said, why = verdict(self.policy, follower)
+        truncates = {_place(row): row for row in rows if row["op"] == "t" and to.key}
+        if said == "empty" or not truncates:
+            return rows
+        if said == "leave":
+            self.left |= dict.fromkeys(truncates, why)
+        else:
+            self._keep(follower, truncates, lambda _: why)
+        return [row for row in rows if _place(row) not in truncates]
 
     def _write(
         self, follower: Follower, paper: PaperTable, to: RowMap, rows: Collection[dict[str, Any]]
@@ -244,7 +280,7 @@ class PaperMirror:
     def withheld(self) -> dict[Place, str]:
         """The records that are not in the lake, with their reasons."""
         found = {place: reason for table in self.aside.values() for place, reason in table.items()}
-        return found | self.rejected | dict.fromkeys(self.ended, ENDED)
+        return found | self.rejected | self.left | dict.fromkeys(self.ended, ENDED)
 
     def lake(self) -> list[LakeTable]:
         """The lake tables."""
@@ -260,6 +296,10 @@ _CHANGES = arrow.schema([("change", arrow.binary())])
 
 def _rows(function: Any, batch: arrow.Table) -> list[dict[str, Any]]:
     return [row for part in function(batch.to_batches()) for row in part.to_pylist()]
+
+
+def _ordered(batch: arrow.Table) -> arrow.Table:
+    return batch.sort_by([("topic", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
 
 
 def _place(row: Mapping[str, Any]) -> Place:

@@ -91,9 +91,10 @@ def test_a_question_that_is_answered_lets_the_rows_in_and_old_values_move_along(
     name = "postgres/shop-crash"
     mirror, records = opened(name, "delta", tmp_path)
     with mirror.store:
+        mirror.approve = lambda plan: all(ruled.kind != "rename-proven" for ruled in plan.rulings)
         for batch in batches(records, 3):
             mirror.take(batch)
-        waiting = [reason for reason in mirror.withheld().values() if "rename not decided" in reason]
+        waiting = [reason for reason in mirror.withheld().values() if "rename" in reason]
         assert len(waiting) > 20
         proven: list[Rename] = []
         others: list[NotRename] = []

@@ -8,12 +8,29 @@ not see.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
-from schemaman.evidence import Mark
-from schemaman.rows.order import BESIDE, NOWHERE, SNAPSHOT, STREAM, at, beside_the_stream, place, place_in
+from schemaman.evidence import Mark, Observation, Position
+from schemaman.rows.order import (
+    BESIDE,
+    BEYOND,
+    NOWHERE,
+    SNAPSHOT,
+    STREAM,
+    at,
+    beside_the_stream,
+    offset_in,
+    order,
+    place,
+    place_in,
+)
 from schemaman.schema import TableId
+
+Past = Mapping[tuple[TableId, str, int], Sequence[str]]
+"""For a table, a topic and a partition the orders of records that were read there, by their offsets."""
 
 Horizons = Mapping[tuple[TableId, str, int], str]
 """For a table, a topic and a partition the greatest order that was read there."""
@@ -22,13 +39,15 @@ Horizons = Mapping[tuple[TableId, str, int], str]
 class Horizon:
     """The greatest order of each table in each partition, and the orders that depend on it."""
 
-    def __init__(self, reached: Horizons) -> None:
+    def __init__(self, reached: Horizons, past: Past | None = None) -> None:
         self.reached = dict(reached)
+        known = (past or {}).items()
+        self._past = {here: ([offset_in(o) for o in os], list(accumulate(os, max))) for here, os in known}
 
     def order(self, table: TableId, mark: Mark, source: Mapping[str, Any], *, read: bool) -> str:
         """The order of a change at a mark; `read`: from the table, not from the log."""
         here = (table, mark.topic, mark.partition)
-        before = self.reached.get(here, "")
+        before = self._before(here, mark.offset)
         own, step = self._own(mark, source, read, before)
         found = at(own, step, mark.partition, mark.offset)
         if found > before:
@@ -37,7 +56,17 @@ class Horizon:
 
     def knows(self, table: TableId, mark: Mark) -> bool:
         """Whether anything was read of a table in a partition."""
-        return (table, mark.topic, mark.partition) in self.reached
+        here = (table, mark.topic, mark.partition)
+        return here in self.reached or bool(self._before(here, mark.offset))
+
+    def _before(self, here: tuple[TableId, str, int], offset: int) -> str:
+        """The greatest order that is known of a place before an offset."""
+        reached, known = self.reached.get(here, ""), self._past.get(here)
+        if known is None:
+            return reached
+        offsets, greatest = known
+        index = bisect_left(offsets, offset)
+        return max(reached, greatest[index - 1]) if index else reached
 
     def _own(self, mark: Mark, source: Mapping[str, Any], read: bool, before: str) -> tuple[str, int]:
         position = mark.position
@@ -52,3 +81,21 @@ class Horizon:
         if not read and position.kind == "lsn" and position.commit is None and last_step == SNAPSHOT:
             return max(own, last), STREAM
         return own, SNAPSHOT if read else STREAM
+
+
+def past_of(told: Iterable[Observation]) -> Past:
+    """What a history tells of the rows that were read: their edges, as positions never go back in a run."""
+    found: dict[tuple[TableId, str, int], set[str]] = {}
+    for said in told:
+        if said.witness not in ("emitted", "inferred"):
+            continue
+        step = SNAPSHOT if said.snapshot else STREAM
+        for mark in (said.first, said.last):
+            if mark.position.kind != "none" and _can_be(mark.position):
+                here = (said.table, mark.topic, mark.partition)
+                found.setdefault(here, set()).add(order(mark.position, step, mark.partition, mark.offset))
+    return {here: sorted(orders, key=offset_in) for here, orders in found.items()}
+
+
+def _can_be(position: Position) -> bool:
+    return all(part < BEYOND for part in position.rank if isinstance(part, int))

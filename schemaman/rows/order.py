@@ -28,6 +28,9 @@ NOWHERE = "-"
 SNAPSHOT, STREAM, BESIDE = 0, 1, 2
 """The steps."""
 
+BEYOND = 10**19
+"""Connectors tell their places in 64 bits; what is damaged beyond would stand behind all others for ever."""
+
 
 def order(position: Position, step: int, partition: int, offset: int) -> str:
     """The order of a change at a position; `step` as the module says."""
@@ -43,6 +46,11 @@ def place_in(order: str) -> tuple[str, int]:
     """The place and the step that an order tells."""
     place, step, _ = order.rsplit("/", 2)
     return place, int(step)
+
+
+def offset_in(order: str) -> int:
+    """The offset of the record that an order is of."""
+    return int(order.rpartition(".")[2])
 
 
 def place(position: Position) -> str:

@@ -26,8 +26,9 @@ from schemaman.rows.change import Op, Place, Row, RowChange, RowOutcome
 from schemaman.rows.faces import UnknownFace
 from schemaman.rows.flattened import Flat, deleted, flat, says_deleted
 from schemaman.rows.forms import Bodies, Form
-from schemaman.rows.horizon import Horizon, Horizons
+from schemaman.rows.horizon import Horizon, Horizons, Past
 from schemaman.rows.modes import UNTOLD, Modes
+from schemaman.rows.order import BEYOND
 from schemaman.rows.tables import Histories, Made, Table, Tables
 from schemaman.rows.unavailable import PLACEHOLDER
 from schemaman.schema import DEFAULT_STREAM, TableId
@@ -42,7 +43,8 @@ class RowReader:
     `histories` types the records: without any (None), each is of the structure that it brings itself.
     `schemas` is the registry of Avro schemas; `forms` are those that are configured, `modes` the settings of
     the connector; `placeholder` is what it writes for unavailable values. Records of one partition come in
-    order of offsets; `horizons` is where an earlier reader of them ended (`rows.horizon`).
+    order of offsets; `horizons` is where an earlier reader of them ended, `past` what was read before of the
+    same partitions (`rows.horizon`).
     """
 
     def __init__(
@@ -55,12 +57,13 @@ class RowReader:
         modes: Modes = UNTOLD,
         placeholder: bytes = PLACEHOLDER,
         horizons: Horizons | None = None,
+        past: Past | None = None,
     ) -> None:
         self._bodies = Bodies(schemas, forms)
         self._tables = Tables(histories, placeholder=placeholder, modes=modes)
         self._stream = stream
         self._forms = forms
-        self._horizon = Horizon(horizons or {})
+        self._horizon = Horizon(horizons or {}, past or {})
         self._flat: dict[str, bool] = {}
 
     @property
@@ -275,8 +278,6 @@ class RowReader:
 _NAMES = ("connector", "name", "db", "keyspace", "schema", "table", "collection")
 """What of a source block names a table."""
 _IMAGES = ("after", "before")
-_BEYOND = 10**19
-"""Connectors tell their places in 64 bits; what is damaged beyond would stand behind all others for ever."""
 
 
 def _is_event(payload: object) -> bool:
@@ -313,7 +314,7 @@ def _position(connector: str, source: Mapping[str, Any]) -> Position:
         return NOWHERE
     except (ValueError, TypeError) as fault:
         raise UnreadableInput(f"a position that cannot be read: {fault}") from None
-    if any(isinstance(part, int) and part >= _BEYOND for part in rank):
+    if any(isinstance(part, int) and part >= BEYOND for part in rank):
         raise UnreadableInput(f"a position that cannot be read: {position.kind} {position.value[:40]!r}")
     return position
 

@@ -37,6 +37,7 @@ SMALL = 10_000
 """Up to so many records a batch is decoded in this process: starting tasks would take longer."""
 
 _PLACE = ("topic", "partition", "offset")
+_REACH = ("source_table", "topic", "partition")
 _PLACE_DDL = "topic string, partition int, offset bigint, reason string"
 _ROWS_A_TASK = 20_000
 _REJECTED = "source_table IS NULL AND reason IS NOT NULL"
@@ -62,8 +63,14 @@ class Decoded(Protocol):
     def counted(self) -> dict[str | None, tuple[int, str | None]]:
         """Records by table, and where its newest TRUNCATE stands; under None those not understood."""
 
+    def reached(self) -> list[tuple[str, str, int, str]]:
+        """The greatest order of each table in each partition: table, topic, partition, order."""
+
     def of(self, source_table: str) -> Decoded:
         """The records of one table."""
+
+    def truncates(self) -> Decoded:
+        """Those of the records that are TRUNCATEs."""
 
     def staged(self, to: RowMap, count: int, floor: str) -> Staged:
         """The changes folded by key into rows of a lake table; without TRUNCATEs where it has a key."""
@@ -82,10 +89,12 @@ class Decoded(Protocol):
 
 
 def decoded(spark: SparkSession, raw: DataFrame | arrow.Table, reading: Reading) -> Decoded:
-    """The records of a batch, decoded where they are."""
+    """The records of a batch, decoded where they are, those of a partition in the order of their offsets."""
     if isinstance(raw, DataFrame):
-        return Spread(spark, raw.mapInArrow(RecordDecoder(reading), DECODED).persist())
-    batches = list(RecordDecoder(reading)(raw.to_batches()))
+        spread = raw.repartition("topic", "partition").sortWithinPartitions(*_PLACE)
+        return Spread(spark, spread.mapInArrow(RecordDecoder(reading), DECODED).persist())
+    ordered = raw.sort_by([(name, "ascending") for name in _PLACE])
+    batches = list(RecordDecoder(reading)(ordered.to_batches()))
     return Local(spark, arrow.Table.from_batches(batches)) if batches else Local(spark, _nothing(raw))
 
 
@@ -117,9 +126,23 @@ class Local:
             found[table] = (count + 1, newest)
         return found
 
+    def reached(self) -> list[tuple[str, str, int, str]]:
+        """See `Decoded`."""
+        found: dict[tuple[str, str, int], str] = {}
+        columns = (self.table.column(n).to_pylist() for n in (*_REACH, "row_order"))
+        for table, topic, partition, order in zip(*columns, strict=True):
+            if order is not None:
+                here = (table, topic, partition)
+                found[here] = max(found.get(here, ""), order)
+        return [(*here, order) for here, order in found.items()]
+
     def of(self, source_table: str) -> Local:
         """See `Decoded`."""
         return Local(self.spark, self.table.filter(compute.equal(self.table["source_table"], source_table)))
+
+    def truncates(self) -> Local:
+        """See `Decoded`."""
+        return Local(self.spark, self.table.filter(compute.equal(self.table["op"], "t")))
 
     def staged(self, to: RowMap, count: int, floor: str) -> Staged:
         """See `Decoded`."""
@@ -179,9 +202,18 @@ class Spread:
         newest = F.max(F.when(F.col("op") == "t", F.col("row_order")))
         return {text: (count, at) for text, count, at in told.agg(F.count("*"), newest).collect()}
 
+    def reached(self) -> list[tuple[str, str, int, str]]:
+        """See `Decoded`."""
+        told = self.rows.where("row_order IS NOT NULL").groupBy(*_REACH).agg(F.max("row_order"))
+        return [(table, topic, partition, order) for table, topic, partition, order in told.collect()]
+
     def of(self, source_table: str) -> Spread:
         """See `Decoded`."""
         return Spread(self.spark, self.rows.where(F.col("source_table") == source_table))
+
+    def truncates(self) -> Spread:
+        """See `Decoded`."""
+        return Spread(self.spark, self.rows.where("op = 't'"))
 
     def staged(self, to: RowMap, count: int, floor: str) -> Staged:
         """See `Decoded`."""

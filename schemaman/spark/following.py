@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from schemaman.counterparts import began_text, source_of
+from schemaman.ddl import quote_name
+from schemaman.decisions import Decisions, Rename, decided, proofs
 from schemaman.errors import (
     BadReference,
     Locked,
@@ -19,10 +21,11 @@ from schemaman.errors import (
     Stale,
     StatementFailed,
 )
-from schemaman.migrate import StoreJournal, apply
+from schemaman.migrate import StoreJournal, apply, target_id
 from schemaman.plan import (
     BEGAN_PROPERTY,
     SOURCE_PROPERTY,
+    STORE_PROPERTY,
     VERSION_PROPERTY,
     Executor,
     Live,
@@ -33,6 +36,7 @@ from schemaman.plan import (
 )
 from schemaman.planfile import plan_hash
 from schemaman.planner import make_plan
+from schemaman.policy import ChangeKind, Level
 from schemaman.registry import Memory, Registry
 from schemaman.schema import TableId
 from schemaman.settings import TargetSetting
@@ -41,6 +45,8 @@ from schemaman.upserts import with_row_columns
 from schemaman.versions import TableHistory
 
 TARGETS: Shelf[Target] = Shelf("schemaman.targets", "TARGET")
+_LIVES: tuple[ChangeKind, ...] = ("drop-table", "rename-table")
+"""After these a table of that name holds the rows of another one, whatever else the policy says of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +65,33 @@ class Follower:
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """A lake table that can take rows; `steps` are the statements that were run for it just now."""
+    """A lake table that can take rows; `steps` are the statements that were run for it just now.
+
+    `proven` are renames that the evidence alone proves and that hold here, as the policy makes them unasked
+    or the table was renamed so: rows from before them belong into the renamed columns.
+    """
 
     live: Live
     steps: tuple[str, ...] = ()
+    proven: tuple[Rename, ...] = ()
+
+    def joined(self, history: TableHistory) -> TableHistory:
+        """The history of the table's source with these renames."""
+        return decided(history, Decisions(self.proven)) if self.proven else history
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
     """A lake table that can take no rows now: why, and the plan that a person may approve.
 
-    `locked`: somebody migrates it, or died while he did, and his lease has not run out.
+    `locked`: somebody migrates it, or died while he did, and his lease has not run out. `unwanted`: the
+    policy leaves the table out, so that its records need not wait.
     """
 
     reason: str
     plan: str | None = None
     locked: bool = False
+    unwanted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +112,16 @@ class Bringer:
         """
         try:
             plan, live = self.plan(follower, executor)
-            wait = None if live is not None else self._not_yet(follower, executor)
+            wait = self._kept_elsewhere(live) if live is not None else self._not_yet(follower, executor)
             if wait is not None:
                 return Stopped(wait)
-            if plan.refusals:
-                told = "; ".join(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
-                return Stopped(told, plan_hash(plan))
-            waiting = [f"{r.change}: {r.why}" for r in plan.rulings if r.level == "quarantine"]
-            if waiting:
-                return Stopped("; ".join(waiting), plan_hash(plan))
-            if not plan.steps and live is not None:
-                return Brought(live)
-            return self._apply(plan, executor)
+            stopped = _stopped(plan, live)
+            if stopped is not None:
+                return stopped
+            brought = Brought(live) if live is not None and not plan.steps else self._apply(plan, executor)
+            if isinstance(brought, Stopped):
+                return brought
+            return replace(brought, proven=self._proven(follower))
         except (StatementFailed, Stale, PartlyApplied, NoHistory, BadReference) as error:
             return Stopped(_told(error), locked=isinstance(error, Locked))
 
@@ -120,9 +135,35 @@ class Bringer:
         history = self.decided(self.registry.history(follower.table))
         format = follower.target.format
         live = executor.inspect(follower.lake_table, format)
-        source = with_row_columns(_in_the_order_of(live, source_of(history)))
+        proven = self._ruled("rename-proven", follower) in ("auto", "approve")
+        source = with_row_columns(_in_the_order_of(live, source_of(history, proven=proven)))
         target, name = TARGETS.get(format), follower.target.name
         return make_plan(source, live, target, follower.lake_table, self.policy, target_name=name), live
+
+    def _ruled(self, kind: ChangeKind, follower: Follower) -> Level:
+        """What the policy says of a kind of change of this table."""
+        target = follower.target
+        return self.policy.ruling(kind, str(follower.table), target.name, target.format).level
+
+    def _proven(self, follower: Follower) -> tuple[Rename, ...]:
+        """The renames on proof that hold for a lake table: all under `auto`, else those that were made."""
+        found = proofs(self.decided(self.registry.history(follower.table)))
+        if not found or self._ruled("rename-proven", follower) == "auto":
+            return found
+        lines = self.registry.journal(target=target_id(follower.target.format, follower.lake_table))
+        made = [line.statement for line in lines if line.state in ("done", "skipped")]
+        words = {f"RENAME COLUMN {quote_name(r.old)} TO {quote_name(r.new)}": r for r in found}
+        return tuple(r for said, r in words.items() if any(statement.endswith(said) for statement in made))
+
+    def _kept_elsewhere(self, live: Live) -> str | None:
+        """Why a table takes no rows from this store: another one keeps it; None if none does."""
+        keeper, own = live.properties.get(STORE_PROPERTY), self.store.id
+        if not keeper or keeper == own:
+            return None
+        return (
+            f"{live.name} is kept by the store {keeper}, and this is {own}: use that store; or, if it is "
+            f"gone for good, set the property {STORE_PROPERTY} of the table to {own}"
+        )
 
     def _not_yet(self, follower: Follower, executor: Executor) -> str | None:
         """Why a lake table must not be made now; None if it may."""
@@ -169,12 +210,26 @@ class Bringer:
             leases=self.store,
             owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
             approved=self.approved(plan),
+            store=self.store.id,
         )
         if done.state == "refused" or done.live is None:
             return Stopped("; ".join(done.reasons), done.plan)
         if done.differences:
             return Stopped("after the migration the table is not what its plan promised", done.plan)
         return Brought(done.live, tuple(o.statement for o in done.outcomes if o.state == "done"))
+
+
+def _stopped(plan: Plan, live: Live | None) -> Stopped | None:
+    """Why the policy, or the plan itself, lets no rows into a table; None if they may come."""
+    if plan.refusals:
+        told = "; ".join(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
+        return Stopped(told, plan_hash(plan))
+    waiting = [f"{r.change}: {r.why}" for r in plan.rulings if r.level == "quarantine" or r.kind in _LIVES]
+    if waiting:
+        return Stopped("; ".join(waiting), plan_hash(plan))
+    if live is None and not plan.steps:
+        return Stopped("; ".join(plan.notes), unwanted=True)
+    return None
 
 
 def life_of(live: Live, history: TableHistory) -> int | None:

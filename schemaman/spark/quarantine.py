@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemaman.spark.batches import COLUMNS, HEADERS
+from schemaman.spark.emptying import EMPTIED
 from schemaman.spark.lake import SparkExecutor
 from schemaman.targets import delta, iceberg
 from schemaman.targets._spark_sql import create_namespace, literal, table_parts
@@ -29,12 +30,16 @@ UNPLACED = ""
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How many records of one lake table stand in quarantine; `waiting` of them for another row."""
+    """How many records of one lake table stand in quarantine; `waiting` of them for another row.
+
+    `emptied` of them wait since the source table was emptied.
+    """
 
     lake_table: str
     source_table: str
     records: int
     waiting: int
+    emptied: int = 0
 
 
 class Quarantine:
@@ -56,10 +61,11 @@ class Quarantine:
             return ()
         rows = SparkExecutor(spark).query(
             "SELECT lake_table, max(source_table), count(*), "
-            f"count_if(reason = {literal(NO_OLD_ROW)}) FROM {self.name} "
+            f"count_if(reason = {literal(NO_OLD_ROW)}), "
+            f"count_if(startswith(reason, {literal(EMPTIED)})) FROM {self.name} "
             f"WHERE stream = {literal(stream)} GROUP BY lake_table ORDER BY lake_table"
         )
-        return tuple(Held(str(t), str(s), int(str(n)), int(str(w))) for t, s, n, w in rows)
+        return tuple(Held(str(t), str(s), int(str(n)), int(str(w)), int(str(e))) for t, s, n, w, e in rows)
 
     def records(self, spark: SparkSession, stream: str, lake_table: str) -> DataFrame:
         """The records of one lake table, with the columns of a batch."""

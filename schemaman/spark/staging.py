@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 import pyarrow as arrow
@@ -19,7 +19,10 @@ from schemaman.decode.framing import Forms
 from schemaman.evidence import Record, Reject
 from schemaman.lake_rows import Ended, RowMap, lake_change
 from schemaman.rows.change import RowChange, RowOutcome
+from schemaman.rows.horizon import Past
+from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.rows.reader import RowReader
+from schemaman.rows.unavailable import PLACEHOLDER
 from schemaman.rows.values import Unfit
 from schemaman.schema import Column, TableId
 from schemaman.spark.arrow_types import arrow_type, key_bytes, misfit, rows
@@ -32,16 +35,31 @@ from schemaman.versions import TableHistory
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What executors need to read records: the histories of their tables, and how records are written."""
+    """What executors need to read records: the histories of their tables, and how records are written.
+
+    `modes` are settings of the connector, `placeholder` is what it writes for values that did not change,
+    `past` is what was read before (`rows.horizon`).
+    """
 
     histories: Mapping[TableId, TableHistory]
     schemas: SchemaLookup
     stream: str
     forms: Forms
+    modes: Modes = UNTOLD
+    placeholder: bytes = PLACEHOLDER
+    past: Past = field(default_factory=dict)
 
     def reader(self) -> Callable[[Record], RowOutcome]:
         """The outcome of a record; it remembers what it has learnt of them."""
-        return RowReader(self.histories, self.schemas, stream=self.stream, forms=self.forms).read
+        return RowReader(
+            self.histories,
+            self.schemas,
+            stream=self.stream,
+            forms=self.forms,
+            modes=self.modes,
+            placeholder=self.placeholder,
+            past=self.past,
+        ).read
 
 
 DECODED = f"{RAW}, source_table string, row_order string, op string, change binary, reason string"

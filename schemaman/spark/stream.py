@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import assert_never
 
 import pyarrow as arrow
 from pyspark.sql import DataFrame, SparkSession
@@ -26,13 +27,17 @@ from schemaman.migrate import LEASE_MS
 from schemaman.plan import Plan, Policy
 from schemaman.planfile import plan_hash
 from schemaman.registry import Memory, Registry
+from schemaman.rows.modes import UNTOLD, Modes
+from schemaman.rows.unavailable import PLACEHOLDER
 from schemaman.schema import TableId
 from schemaman.settings import TargetSetting
 from schemaman.spark.batches import gathered, raw_columns, remember
 from schemaman.spark.decoded import SMALL, Decoded, decoded
+from schemaman.spark.emptying import verdict
 from schemaman.spark.following import Bringer, Brought, Follower, Stopped
 from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.quarantine import UNPLACED, Held, Quarantine
+from schemaman.spark.reached import Reached
 from schemaman.spark.staging import Reading, table_text
 from schemaman.spark.writing import Batch, Changes, SetAside, Writer
 from schemaman.versions import TableHistory
@@ -48,7 +53,8 @@ class TableReport:
 
     Of its `records`, `rows` rows were merged, `ended` records belong to an earlier life of the source table,
     and `aside` stand in quarantine; `replayed` came out of it. `steps` are the statements that changed the
-    structure of the table. `stopped` is the reason why it takes nothing now.
+    structure of the table. `stopped` is the reason why it takes nothing now; `notes` say what the policy left
+    out: with `left` the records of a table that it does not want.
     """
 
     source_table: str
@@ -60,6 +66,8 @@ class TableReport:
     replayed: int = 0
     steps: tuple[str, ...] = ()
     stopped: str | None = None
+    left: int = 0
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +87,9 @@ class Mirror:
     cannot be written. `decisions` are people's answers, read for each batch; `approved` says of a plan that
     asks for it whether a person has approved it, by default whether the decisions say so. `told` gets the
     report of each batch; batches of up to `small` records are decoded in this process, larger ones by
-    executors. One Mirror writes a table: two at once are kept apart by the store's lease only while
-    structures change.
+    executors. `modes` are the connector's settings for how values travel, which records without schemas need,
+    `placeholder` is what it writes for values that did not change. One Mirror writes a table: two at once are
+    kept apart by the store's lease only while structures change.
     """
 
     def __init__(
@@ -93,6 +102,8 @@ class Mirror:
         stream: str = "main",
         schemas: SchemaLookup = NO_REGISTRY,
         forms: Forms = AUTO,
+        modes: Modes = UNTOLD,
+        placeholder: bytes = PLACEHOLDER,
         approved: Callable[[Plan], bool] | None = None,
         decisions: Callable[[], Decisions] = Decisions,
         told: Callable[[BatchReport], None] = lambda _: None,
@@ -105,6 +116,10 @@ class Mirror:
         self._stream = stream
         self._schemas = schemas
         self._forms = forms
+        self._modes = modes
+        self._placeholder = placeholder
+        self._policy = policy or Policy()
+        self._reached = Reached(store.load)
         self._decisions = decisions
         self._told = told
         self._small = small
@@ -112,7 +127,7 @@ class Mirror:
         self._store = store
         self._clock = clock
         allowed = approved or self._approved
-        self._bringer = Bringer(store, self._registry, policy or Policy(), clock, allowed, self._decided)
+        self._bringer = Bringer(store, self._registry, self._policy, clock, allowed, self._decided)
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Take a batch: what `foreachBatch` calls.
@@ -149,7 +164,10 @@ class Mirror:
 
     def reading(self, histories: Mapping[TableId, TableHistory]) -> Reading:
         """What executors read records with."""
-        return Reading(dict(histories), self._schemas, self._stream, self._forms)
+        past = self._reached.past(histories)
+        return Reading(
+            dict(histories), self._schemas, self._stream, self._forms, self._modes, self._placeholder, past
+        )
 
     def _approved(self, plan: Plan) -> bool:
         """Whether people's answers hold an approval of this very plan."""
@@ -159,6 +177,14 @@ class Mirror:
     def followers(self, table: TableId) -> tuple[Follower, ...]:
         """The lake tables that follow a source table."""
         return tuple(Follower(table, t, t.address(table)) for t in self._targets if t.holds(table))
+
+
+class _Emptied(Exception):
+    """A TRUNCATE that the policy does not let through; the message says so."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class _Run:
@@ -194,7 +220,10 @@ class _Run:
             rejected, _ = counted.pop(None, (0, None))
             if rejected:
                 self.quarantine.add(rows.rejected(), self.stream, UNPLACED, "", self.attempt)
-            return self._followed(rows, counted, rejected)
+            report = self._followed(rows, counted, rejected)
+            reached = rows.reached()
+            self.mirror._reached.take((self.tables[text], t, p, order) for text, t, p, order in reached)
+            return report
         finally:
             rows.done()
 
@@ -243,13 +272,49 @@ class _Run:
         report = TableReport(str(follower.table), follower.lake_table, changes.count)
         try:
             if isinstance(brought, Stopped):
+                if brought.unwanted:
+                    return replace(report, left=changes.count, notes=(brought.reason,))
                 return self._stop(follower, changes, report, brought.reason)
+            report = replace(report, steps=brought.steps)
             writer = self._writer(follower, brought)
-            replayed = self._replay(follower, writer)
-            report = replace(report, steps=brought.steps, replayed=replayed)
+            self._require_unstopped(follower)
+            report = replace(report, replayed=self._replay(follower, writer))
             return self._write(follower, writer, changes, report) if changes.count else report
-        except StatementFailed as error:
+        except (StatementFailed, _Emptied) as error:
             return self._stop(follower, changes, report, error.message)
+
+    def _require_unstopped(self, follower: Follower) -> None:
+        """Raises `_Emptied` if a TRUNCATE that came before has stopped the table."""
+        held = self.waiting.get(follower.lake_table)
+        said, why = verdict(self.mirror._policy, follower)
+        if said == "stop" and held is not None and held.emptied:
+            raise _Emptied(why)
+
+    def _ruled(self, follower: Follower, writer: Writer, changes: Changes) -> tuple[Changes, str, int]:
+        """The changes with no TRUNCATE but one that empties the table; what else became of it.
+
+        Given back besides are what the policy left out, in words, and how many records it set aside.
+
+        Raises:
+            _Emptied: a TRUNCATE stops the table.
+        """
+        if changes.truncated is None or not writer.keyed:
+            return changes, "", 0
+        said, why = verdict(self.mirror._policy, follower)
+        without = replace(changes, truncated=None)
+        match said:
+            case "empty":
+                return changes, "", 0
+            case "leave":
+                return without, why, 0
+            case "set-aside":
+                waiting = changes.rows.truncates().whole(why)
+                self._keep(waiting, follower)
+                return without, "", waiting.count()
+            case "stop":
+                raise _Emptied(why)
+            case _:
+                assert_never(said)
 
     def _writer(self, follower: Follower, brought: Brought) -> Writer:
         return Writer(self.spark, follower, brought, self.histories[follower.table])
@@ -257,8 +322,11 @@ class _Run:
     def _write(
         self, follower: Follower, writer: Writer, changes: Changes, report: TableReport
     ) -> TableReport:
+        changes, note, waiting = self._ruled(follower, writer, changes)
         written = writer.write(changes, self.batch, self._keeper(follower, changes.rows))
-        return replace(report, rows=written.rows, ended=written.ended, aside=written.aside)
+        notes = (note,) if note else ()
+        aside = written.aside + waiting
+        return replace(report, rows=written.rows, ended=written.ended, aside=aside, notes=notes)
 
     def _replay(self, follower: Follower, writer: Writer) -> int:
         """Write what waits in quarantine for a table that can take it, before anything newer."""
@@ -277,11 +345,21 @@ class _Run:
             aside = 0
             if count:
                 changes = Changes(rows.of(text), count, truncated)
-                aside = writer.write(changes, None, self._keeper(follower, changes.rows)).aside
+                changes, aside = self._ruled_again(follower, writer, changes)
+                aside += writer.write(changes, None, self._keeper(follower, changes.rows)).aside
             self.quarantine.release(self.spark, self.stream, follower.lake_table, self.attempt)
             return count - aside
         finally:
             rows.done()
+
+    def _ruled_again(self, follower: Follower, writer: Writer, changes: Changes) -> tuple[Changes, int]:
+        """As `_ruled`, of records in quarantine: what stops the table is then told of them, too."""
+        try:
+            changes, _, aside = self._ruled(follower, writer, changes)
+        except _Emptied as stop:
+            self._keep(changes.rows.whole(stop.message), follower)
+            raise
+        return changes, aside
 
     def _in_vain(self, held: Held, writer: Writer) -> bool:
         """Whether the same records were tried before on a table of the same structure."""

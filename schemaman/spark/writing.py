@@ -72,7 +72,12 @@ class Writer:
         self._executor = SparkExecutor(spark)
         self._follower = follower
         self.live = brought.live
-        self._to = row_map(history, brought.live)
+        self._to = row_map(history, brought.live, brought.joined(history))
+
+    @property
+    def keyed(self) -> bool:
+        """Whether rows are merged by a key; without one each record is appended, a TRUNCATE's, too."""
+        return bool(self._to.key)
 
     def write(self, changes: Changes, batch: Batch | None, set_aside: SetAside) -> Written:
         """Write the changes; first, the records that cannot be written go to `set_aside`.

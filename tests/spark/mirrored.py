@@ -11,7 +11,7 @@ from typing import Any
 from schemaman.adapters import files
 from schemaman.adapters.schema_registry import NO_REGISTRY, Registered, load
 from schemaman.evidence import Record
-from schemaman.plan import Policy
+from schemaman.policy import Level, Policy, PolicyRule
 from schemaman.settings import TargetSetting
 from schemaman.spark.batches import RAW
 from schemaman.spark.decoded import SMALL
@@ -21,7 +21,7 @@ from schemaman.spark.quarantine import Quarantine
 from schemaman.spark.stream import BatchReport, Mirror
 from schemaman.stores.sql import SqlStore
 from tests.house import CAPTURES
-from tests.paper_mirror import careful
+from tests.paper_mirror import EMPTYING, careful
 from tests.spark.compared import LakeTable
 
 
@@ -64,7 +64,7 @@ class Run:
     format: str
     name: str
     schemas: Registered
-    policy: Policy = field(default_factory=Policy)
+    policy: Policy = EMPTYING
     reports: list[BatchReport] = field(default_factory=list)
 
     def target(self) -> TargetSetting:
@@ -75,6 +75,11 @@ class Run:
         return TargetSetting(
             "lake", "iceberg", ("*",), table=f"ice.{self.name}.`{{database}}.{{schema}}.{{table}}`"
         )
+
+    def ruled(self, level: Level) -> bool:
+        """From now on mirrors of this run have that policy on TRUNCATEs."""
+        self.policy = Policy(rules=(PolicyRule(level, ("truncate",)),))
+        return True
 
     @property
     def folder(self) -> Path:

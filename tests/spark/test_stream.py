@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from schemaman.evidence import Record
+from schemaman.plan import STORE_PROPERTY
 from schemaman.stores.sql import SqlStore
+from schemaman.upserts import DELETED
 from tests.house import CAPTURES, PROOF
 from tests.spark.compared import compared
 from tests.spark.mirrored import Run, batches, frame, recorded
+from tests.test_mirror_policy import EMPTIED, FIRST, LATER, THEN
 from tests.test_mirrored_recordings import RECORDINGS, unknown
 
 pytestmark = pytest.mark.spark
@@ -41,6 +44,37 @@ def test_a_recording_that_is_replayed_ends_in_the_state_of_its_events(
         assert all(reason for *_, reason in run.withheld())
         counts = f"{found.tables} tables, {found.rows} rows, {found.cells} cells"
         figure(f"mirror on Spark: {name}, {format}", counts)
+
+
+def test_a_truncate_stops_its_table_until_the_policy_lets_it_through(spark, tmp_path: Path) -> None:
+    run = started(spark, "postgres/shop-json", "iceberg", tmp_path, "_emptied")
+    with run.store:
+        mirror = {level: run.mirror() for level in ("block", "quarantine", "auto") if run.ruled(level)}
+        mirror["block"](frame(spark, [FIRST]), 0)
+        mirror["block"](frame(spark, [EMPTIED, THEN]), 1)
+        # a batch of later rows alone finds what stopped it in quarantine
+        mirror["block"](frame(spark, [LATER]), 2)
+        assert [(t.aside, "TRUNCATE" in str(t.stopped)) for r in run.reports[1:] for t in r.tables] == [
+            (2, True),
+            (1, True),
+        ]
+        assert living(run) == [1]
+        mirror["quarantine"](frame(spark, []), 3)
+        assert living(run) == [1, 2, 3]
+        assert [reason.partition(" by ")[0] for *_, reason in run.withheld()] == [
+            "the source table was emptied (TRUNCATE): truncate = quarantine, says a rule"
+        ]
+        mirror["auto"](frame(spark, []), 4)
+        assert living(run) == [2, 3]
+        assert run.withheld() == []
+        (lake,) = run.lake()
+        assert lake.live.properties[STORE_PROPERTY] == run.store.id
+
+
+def living(run: Run) -> list[int]:
+    """The keys of the rows that readers see in the only table."""
+    (lake,) = run.lake()
+    return sorted(row["id"] for row in lake.rows if not row[DELETED])
 
 
 def documents(records: list[Record]) -> list[Record]:

@@ -1,0 +1,39 @@
+"""What a TRUNCATE of the source comes to: the policy says whether it empties the lake table, too.
+
+Law: a TRUNCATE empties a table only where the policy says `auto`; where it is left out, that is told.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, assert_never
+
+from schemaman.policy import Policy
+from schemaman.spark.following import Follower
+
+EMPTIED = "the source table was emptied (TRUNCATE)"
+"""How the reason begins of records that the policy keeps out of a table because of one."""
+
+Verdict = Literal["empty", "leave", "set-aside", "stop"]
+
+
+def verdict(policy: Policy, follower: Follower) -> tuple[Verdict, str]:
+    """What a TRUNCATE does to a lake table, and why.
+
+    `empty`: its rows end. `leave`: nothing happens. `set-aside`: its record alone waits. `stop`: all records
+    wait, also those of later batches, until the policy says otherwise: no plan follows from a TRUNCATE, so
+    there is none to approve.
+    """
+    ruling = policy.ruling("truncate", str(follower.table), follower.target.name, follower.target.format)
+    why = f"{EMPTIED}: {ruling.why}"
+    match ruling.level:
+        case "auto":
+            return "empty", why
+        case "ignore":
+            return "leave", f"{why}; its rows stay"
+        case "quarantine":
+            return "set-aside", why
+        case "approve" | "block":
+            say = 'write truncate = "auto" into a [[policy]] for this table, or "ignore" to keep its rows'
+            return "stop", f"{why}; {say}"
+        case _:
+            assert_never(ruling.level)

@@ -1,0 +1,57 @@
+"""How far each table was read in each partition before a batch, which places what tells no place of its own.
+
+Law: what is remembered of an earlier batch and what the history tells of it place a record alike; nothing
+that lies behind a record places it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from schemaman.evidence import Observation
+from schemaman.rows.horizon import Past, past_of
+from schemaman.rows.order import offset_in
+from schemaman.schema import TableId
+
+_MANY, _NEWEST = 128, 64
+"""So many orders are remembered of a table in a partition; of those before the newest every second goes."""
+
+Reach = tuple[TableId, str, int, str]
+"""A table, a topic, a partition, and the greatest order that a batch had there."""
+
+
+class Reached:
+    """What is known so far: from the history where a table is met first, then from batch to batch."""
+
+    def __init__(self, testimony: Callable[[TableId], Sequence[Observation]]) -> None:
+        self._testimony = testimony
+        self._known: dict[TableId, dict[tuple[TableId, str, int], tuple[str, ...]]] = {}
+
+    def past(self, tables: Iterable[TableId]) -> Past:
+        """What was read of some tables."""
+        found: dict[tuple[TableId, str, int], tuple[str, ...]] = {}
+        for table in tables:
+            if table not in self._known:
+                told = past_of(self._testimony(table))
+                self._known[table] = {here: _thinned(orders) for here, orders in told.items()}
+            found |= self._known[table]
+        return found
+
+    def take(self, reaches: Iterable[Reach]) -> None:
+        """What a batch had."""
+        for table, topic, partition, order in reaches:
+            known = self._known.setdefault(table, {})
+            here = (table, topic, partition)
+            orders = {*known.get(here, ()), order}
+            known[here] = _thinned(sorted(orders, key=offset_in))
+
+
+def _thinned(orders: Sequence[str]) -> tuple[str, ...]:
+    """Orders by their offsets without those that tell no more than one before them, and not too many."""
+    told: list[str] = []
+    for order in orders:
+        if not told or order > told[-1]:
+            told.append(order)
+    while len(told) > _MANY:
+        told = [told[0], *told[1:-_NEWEST:2], *told[-_NEWEST:]]
+    return tuple(told)

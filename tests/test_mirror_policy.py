@@ -1,0 +1,234 @@
+"""What a mirror asks before it touches a table: whose it is, what the policy says, how far it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemaman.evidence import Record
+from schemaman.plan import KEPT_PROPERTY, STORE_PROPERTY
+from schemaman.policy import ChangeKind, Level, Policy, PolicyRule
+from schemaman.rows.modes import Modes
+from schemaman.stores.sql import SqlStore
+from schemaman.upserts import DELETED
+from tests.paper_mirror import PaperMirror
+from tests.records import event, node, record, struct
+from tests.test_mirrored_recordings import batches, found_of, opened, unknown
+
+INT, TEXT = node("int32"), node("string")
+KEY = struct("srv.public.t.Key", id=INT)
+DEFAULTS = Modes("precise", "adaptive_time_microseconds", "bytes", "numeric", "json", "long")
+"""What the connectors do where nothing is configured. Source: Debezium, the defaults of those settings."""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqlStore]:
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
+        yield made
+
+
+def policy(**levels: Level) -> Policy:
+    kinds: dict[str, ChangeKind] = {"truncate": "truncate", "proven": "rename-proven", "new": "new-table"}
+    return Policy(rules=tuple(PolicyRule(level, (kinds[name],)) for name, level in levels.items()))
+
+
+def mirror(store: SqlStore, **levels: Level) -> PaperMirror:
+    return PaperMirror(store, lambda _: None, "delta", policy(**levels))
+
+
+def told(offset: int, op: str = "c", row: dict[str, Any] | None = None, **source: Any) -> Record:
+    """An event of a row, at a place of its own unless `source` says otherwise."""
+    place = {"lsn": 100 + offset, "sequence": f'["{100 + offset}","{100 + offset}"]'}
+    fields = {
+        name: INT if isinstance(value, int) else TEXT for name, value in (row or {"id": 1, "n": 1}).items()
+    }
+    value = event(struct("srv.public.t.Value", **fields), op, **{**place, **source})
+    value["payload"]["after"] = row
+    key = None if row is None else {"schema": KEY, "payload": {"id": row["id"]}}
+    made = record(value, key)
+    return Record(made.topic, 0, offset, 1, made.key, made.value)
+
+
+def alive(lake: PaperMirror) -> list[dict[str, Any]]:
+    """The rows of the only table that readers see, without what remembers positions."""
+    (table,) = lake.lake()
+    return [
+        {name: value for name, value in row.items() if not name.startswith("_row_")}
+        for row in table.rows
+        if not row[DELETED]
+    ]
+
+
+# Whose table it is.
+
+
+def test_a_table_bears_the_store_that_keeps_it_and_takes_no_rows_from_another(
+    store: SqlStore, tmp_path: Path
+) -> None:
+    first = mirror(store)
+    first.take([told(0, row={"id": 1, "n": 1})])
+    (table,) = first.lake()
+    assert table.live.properties[STORE_PROPERTY] == store.id
+    with SqlStore.open(f"sqlite:///{tmp_path / 'other.db'}", create=True) as other:
+        second = mirror(other)
+        second.tables = first.tables
+        second.take([told(0, row={"id": 1, "n": 1}), told(1, "u", {"id": 1, "n": 2})])
+        (reason,) = set(second.withheld().values())
+        assert f"is kept by the store {store.id}, and this is {other.id}" in reason
+        assert alive(second) == [{"id": 1, "n": 1}]
+    first.take([told(1, "u", {"id": 1, "n": 2})])
+    assert alive(first) == [{"id": 1, "n": 2}]
+
+
+# Renames that the evidence alone proves.
+
+
+def test_a_rename_on_proof_is_made_where_the_policy_says_auto(store: SqlStore) -> None:
+    lake = mirror(store, proven="auto")
+    lake.approve = lambda _: False
+    lake.take([told(0, row={"id": 1, "a": 5, "z": 1})])
+    # the row from before comes once more with the ones behind it, as after a crash
+    lake.take([told(1, row={"id": 2, "a": 6, "z": 1}), told(2, "u", {"id": 1, "b": 7, "z": 1})])
+    (table,) = lake.lake()
+    assert [s for s in lake.steps if "RENAME" in s] == [
+        "ALTER TABLE `delta`.`/lake/shop.public.t` RENAME COLUMN `a` TO `b`"
+    ]
+    assert sorted(alive(lake), key=repr) == [{"id": 1, "b": 7, "z": 1}, {"id": 2, "b": 6, "z": 1}]
+    assert lake.withheld() == {}
+    assert KEPT_PROPERTY not in table.live.properties
+
+
+def test_a_rename_on_proof_that_needs_approval_stops_and_then_takes_old_rows_along(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.approve = lambda _: False
+    lake.take([told(0, row={"id": 1, "a": 5, "z": 1})])
+    lake.take([told(1, row={"id": 2, "a": 6, "z": 1}), told(2, "u", {"id": 1, "b": 7, "z": 1})])
+    assert alive(lake) == [{"id": 1, "a": 5, "z": 1}]
+    assert all("rename-proven = approve" in reason for reason in lake.withheld().values())
+    lake.approve = lambda _: True
+    lake.take([])
+    assert sorted(alive(lake), key=repr) == [{"id": 1, "b": 7, "z": 1}, {"id": 2, "b": 6, "z": 1}]
+    # a row from before that comes late finds its column, since the journal tells of the rename
+    lake.take([told(3, row={"id": 3, "a": 8, "z": 1}, lsn=101, sequence='["101","101"]')])
+    assert lake.withheld() == {}
+    assert {"id": 3, "b": 8, "z": 1} in alive(lake)
+
+
+def test_a_rename_on_proof_that_is_blocked_stops_the_table(store: SqlStore) -> None:
+    lake = mirror(store, proven="block")
+    lake.take([told(0, row={"id": 1, "a": 5, "z": 1})])
+    lake.take([told(1, "u", {"id": 1, "b": 7, "z": 1})])
+    (reason,) = lake.withheld().values()
+    assert "rename not decided" in reason
+    assert alive(lake) == [{"id": 1, "a": 5, "z": 1}]
+
+
+# A source table that was emptied.
+
+FIRST, EMPTIED, THEN = told(0, row={"id": 1, "n": 1}), told(1, "t"), told(2, row={"id": 2, "n": 2})
+LATER = told(3, row={"id": 3, "n": 3})
+
+
+@pytest.mark.parametrize(
+    ("level", "rows", "waiting"),
+    [
+        ("auto", [{"id": 2, "n": 2}, {"id": 3, "n": 3}], 0),
+        ("ignore", [{"id": 1, "n": 1}, {"id": 2, "n": 2}, {"id": 3, "n": 3}], 0),
+        ("quarantine", [{"id": 1, "n": 1}, {"id": 2, "n": 2}, {"id": 3, "n": 3}], 1),
+        ("approve", [{"id": 1, "n": 1}], 3),
+        ("block", [{"id": 1, "n": 1}], 3),
+    ],
+)
+def test_a_truncate_empties_a_table_only_as_the_policy_says(
+    store: SqlStore, level: Level, rows: list[dict[str, int]], waiting: int
+) -> None:
+    lake = mirror(store, truncate=level)
+    lake.take([FIRST])
+    lake.take([EMPTIED, THEN])
+    lake.take([LATER])
+    assert sorted(alive(lake), key=lambda row: row["id"]) == rows
+    (aside,) = lake.aside.values() or [{}]
+    assert len(aside) == waiting
+    assert all(f"truncate = {level}, says" in reason for reason in lake.withheld().values())
+    assert len(lake.left) == (level == "ignore")
+    # once it is let through, what waited comes to what it would have been
+    lake.policy = policy(truncate="auto")
+    lake.take([])
+    if level != "ignore":
+        assert sorted(alive(lake), key=lambda row: row["id"]) == [{"id": 2, "n": 2}, {"id": 3, "n": 3}]
+        assert lake.withheld() == {}
+
+
+def test_a_truncate_that_nobody_speaks_of_stops_the_table(store: SqlStore) -> None:
+    lake = PaperMirror(store, lambda _: None, "delta", Policy())
+    lake.take([FIRST, EMPTIED, THEN])
+    (reason,) = set(lake.withheld().values())
+    assert "truncate = block by default" in reason
+    assert 'truncate = "auto"' in reason
+
+
+# Tables that the policy leaves out.
+
+
+@pytest.mark.parametrize(("level", "waits"), [("ignore", False), ("quarantine", True), ("block", True)])
+def test_a_new_table_that_the_policy_does_not_let_be_made(store: SqlStore, level: Level, waits: bool) -> None:
+    lake = mirror(store, new=level)
+    lake.take([FIRST])
+    assert lake.lake() == []
+    assert bool(lake.aside) == waits
+    (reason,) = lake.withheld().values()
+    assert f"new-table = {level}" in reason
+
+
+# What tells no place of its own.
+
+
+def test_a_read_beside_the_stream_goes_on_where_an_earlier_batch_ended(store: SqlStore) -> None:
+    lake = mirror(store)
+    nowhere = {"lsn": None, "sequence": None, "snapshot": "incremental"}
+    lake.take([told(0, row={"id": 1, "n": 1})])
+    lake.take([told(1, "r", {"id": 1, "n": 2}, **nowhere)])
+    assert alive(lake) == [{"id": 1, "n": 2}]
+    # another process knows it from the history
+    again = mirror(store)
+    again.tables, again.sources = lake.tables, lake.sources
+    again.take([told(2, "r", {"id": 1, "n": 3}, **nowhere)])
+    assert alive(again) == [{"id": 1, "n": 3}]
+    again.take([told(3, "u", {"id": 1, "n": 4}), told(1, "r", {"id": 1, "n": 2}, **nowhere)])
+    assert alive(again) == [{"id": 1, "n": 4}]
+
+
+# Records without schemas.
+
+
+def test_rows_without_schemas_are_written_where_the_types_are_declared_and_the_modes_told(
+    tmp_path: Path, figure
+) -> None:
+    name = "mariadb/bookshop-mariadb-3.5.0-plain"
+    counts = {}
+    for modes in (DEFAULTS, Modes()):
+        lake, records = opened(name, "iceberg", tmp_path)
+        with lake.store:
+            lake.modes = modes
+            for batch in batches(records, 2):
+                lake.take(batch)
+            found = found_of(name, lake)
+            counts[modes] = found.rows
+            assert unknown(name, found.differences) == []
+            if modes is not DEFAULTS:
+                assert any("nobody told decimal.handling.mode" in r for r in lake.withheld().values())
+    assert counts[DEFAULTS] > counts[Modes()]
+    figure(
+        "mirror: rows of JSON without schemas", f"{counts[DEFAULTS]} rows, {len(lake.withheld())} withheld"
+    )
+
+
+def test_rows_that_nobody_tells_the_types_of_wait_with_that_reason(tmp_path: Path) -> None:
+    lake, records = opened("postgres/shop-modes", "delta", tmp_path)
+    with lake.store:
+        lake.take(records[:50])
+        assert all("nobody tells the types of the values" in r for r in lake.withheld().values())
+        assert lake.lake() == []
