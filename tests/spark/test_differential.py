@@ -17,6 +17,7 @@ from schemaman.plan import Plan, Policy, Target
 from schemaman.planner import make_plan
 from schemaman.schema import Column, TableSchema
 from schemaman.spark.lake import SparkExecutor
+from schemaman.targets import _spark_sql as sql
 from schemaman.targets import delta, iceberg
 from schemaman.types import Array, Map, Struct
 from tests.house import PROOF
@@ -84,7 +85,9 @@ def _reads(column: Column, value: str) -> str:
     if value == "NULL":
         return f"{name} IS NULL"
     if isinstance(column.type, Array | Map | Struct):
-        return f"TO_JSON({name}) <=> TO_JSON({value})"
+        # Read with the type of today: a member that was widened says 1.00 where it was written as 1.
+        today = sql.literal(sql.type_name(column.type))
+        return f"TO_JSON({name}) <=> TO_JSON(FROM_JSON(TO_JSON({value}), {today}))"
     return f"{name} <=> {value}"
 
 
