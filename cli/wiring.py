@@ -35,6 +35,9 @@ from schemaman_cli.options import Door
 from schemaman_cli.sessions import live_structure
 
 RULES: Shelf[Rule] = Shelf("schemaman.rules", "RULE")
+_CANDIDATES = 10
+"""How many files of a folder a message names."""
+
 TARGETS: Shelf[Target] = Shelf("schemaman.targets", "TARGET")
 
 
@@ -200,11 +203,21 @@ def _hint(error: OSError | ValueError, path: str) -> str:
         case FileNotFoundError() | NotADirectoryError():
             return "look at the spelling; a path goes from the working folder"
         case IsADirectoryError():
-            return f"name a file in it: {Path(path) / '…'}"
+            return f"name a file in it: {files_in(Path(path))}"
         case PermissionError():
             return "this user has to be let read it"
         case _:
             return "a text file in UTF-8 is needed"
+
+
+def files_in(folder: Path) -> str:
+    """The files of a folder, or the first of them; how one is written if there are none."""
+    try:
+        found = sorted(str(path) for path in folder.iterdir() if path.is_file())
+    except OSError:
+        found = []
+    named = [*found[:_CANDIDATES], *(["…"] if len(found) > _CANDIDATES else [])]
+    return ", ".join(named or [str(folder / "…")])
 
 
 def write_file(path: Path, text: str) -> None:

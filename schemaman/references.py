@@ -219,8 +219,8 @@ def _selector(text: str, told: str) -> Selector:
     if found := _TIME.fullmatch(told):
         return _as_of(text, told, found)
     kind, colon, value = told.partition(":")
-    if kind == "id" and re.fullmatch(r"[0-9a-f]{4,12}", value):
-        return Shape(value)
+    if kind == "id" and re.fullmatch(r"[0-9A-Fa-f]{4,12}", value):
+        return Shape(value.lower())
     if kind == "id":
         raise BadReference(f"{text!r}: {value!r} is no id", hint="an id has 12 hexadecimal digits, 4 will do")
     for known in _KINDS:

@@ -11,6 +11,7 @@ from typing import Protocol, assert_never
 
 from schemaman.errors import AmbiguousName, NoHistory, UnknownName, UsageError
 from schemaman.evidence import Mark, Position, PositionKind, Rank
+from schemaman.positions import log_of, position_rank, rank_of, stands_at
 from schemaman.references import (
     AsOf,
     Back,
@@ -177,21 +178,29 @@ def _at_position(history: TableHistory, selector: Place, kind: PositionKind, val
     if kind not in kinds:
         told = f"its positions are of kind {', '.join(sorted(kinds))}" if kinds else "it has no positions"
         raise UsageError(f"{history.table}@{selector}: {told}", hint="kinds of positions never compare")
-    named = [v for v in history.versions if any(_named(m.position, kind, value) for m in _witnessed(v))]
+    logs = {log_of(m.position) for m in _marks(history) if m.position.kind == kind}
+    if log_of(Position(kind, value)) not in logs:
+        raise UsageError(
+            f"{history.table}@{selector}: the binary log of its stream has other files, called "
+            f"{' or '.join(sorted(log for log in logs if log))}",
+            hint="write binlog:FILE:POSITION as the connector prints them",
+        )
+    named = [v for v in history.versions if any(stands_at(m.position, kind, value) for m in _witnessed(v))]
     if len(named) > 1:
         raise _uncertain(history, selector, named[0], named[-1], "records of both stand there")
     if named:
         found = _resolved(history, named[0])
-        here = [_rank_of(m, kind) for m in _marks_of(named[0]) if _named(m.position, kind, value)]
+        here = [rank_of(m, kind) for m in _marks_of(named[0]) if stands_at(m.position, kind, value)]
         ranks = [rank for rank in here if rank is not None]
-        return _doubted(history, found, lambda mark: _rank_of(mark, kind), max(ranks)) if ranks else found
-    wanted = _position_rank(Position(kind, value, value))
-    if wanted is None:
+        return _doubted(history, found, lambda mark: rank_of(mark, kind), max(ranks)) if ranks else found
+    wanted = position_rank(Position(kind, value, value))
+    if wanted is None or len(logs) > 1:
+        what = f"those of {' and '.join(sorted(logs))}" if len(logs) > 1 else f"{kind} positions"
         raise UsageError(
-            f"{history.table}@{selector}: no record of it stands there, and {kind} positions have no order",
+            f"{history.table}@{selector}: no record of it stands there, and {what} have no order",
             hint="name a version or a time",
         )
-    return _standing(history, selector, lambda mark: _rank_of(mark, kind), wanted)
+    return _standing(history, selector, lambda mark: rank_of(mark, kind), wanted)
 
 
 def _standing(history: TableHistory, selector: Selector, rank: RankOf, wanted: Rank) -> Resolved:
@@ -308,36 +317,6 @@ def _reached(rank: Rank | None, wanted: Rank) -> bool:
 
 def _time(mark: Mark) -> Rank | None:
     return None if mark.ts_ms is None else (mark.ts_ms,)
-
-
-def _rank_of(mark: Mark, kind: PositionKind) -> Rank | None:
-    return _position_rank(mark.position) if mark.position.kind == kind else None
-
-
-def _position_rank(position: Position) -> Rank | None:
-    """When a change could be seen at the earliest, so that a bare position can be compared with it.
-
-    A change is seen when its transaction commits, behind the change itself and behind the commit
-    before it. Source: Debezium PostgresSourceInfo `sequence` = [last commit lsn, lsn].
-    """
-    match position.kind:
-        case "lsn":
-            return (max(int(position.value), int(position.commit or position.value)),)
-        case "commit_lsn":
-            return None if position.commit is None else (position.commit,)
-        case "binlog":
-            return position.rank
-        case "scn":
-            return (int(position.value),) if position.value.isdecimal() else None
-        case _:
-            return None
-
-
-def _named(position: Position, kind: PositionKind, value: str) -> bool:
-    return position.kind == kind and value in (
-        position.value,
-        position.commit if kind == "commit_lsn" else None,
-    )
 
 
 def _marks(history: TableHistory) -> Iterator[Mark]:

@@ -184,6 +184,45 @@ def test_a_store_goes_from_sqlite_to_postgresql_and_back(
         assert a.end() > 50
 
 
+def piped(*words: object, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """A command between two pipes."""
+    command = [PROGRAM, *(str(word) for word in words)]
+    return subprocess.run(command, input=given, capture_output=True, check=False)
+
+
+def test_a_copy_goes_through_pipes(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    first, second = f"sqlite:///{source}", "sqlite:///other.db"
+    assert run("store", "export", "copy.gz", "--store", first) == 0
+    sent = piped("store", "export", "-", "--store", first)
+    assert (sent.returncode, sent.stdout) == (0, (tmp_path / "copy.gz").read_bytes())
+    taken = piped("store", "import", "-", "--store", second, given=sent.stdout)
+    assert taken.returncode == 0
+    assert b"log entries of standard input are in" in taken.stdout
+    with SqlStore.open(str(source)) as a, SqlStore.open("other.db") as b:
+        assert answers(a) == answers(b)
+    assert sorted(path.name for path in tmp_path.iterdir() if "other" not in path.name) == ["copy.gz"]
+
+
+def test_a_pipe_that_breaks_is_told(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    sent = piped("store", "export", "-", "--store", f"sqlite:///{source}")
+    for cut, says in (
+        (sent.stdout[:-200], b"standard input is damaged or cut short"),
+        (b"", b"standard input is no copy of a store"),
+    ):
+        taken = piped("store", "import", "-", "--store", "sqlite:///none.db", given=cut)
+        assert (taken.returncode, taken.stdout) == (3, b"")
+        assert says in taken.stderr
+    assert list(tmp_path.iterdir()) == []
+    with Path("/dev/full").open("wb") as full:
+        command = [PROGRAM, "store", "export", "-", "--store", f"sqlite:///{source}"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 3
+    assert done.stderr.startswith(b"error: standard output cannot be written: No space left")
+    assert piped("store", "export", "-", "--replace", "--store", f"sqlite:///{source}").returncode == 2
+
+
 def test_import_puts_nothing_beside_what_is_there(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -872,11 +872,15 @@ def test_an_address_that_no_registry_has_is_a_wrong_question(
 @pytest.mark.parametrize("words", [["show", "file:{}"], ["apply", "{}"], ["diff", "file:{}", "file:{}"]])
 def test_a_file_that_cannot_be_read_is_said_with_a_hint(run: Run, place: Path, words: list[str]) -> None:
     (place / "folder").mkdir()
+    (place / "full" / "below").mkdir(parents=True)
+    for name in ("b.avsc", "a.avsc"):
+        (place / "full" / name).write_text("{}")
     (place / "bytes").write_bytes(b"\xff\xfe\x00")
     for name, hint in (
         ("missing", "look at the spelling"),
         ("bytes/in", "look at the spelling"),
-        ("folder", "name a file in it"),
+        ("folder", "name a file in it: folder/…"),
+        ("full", "name a file in it: full/a.avsc, full/b.avsc"),
         ("bytes", "a text file in UTF-8"),
         ("x" * 300, "a text file"),
     ):

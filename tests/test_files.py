@@ -334,6 +334,25 @@ def test_a_folder_with_no_such_file_or_several(tmp_path, names):
     assert all(name in str(error.value) for name in names if name.startswith("records."))
 
 
+@pytest.mark.parametrize(
+    ("names", "hint"),
+    [
+        (["a/records.jsonl", "b/records.parquet", "c/other.txt"], "name one of: {0}/a, {0}/b"),
+        (["a/b/records.jsonl", "registry.json"], "name {0}/a/b"),
+        (["orders.jsonl.gz", "a/records.a.jsonl"], "name one of: {0}/a, {0}/orders.jsonl.gz"),
+        ([f"{n:02}.jsonl" for n in range(12)], "{0}/09.jsonl, …"),
+        (["notes.txt"], "known endings: .jsonl "),
+    ],
+)
+def test_what_a_folder_holds_is_named(tmp_path, names, hint):
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    with pytest.raises(BadReference, match=r"no records\.\* in this folder") as error:
+        files.find(str(tmp_path))
+    assert hint.format(tmp_path) in (error.value.hint or "")
+
+
 def test_an_export_of_a_registry():
     export = schema_registry.load(str(AVRO / "registry.json"))
     ids = [entry["id"] for entry in json.loads((AVRO / "registry.json").read_bytes())]

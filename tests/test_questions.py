@@ -207,6 +207,19 @@ def test_each_version_stands_where_its_own_records_stand(ask: Ask, recording: st
             assert f"version {version['version']} stood then" in said.err
 
 
+def test_a_file_of_another_binary_log_is_a_usage_error(ask: Ask) -> None:
+    versions = ask(BOOKS, "history", "bookshop.book", "--format", "json").json["versions"]
+    own = versions[-1]["from"]["at"]["position"]["value"]
+    assert own.startswith("binlog.000001:")
+    assert ask(BOOKS, "show", f"bookshop.book@binlog:{own}").code == 0
+    assert ask(BOOKS, "show", "bookshop.book@binlog:binlog.000002:4").code == 0
+    for other in ("foo:1", "mysql-bin.000001:4", "binlog:4", own.replace("binlog", "zinlog")):
+        said = ask(BOOKS, "show", f"bookshop.book@binlog:{other}")
+        assert (said.code, said.out) == (2, "")
+        assert "its stream has other files, called binlog.…" in said.err
+        assert "hint: write binlog:FILE:POSITION" in said.err
+
+
 def test_the_id_of_a_version_is_enough(ask: Ask) -> None:
     for version in ask(ORDERS, "history", "orders", "--format", "json").json["versions"]:
         said = ask(ORDERS, "show", f"orders@id:{version['id'][:6]}", "--format", "json")

@@ -107,6 +107,7 @@ def test_any_text_is_a_reference_or_refused(text: str):
         ("orders@2026-11-01 14:00:00.25+02:00", ("orders",), AsOf(1_793_534_400_250)),
         ("orders@1969-12-31T23:59:59.999Z", ("orders",), AsOf(-1)),
         ("orders@id:9f2c", ("orders",), Shape("9f2c")),
+        ("orders@id:9F2Cab", ("orders",), Shape("9f2cab")),
         ("orders@lsn:0/16B6A50", ("orders",), Place("lsn", "23816784")),
         ("orders@lsn:1/0", ("orders",), Place("lsn", "4294967296")),
         ("orders@lsn:23816784", ("orders",), Place("lsn", "23816784")),

@@ -11,7 +11,7 @@ from schemaman.planfile import from_text
 from schemaman_cli.group import verb
 from schemaman_cli.migrating import Wishes, migrate, new_run
 from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.wiring import read_file
+from schemaman_cli.wiring import files_in, read_file
 
 
 @verb("apply", "schemaman apply orders.plan.json --dry-run", "schemaman apply orders.plan.json --clone")
@@ -50,7 +50,9 @@ def _files(place: str) -> list[str]:
         return [place]
     found = sorted(str(path) for path in Path(place).glob("*.plan.json"))
     if not found:
-        raise UnreadableInput(f"{place}: a folder without a plan", hint=f"name a file in it: {place}/…")
+        raise UnreadableInput(
+            f"{place}: a folder without a plan", hint=f"name a file in it: {files_in(Path(place))}"
+        )
     return found
 
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import click
 
 from schemaman import archive
 from schemaman.adapters import archives
 from schemaman.chain import unbroken
-from schemaman.errors import StoreUnavailable, UnreadableInput, UsageError
+from schemaman.errors import CouldNotDo, StoreUnavailable, UnreadableInput, UsageError
 from schemaman.stores.sql import SqlStore
 from schemaman.summary.words import figure
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door
+from schemaman_cli.output import leave
 from schemaman_cli.wiring import open_store
 
 _WITH_FILE = ("export", "import")
+_STREAM = "-"
 
 
 @verb("store", "schemaman store check", "schemaman store export history.gz")
@@ -28,7 +34,8 @@ def store(door: Door, action: str, file: str | None, replace: bool) -> int:
     """Check that nothing in the store is damaged, rebuild what is folded from its log, or copy it.
 
     export writes the whole log, with its chain of hashes, into one FILE. import puts such a file into a store
-    that is new or empty, of either kind: the same entries, ids and histories are there afterwards.
+    that is new or empty, of either kind: the same entries, ids and histories are there afterwards. A FILE
+    called - is standard output or standard input.
     """
     if (file is None) == (action in _WITH_FILE):
         what = f"store {action} needs a FILE" if file is None else f"store {action} takes no FILE"
@@ -36,9 +43,9 @@ def store(door: Door, action: str, file: str | None, replace: bool) -> int:
     if replace and action != "export":
         raise UsageError(f"store {action} replaces nothing", hint="--replace belongs to export")
     if action == "export" and file is not None:
-        return _export(door, Path(file), replace)
+        return _send(door, replace) if file == _STREAM else _export(door, Path(file), replace)
     if action == "import" and file is not None:
-        return _import(door, Path(file))
+        return _receive(door) if file == _STREAM else _import(door, Path(file), file)
     opened = open_store(door)
     if action == "rebuild":
         opened.rebuild()
@@ -64,25 +71,59 @@ def _export(door: Door, file: Path, replace: bool) -> int:
     if file.exists() and not _a_copy(file):
         raise UsageError(f"{file} is no copy of a store", hint="--replace takes the place of copies only")
     opened = open_store(door)
-    lines = archive.write(unbroken(opened.sealed(), opened.where), opened.id)
-    try:
-        entries = archives.save(file, lines) - archive.FRAME
-    except UnreadableInput as error:
-        raise StoreUnavailable(
-            error.message, hint="run `schemaman store check`, and restore a copy or read the records again"
-        ) from error
+    with _of_a_whole_log():
+        entries = archives.save(file, _lines(opened)) - archive.FRAME
     door.console.write(f"{figure(entries)} log entries of {opened.where} are in {file}\n")
     return 0
 
 
-def _import(door: Door, file: Path) -> int:
+def _send(door: Door, replace: bool) -> int:
+    if replace:
+        raise UsageError("standard output is no file to replace", hint="--replace belongs to a FILE")
+    if sys.stdout.isatty():
+        raise UsageError("a copy is packed bytes, no text for a terminal", hint="store export - > FILE")
+    opened = open_store(door)
+    try:
+        with _of_a_whole_log():
+            entries = archives.send(sys.stdout.buffer, _lines(opened), "standard output") - archive.FRAME
+    except CouldNotDo:
+        leave(sys.stdout)
+        raise
+    door.console.say(f"{figure(entries)} log entries of {opened.where} were written")
+    return 0
+
+
+def _lines(opened: SqlStore) -> Iterator[str]:
+    return archive.write(unbroken(opened.sealed(), opened.where), opened.id)
+
+
+@contextmanager
+def _of_a_whole_log() -> Iterator[None]:
+    """A log that is not whole is a fault of the store, not of an input."""
+    try:
+        yield
+    except UnreadableInput as error:
+        raise StoreUnavailable(
+            error.message, hint="run `schemaman store check`, and restore a copy or read the records again"
+        ) from error
+
+
+def _receive(door: Door) -> int:
+    stream: TextIO | None = sys.stdin  # none at all if the descriptor was closed at the start
+    if stream is None or stream.isatty():
+        raise UsageError("nothing is piped into standard input", hint="store import - < FILE")
+    with archives.kept(stream.buffer, "standard input") as file:
+        return _import(door, file, "standard input")
+
+
+def _import(door: Door, file: Path, called: str) -> int:
     # Gone through first, so that a copy that is not whole leaves no store behind.
-    for sealed in unbroken(archives.load(file).log, str(file)):
-        sealed.opened(str(file))
+    for sealed in unbroken(archives.load(file, called).log, called):
+        sealed.opened(called)
     opened = open_store(door, create=True)
-    copy = archives.load(file)
+    copy = archives.load(file, called)
     entries = opened.restore(copy.log, copy.store)
-    door.console.write(f"{figure(entries)} log entries of {file} are in {opened.where}\n")
+    door.console.write(f"{figure(entries)} log entries of {called} are in {opened.where}\n")
     return 0
 
 

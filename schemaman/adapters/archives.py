@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from tempfile import TemporaryDirectory
+from typing import BinaryIO
 
 from schemaman import archive
 from schemaman.archive import Copy
@@ -44,12 +47,51 @@ def save(path: Path, lines: Iterable[str]) -> int:
         ) from error
 
 
-def load(path: Path) -> Copy:
-    """The copy in a file. Raises `UnreadableInput` as `archive.read`, also where the file cannot be read."""
-    return archive.read(_lines(path), str(path))
+def send(stream: BinaryIO, lines: Iterable[str], where: str) -> int:
+    """Write a copy into a stream that is open; how many lines it has. A cut one shows, as its end is missing.
+
+    Raises:
+        CouldNotDo: the stream cannot be written; `where` names it.
+    """
+    try:
+        count = _pack(stream, lines)
+        stream.flush()
+    except OSError as error:
+        raise CouldNotDo(
+            f"{where} cannot be written: {error.strerror or error}", hint="the copy is cut short"
+        ) from error
+    return count
 
 
-def _pack(file: IO[bytes], lines: Iterable[str]) -> int:
+@contextmanager
+def kept(stream: BinaryIO, where: str) -> Iterator[Path]:
+    """A file with what comes through a stream, which can be read once only; it is gone afterwards.
+
+    Raises:
+        UnreadableInput: the stream cannot be read, or there is no room for it; `where` names it.
+    """
+    with TemporaryDirectory(prefix="schemaman-") as folder:
+        path = Path(folder) / "copy"
+        try:
+            with path.open("xb") as file:
+                shutil.copyfileobj(stream, file)
+        except OSError as error:
+            raise UnreadableInput(
+                f"{where} cannot be read: {error.strerror or error}", hint="TMPDIR says where it is kept"
+            ) from error
+        yield path
+
+
+def load(path: Path, where: str = "") -> Copy:
+    """The copy in a file, called `where` in messages.
+
+    Raises:
+        UnreadableInput: as `archive.read`, or the file cannot be read.
+    """
+    return archive.read(_lines(path, where or str(path)), where or str(path))
+
+
+def _pack(file: BinaryIO, lines: Iterable[str]) -> int:
     count = 0
     # Without a name and a time in its header, equal logs give equal bytes.
     with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as packed:
@@ -59,16 +101,16 @@ def _pack(file: IO[bytes], lines: Iterable[str]) -> int:
     return count
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _lines(path: Path, where: str) -> Iterator[str]:
     try:
         with path.open("rb") as file:
             if not file.peek(2).startswith(_MAGIC):
-                raise UnreadableInput(f"{path} is no copy of a store: it is not gzip", hint=_HINT)
+                raise UnreadableInput(f"{where} is no copy of a store: it is not gzip", hint=_HINT)
             with gzip.open(file, "rt", encoding="ascii") as text:
                 yield from text
     except (EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError) as error:
-        raise UnreadableInput(f"{path} is damaged or cut short: {error}", hint=_HINT) from error
+        raise UnreadableInput(f"{where} is damaged or cut short: {error}", hint=_HINT) from error
     except OSError as error:
         raise UnreadableInput(
-            f"{path} cannot be read: {error.strerror or error}", hint="name a file that store export wrote"
+            f"{where} cannot be read: {error.strerror or error}", hint="name a file that store export wrote"
         ) from error

@@ -15,6 +15,7 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, TextIO
 
+from schemaman.adapters.folders import REGISTRY, endings, in_folder, kind_of
 from schemaman.decode.wire import parse
 from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput
 from schemaman.evidence import Record
@@ -35,8 +36,6 @@ _MAGIC = ((b"\x1f\x8b", "gzip", ".jsonl.gz"), (b"\x28\xb5\x2f\xfd", "zstd", ".js
 
 _LAST_PARTITION = 2**31 - 1
 _LAST_OFFSET = 2**63 - 1
-_LINES = (".jsonl", ".ndjson", ".json")
-_PACKED: tuple[Literal["", ".gz", ".zst"], ...] = ("", ".gz", ".zst")
 _COLUMNS = ("topic", "partition", "offset", "key", "value")
 
 
@@ -72,13 +71,13 @@ def find(source: str) -> File:
         raise BadReference("a SOURCE without a name", hint="a file, a folder, or - for standard input")
     path = Path(source)
     if path.is_dir():
-        path = _in_folder(path)
+        path = in_folder(path)
     elif not path.exists():
         raise UnreadableInput(f"{source}: no such file", hint="a file of kcat -J lines, Parquet, or a folder")
-    kind = _kind(path.name)
+    kind = kind_of(path.name)
     if kind is None:
-        raise BadReference(f"{path}: cannot tell what kind of file this is", hint=f"known: {_endings()}")
-    beside = path.with_name("registry.json")
+        raise BadReference(f"{path}: cannot tell what kind of file this is", hint=f"known: {endings()}")
+    beside = path.with_name(REGISTRY)
     return File(str(path), *kind, registry=str(beside) if beside.is_file() else None)
 
 
@@ -105,31 +104,6 @@ def row_groups(file: File) -> tuple[int, ...]:
 def rows(file: File, groups: Sequence[int]) -> Iterator[Record | Unread]:
     """The records of some row groups of a Parquet file. Raises like `records`."""
     return _parquet_records(file.path, groups)
-
-
-def _in_folder(folder: Path) -> Path:
-    found = sorted(p for p in folder.iterdir() if p.name.startswith("records.") and _kind(p.name))
-    plain = [p for p in found if _kind(p.name) and p.name in {f"records{e}" for e in _endings().split()}]
-    for candidates in (plain, found):
-        if len(candidates) == 1:
-            return candidates[0]
-    if not found:
-        raise BadReference(f"{folder}: no records.* in this folder", hint=f"known endings: {_endings()}")
-    names = ", ".join(p.name for p in found)
-    raise BadReference(f"{folder}: several files of records: {names}", hint="name one of them")
-
-
-def _kind(name: str) -> tuple[Literal["lines", "parquet"], Literal["", ".gz", ".zst"]] | None:
-    if name.endswith(".parquet"):
-        return ("parquet", "")
-    for packing in _PACKED:
-        if name.endswith(tuple(ending + packing for ending in _LINES)):
-            return ("lines", packing)
-    return None
-
-
-def _endings() -> str:
-    return " ".join([*(ending + packing for ending in _LINES for packing in _PACKED), ".parquet"])
 
 
 class _Unpacker(Protocol):

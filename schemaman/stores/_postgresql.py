@@ -6,7 +6,9 @@ Law: what belongs to others in the same database is never written; no message ho
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, func, inspect, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
@@ -41,6 +43,11 @@ _SPOKEN = (
     ("certificate", "say sslmode and sslrootcert in the address"),
 )
 """What hints go by where the driver tells no code: words of the English messages."""
+
+_WRONG = re.compile(
+    r"^bad value for |(^|: )(invalid port number|invalid [\w ]+ value|could not parse network address)"
+)
+"""What libpq and its driver say of a parameter that no server has seen. Source: libpq, fe-connect.c."""
 
 _BY_STATE = (
     ("42501", "for reading, the user needs USAGE on the schema and SELECT on its tables; for writing, INSERT,"
@@ -121,6 +128,8 @@ class PostgresqlSchema:
         cause = getattr(error, "orig", None)
         state = getattr(cause, "sqlstate", None) or ""
         said = _said(cause or error)
+        if not state and _WRONG.search(said):
+            return _wrong_parameter(said)
         if state in _RACES:
             return Conflict(f"{self.where}: {said}", hint=f"another process wrote meanwhile; {_AGAIN}")
         if state == _BUSY:
@@ -152,10 +161,11 @@ def schema_at(url: str, busy_ms: int) -> PostgresqlSchema:
     A writer waits up to `busy_ms` for another one.
 
     Raises:
-        UsageError: the address is none.
+        UsageError: the address is none, or has a port or a parameter that there is not.
         EngineUnavailable: the driver is not installed.
     """
     address, schema = _parsed(url)
+    _each_once(address)
     try:
         engine = create_engine(
             address,
@@ -164,13 +174,49 @@ def schema_at(url: str, busy_ms: int) -> PostgresqlSchema:
             pool_pre_ping=True,
             execution_options={"schema_translate_map": {None: schema}},
         )
+    except ArgumentError:
+        raise _wrong_parameter("ports are numbers, one for all hosts or one for each") from None
     except ModuleNotFoundError as error:
         raise EngineUnavailable(
             f"a store in PostgreSQL needs {error.name}", hint="pip install 'schemaman[postgresql]'"
         ) from error
+    _look_through(engine, address)
     reader = engine.execution_options(isolation_level="REPEATABLE READ")
     writer = engine.execution_options(isolation_level="READ COMMITTED")
     return PostgresqlSchema(_shown(address, schema), reader, writer, schema, busy_ms)
+
+
+def _look_through(engine: Engine, address: URL) -> None:
+    """Ask the driver about parameters before a server is asked; it tells a wrong value only when it connects.
+
+    Raises:
+        UsageError: a port that is none, or a parameter that is not known.
+    """
+    driver: Any = engine.dialect.dbapi
+    told = engine.dialect.create_connect_args(address)[1]
+    parameters = {name: value for name, value in told.items() if isinstance(value, str | int)}
+    try:
+        driver.conninfo.make_conninfo(**parameters)
+    except driver.Error as error:
+        raise _wrong_parameter(_said(error)) from None
+    ports = [str(address.port)] if address.port is not None else str(told.get("port", "")).split(",")
+    for port in ports:
+        if port and not (port.isascii() and port.isdigit() and 0 < int(port[:9]) < 1 << 16):
+            raise _wrong_parameter("ports go from 1 to 65535")
+
+
+def _each_once(address: URL) -> None:
+    """Raises `UsageError` for a parameter that is said twice; there may be several hosts."""
+    for name, value in address.query.items():
+        if not isinstance(value, str) and name not in ("host", "port"):
+            raise _wrong_parameter(f"{name} is said twice")
+
+
+def _wrong_parameter(said: str) -> UsageError:
+    return UsageError(
+        f"the address of the store cannot be used: {said}",
+        hint=f"{_FORM}; parameters are those of libpq (postgresql.org/docs/current/libpq-connect.html)",
+    )
 
 
 def _parsed(url: str) -> tuple[URL, str]:
