@@ -6,7 +6,8 @@ whoever was replaced by a later run notices it at his next look, or at the next 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -14,6 +15,7 @@ from schemaman.columns import format_columns
 from schemaman.conditions import holds, unmet
 from schemaman.diff import Diff, diff
 from schemaman.errors import (
+    CouldNotDo,
     Locked,
     OtherStore,
     PartlyApplied,
@@ -130,6 +132,8 @@ class Applying:
         if self.how.rehearse is not None and at < len(self.plan.steps):
             self.say("trying the plan on a clone")
             self.how.rehearse(rest_of(self.plan, at, live))
+        if live is None and not self.plan.steps:
+            return self.migration("unchanged", None, ())  # no migration, and no structure to look for later
         fence = self.journal.begin(self.line(None, "started", live, to_text(self.plan)))
         if self.how.store:
             self.mark = self.mark_of(f"{fence} {self.how.run}")
@@ -139,14 +143,29 @@ class Applying:
             if number < at:
                 self.skip(number, step, live)
             else:
-                live = self.step(number, step, live)
+                with self.half_done(number):
+                    live = self.step(number, step, live)
+        with self.half_done(len(self.plan.steps) - 1):
+            return self.ended(foreign)
+
+    @contextmanager
+    def half_done(self, number: int) -> Iterator[None]:
+        """A store or a lake that fails once a step has run leaves the plan half done, whatever it was."""
+        try:
+            yield
+        except CouldNotDo as error:
+            stopped = self.stopped(number, error)
+            if stopped is error:
+                raise
+            raise stopped from error
+
+    def ended(self, foreign: Diff) -> Migration:
+        """What it came to, journalled if the table is as promised."""
         live = self.inspect()
+        if live is None and self.plan.steps:
+            raise PartlyApplied(f"{self.plan.table} is gone: somebody dropped it meanwhile", hint=REPLAN)
         if self.plan.steps and not _bears(live, self.mark, STORE_PROPERTY, PLAN_PROPERTY):
             live = self.claim(live)
-        return self.ended(live, foreign)
-
-    def ended(self, live: Live | None, foreign: Diff) -> Migration:
-        """What it came to, journalled if the table is as promised."""
         differences = diff(self.plan.wanted, live.schema) if live else ()
         if not differences:
             self.write(None, "finished", live, format_columns(self.plan.wanted))
@@ -210,8 +229,8 @@ class Applying:
             self.require_due(number, step, live)
         self.write(number, "intent", live, step.statement)
         after = self.attempt(number, step)
-        self.write(number, "done", after, step.statement)
         self.outcomes.append(Outcome(number, "done", step.statement, _version(after)))
+        self.write(number, "done", after, step.statement)
         return after
 
     def require_due(self, number: int, step: Step, live: Live | None) -> None:
@@ -231,6 +250,8 @@ class Applying:
             except Locked as lost:
                 sent = "the last statement had been sent by then; `schemaman drift` tells what came of it"
                 raise Locked(f"{lost.message}; {sent}", hint=lost.hint) from lost
+            except CouldNotDo as blind:
+                raise self.stopped(number, PartlyApplied(f"{_SENT}: {blind.message}")) from blind
             if self.holds(live, step.postcondition) and (failure is None or step.postcondition):
                 return live
             again = left and isinstance(failure, StatementConflict) and self.holds(live, step.precondition)
@@ -342,6 +363,7 @@ class Applying:
         return Migrated(self.how.run, self.name, self.target, step, state, text, _version(live), error)
 
 
+_SENT = "the statement was sent, and the table cannot be asked what came of it"
 _GATE = "settle those rows, then plan again; nothing of this step was done"
 
 

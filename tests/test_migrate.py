@@ -11,12 +11,21 @@ from hypothesis import strategies as st
 from schemaman.columns import parse_columns
 from schemaman.counterparts import source_of
 from schemaman.diff import AddColumn
-from schemaman.errors import Conflict, Locked, PartlyApplied, StalePlan, StatementConflict, StatementFailed
+from schemaman.errors import (
+    Conflict,
+    Locked,
+    PartlyApplied,
+    StalePlan,
+    StatementConflict,
+    StatementFailed,
+    StoreUnavailable,
+)
 from schemaman.log import Migrated
 from schemaman.migrate import LEASE_MS, Migration, StoreJournal, apply, drift, expected_structure, target_id
 from schemaman.plan import Live, Plan, Policy, Source
 from schemaman.planfile import from_text, plan_hash, to_text
 from schemaman.planner import make_plan
+from schemaman.policy import PolicyRule
 from schemaman.schema import TableSchema
 from schemaman.stores.memory import MemoryStore
 from schemaman.targets import delta, iceberg
@@ -61,6 +70,76 @@ def test_every_step_is_journalled_before_and_after() -> None:
     assert states(journal) == [(None, "started"), *steps, (None, "finished")]
     assert {line.plan for line in journal.lines} == {plan_hash(plan)}
     assert journal.lines[-1].version == lake.live.version  # type: ignore[union-attr]
+
+
+class FailingJournal(PaperJournal):
+    """A journal whose store goes away when one line is to be written."""
+
+    def __init__(self, step: int | None, state: str) -> None:
+        super().__init__()
+        self.fatal = (step, state)
+
+    def write(self, line: Migrated) -> None:
+        if (line.step, line.state) == self.fatal:
+            raise StoreUnavailable("the store does not answer")
+        super().write(line)
+
+
+@pytest.mark.parametrize("line", [(0, "done"), (1, "intent"), (1, "done"), (2, "done"), (None, "finished")])
+def test_a_store_that_fails_once_a_step_has_run_leaves_a_plan_half_done(line: tuple[int | None, str]) -> None:
+    lake, journal = made(), FailingJournal(*line)
+    plan = draw(LATER, lake.live)
+    with pytest.raises(PartlyApplied, match="does not answer") as stopped:
+        run(plan, lake, journal)
+    assert "schemaman resume r1" in (stopped.value.hint or "")
+    journal.fatal = (None, "")
+    assert run(plan, lake, journal).differences == ()
+    assert len(lake.ran) == len(plan.steps)
+
+
+def test_a_store_that_fails_before_the_first_statement_has_done_nothing() -> None:
+    lake = made()
+    with pytest.raises(StoreUnavailable):
+        run(draw(LATER, lake.live), lake, FailingJournal(0, "intent"))
+    assert lake.ran == []
+
+
+@pytest.mark.parametrize("statements", [1, 2])
+def test_a_lake_that_goes_away_behind_a_statement_leaves_a_plan_half_done(statements: int) -> None:
+    class Leaving(PaperLake):
+        def inspect(self, table: str, format: str) -> Live | None:
+            if len(self.ran) == statements:
+                raise StatementFailed("the catalogue does not answer")
+            return super().inspect(table, format)
+
+    before = made()
+    lake = Leaving(TABLE, before.live)
+    with pytest.raises(PartlyApplied, match="does not answer"):
+        run(draw(LATER, before.live), lake, PaperJournal())
+
+
+def test_a_table_that_is_dropped_behind_the_last_step_is_not_called_applied() -> None:
+    lake, journal = made(), PaperJournal()
+    plan = draw(LATER, lake.live)
+    real, last = journal.write, len(plan.steps) - 1
+
+    def write(line: Migrated) -> None:
+        real(line)
+        if (line.step, line.state) == (last, "done"):
+            lake.live = None
+
+    journal.write = write  # type: ignore[method-assign]
+    with pytest.raises(PartlyApplied, match="is gone"):
+        run(plan, lake, journal)
+    assert "finished" not in {line.state for line in journal.lines}
+
+
+def test_a_table_that_is_not_made_leaves_nothing_in_the_journal() -> None:
+    lake, journal = PaperLake(TABLE), PaperJournal()
+    policy = Policy(rules=(PolicyRule("ignore", ("new-table",)),))
+    source = Source("shop.public.t", 1, "v1", 0, parse_columns(LATER))
+    done = run(make_plan(source, None, delta.TARGET, TABLE, policy), lake, journal)
+    assert (done.state, done.live, journal.lines) == ("unchanged", None, [])
 
 
 def test_applying_again_does_nothing() -> None:
