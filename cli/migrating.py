@@ -39,10 +39,17 @@ def new_run() -> str:
     return secrets.token_hex(6)
 
 
-def migrate(door: Door, plans: Sequence[tuple[str, Plan]], wishes: Wishes, format: str) -> int:
+def migrate(
+    door: Door,
+    plans: Sequence[tuple[str, Plan]],
+    wishes: Wishes,
+    format: str,
+    unread: Sequence[tuple[str, str, SchemamanError]] = (),
+) -> int:
     """Apply plans, each with the name of its run, and tell of them; the exit code.
 
-    One plan that fails raises; of several each is tried, and the gravest exit code counts.
+    One plan that fails raises; of several each is tried, and the gravest exit code counts. `unread` are
+    files beside them that hold no plan to apply: run, file, and what is wrong.
 
     Raises:
         Stale: the table moved, the plan expired, or someone else migrates the table.
@@ -50,13 +57,13 @@ def migrate(door: Door, plans: Sequence[tuple[str, Plan]], wishes: Wishes, forma
         StatementFailed: the first step failed.
     """
     mover = Mover(door, wishes)
-    if len(plans) == 1:
+    if len(plans) == 1 and not unread:
         ((run, plan),) = plans
         done = mover.moved(run, plan)
         door.console.show(apply_report([done]), format)
         return exit_code(done, plan, wishes.partial)
-    told: list[Migration | Failed] = []
-    codes = [0]
+    told: list[Migration | Failed] = [Failed(r, "", file, e.message, e.hint or "") for r, file, e in unread]
+    codes = [0, *(code_of(error) for _, _, error in unread)]
     for run, plan in plans:
         try:
             done = mover.moved(run, plan)

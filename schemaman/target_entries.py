@@ -33,9 +33,20 @@ class TargetSetting:
         return any(fits(table, pattern) for pattern in self.tables)
 
     def address(self, table: TableId) -> str:
-        """The lake table, or the path in the form of a `lake:` REF, that follows a table."""
+        """The lake table, or the path in the form of a `lake:` REF, that follows a table.
+
+        In a path each name is one step: a source table called `../t` leaves no folder.
+        """
         names = {place: getattr(table, place) for place in _PLACES}
-        return (self.table if self.table is not None else self.path or "").format(**names)
+        if self.table is not None:
+            return self.table.format(**names)
+        return (self.path or "").format(**{place: _step(name) for place, name in names.items()})
+
+
+def _step(name: str) -> str:
+    """A name as part of a path, which it cannot lead out of."""
+    told = name.replace("/", "_")
+    return "_" * len(told) if set(told) == {"."} else told
 
 
 def fits(table: TableId, pattern: str) -> bool:

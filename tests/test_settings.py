@@ -108,6 +108,7 @@ def test_a_target_holds_tables_by_pattern_and_names_them() -> None:
     assert raw.address(ORDERS) == "ice.raw.public_orders"
     assert files.holds(ORDERS)
     assert files.address(ORDERS) == "/lake/main/app/orders"
+    assert files.address(TableId("shop", "..", "", "../../etc/a")) == "/lake/main/__/.._.._etc_a"
     other = TableId("shop", "app", "audit", "orders")
     assert not raw.holds(other)
     assert not files.holds(other)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from schemaman.errors import UnreadableInput
+from schemaman.errors import SchemamanError, UnreadableInput
+from schemaman.plan import Plan
 from schemaman.planfile import from_text
 from schemaman_cli.group import verb
 from schemaman_cli.migrating import Wishes, migrate, new_run
@@ -37,7 +38,22 @@ def apply(
     """
     files = [file for place in plans for file in _files(place)]
     wishes = Wishes(partial, dry_run, clone, take_over)
-    return migrate(door, [(new_run(), from_text(read_file(file))) for file in files], wishes, format)
+    if len(files) == 1:
+        return migrate(door, [(new_run(), from_text(read_file(files[0])))], wishes, format)
+    read = [(new_run(), file, _read(file)) for file in files]
+    good = [(run, plan) for run, _, plan in read if isinstance(plan, Plan)]
+    bad = [(run, file, error) for run, file, error in read if isinstance(error, SchemamanError)]
+    if bad and not good:
+        raise bad[0][2]
+    return migrate(door, good, wishes, format, bad)
+
+
+def _read(file: str) -> Plan | SchemamanError:
+    """A plan, or what is wrong with its file: that stops none of the others."""
+    try:
+        return from_text(read_file(file))
+    except SchemamanError as error:
+        return error
 
 
 def _files(place: str) -> list[str]:

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Sequence
 import click
 
 from schemaman.documents.lake import Drift
-from schemaman.errors import NoHistory, StoreUnavailable
+from schemaman.errors import CouldNotDo, NoHistory, StalePlan, StoreUnavailable, UsageError
+from schemaman.journal import in_progress, progress
 from schemaman.log import Migrated
 from schemaman.migrate import drift as drifted
 from schemaman.migrate import expected_structure, target_id
 from schemaman.plan import SOURCE_PROPERTY, Executor, Live, words
+from schemaman.planfile import from_text
 from schemaman.registry import Registry
+from schemaman.standing import place
 from schemaman.summary.moves import drift_report
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
@@ -27,7 +30,7 @@ from schemaman_cli.wiring import histories, open_registry
 def drift(door: Door, tables: tuple[str, ...], format: str) -> int:
     """Compare lake tables with what the last migration left: those that follow TABLE, or all of them.
 
-    The exit code is 1 if one is not as it was left.
+    The exit code is 1 if one is not as it was left, and 3 if one could not be looked at.
     """
     registry = open_registry(door)
     sources = {str(h.table) for h in histories(door, registry, tables)} if tables else None
@@ -35,27 +38,54 @@ def drift(door: Door, tables: tuple[str, ...], format: str) -> int:
     migrated = dict.fromkeys(line.target for line in journal if line.state == "finished")
     if not migrated:
         raise NoHistory("no migration has been journalled yet", hint="schemaman apply PLAN makes one")
-    found = tuple(_found(executor(door), journal, migrated, sources))
+    unseen: list[str] = []
+    found = tuple(_found(door, executor(door), journal, migrated, sources, unseen))
     if marks := tuple(_marks(journal, found)):
         _noted(door, registry, marks)
     door.console.show(drift_report(found), format)
-    return 1 if any(d.found for d in found) else 0
+    return 3 if unseen else 1 if any(d.found for d in found) else 0
 
 
 def _found(
-    spark: Executor, journal: Sequence[Migrated], targets: Iterable[str], sources: set[str] | None
+    door: Door,
+    spark: Executor,
+    journal: Sequence[Migrated],
+    targets: Iterable[str],
+    sources: set[str] | None,
+    unseen: list[str],
 ) -> Iterable[Drift]:
+    """What is known of each target; one that cannot be looked at hides no other, and is `unseen`."""
     for target in targets:
         format, _, table = target.partition(":")
-        live = spark.inspect(table, format)
+        try:
+            live = spark.inspect(table, format)
+        except CouldNotDo as error:
+            unseen.append(target)
+            door.console.warn(f"{table} cannot be looked at: {error.message}", error.hint)
+            continue
         expected = expected_structure(journal, format, table)
         if expected is None or not _wanted(live, sources):
             continue
-        yield (
-            Drift(format, table, (), gone=True)
-            if live is None
-            else Drift(format, table, drifted(live, expected))
-        )
+        if live is None:
+            yield Drift(format, table, (), gone=True)
+        elif run := _half_way([line for line in journal if line.target == target], live):
+            door.console.warn(f"{table} is half-way: run {run} has not finished", f"schemaman resume {run}")
+            yield Drift(format, table, ())
+        else:
+            yield Drift(format, table, drifted(live, expected))
+
+
+def _half_way(lines: Sequence[Migrated], live: Live) -> str:
+    """The run that has not finished, if the table stands where it left it: that was nobody else."""
+    if not in_progress(lines):
+        return ""
+    last = next(line for line in reversed(lines) if line.state == "started")
+    try:
+        plan = from_text(last.statement)
+        place(plan, live, *progress([line for line in lines if line.plan == last.plan]))
+    except (StalePlan, UsageError):
+        return ""
+    return last.run
 
 
 def _noted(door: Door, registry: Registry, marks: Sequence[Migrated]) -> None:

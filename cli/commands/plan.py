@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,16 +35,17 @@ PHASES = ("expand", "backfill", "swap", "contract", "rekey", "fill")
 )
 @click.option("--table", "lake_table", metavar="LAKE_TABLE|PATH", help="The lake table, for a single TABLE.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Write the plan file; for several plans a folder."
+    "-o",
+    "--output",
+    type=click.Path(),
+    help="Write the plan file; for several plans a folder, which may also be said as plans/.",
 )
 @click.option(
     "--expires", metavar="WHEN", help="Until when it may be applied: 30d, 12h, a day, never. Default 30d."
 )
 @click.option("--recipe", is_flag=True, help="Plan in phases what no format changes in place.")
 @click.option("--phase", type=click.Choice(PHASES), help="With --recipe: this phase alone.")
-@click.option(
-    "--into", metavar="LAKE_TABLE|PATH", help="With --recipe: a new table, to be filled."
-)
+@click.option("--into", metavar="LAKE_TABLE|PATH", help="With --recipe: a new table, to be filled.")
 @click.option(
     "--exact", multiple=True, metavar="COLUMN", help="With --recipe: give COLUMN the source's narrower type."
 )
@@ -55,7 +57,7 @@ def plan(
     tables: tuple[str, ...],
     target: str | None,
     lake_table: str | None,
-    output: Path | None,
+    output: str | None,
     expires: str | None,
     recipe: bool,
     phase: str | None,
@@ -70,6 +72,9 @@ def plan(
     """
     if (phase or into or exact) and not recipe:
         raise UsageError("--phase, --into and --exact go with --recipe")
+    if output is not None and output.endswith(".sql"):
+        hint = f"-o {output.removesuffix('.sql')}.plan.json; the statements are written beside it"
+        raise UsageError(f"{output} would hold the statements alone, and apply reads the plan", hint=hint)
     if rollback is not None:
         if recipe or tables or target or lake_table:
             raise UsageError("--rollback goes alone: the plan says which table it was for")
@@ -89,7 +94,7 @@ def plan(
     return _told(door, plans, output, format)
 
 
-def _told(door: Door, plans: Sequence[Plan], output: Path | None, format: str) -> int:
+def _told(door: Door, plans: Sequence[Plan], output: str | None, format: str) -> int:
     if output is not None:
         _write(door, plans, output)
     if format == "sql":
@@ -118,16 +123,21 @@ def _planned(door: Door, spark: Executor, follower: Follower, expires_ms: int | 
     )
 
 
-def _write(door: Door, plans: Sequence[Plan], output: Path) -> None:
-    if len(plans) == 1 and not output.is_dir():
-        _write_one(output, plans[0])
-        door.console.say(f"written to {output}; next: schemaman apply {output}")
+def _write(door: Door, plans: Sequence[Plan], output: str) -> None:
+    path = Path(output)
+    if len(plans) == 1 and not path.is_dir() and not output.endswith(("/", os.sep)):
+        _write_one(path, plans[0])
+        door.console.say(f"written to {path}; next: schemaman apply {path}")
         return
+    written: list[str] = []
     for one in plans:
         part = f".{one.phase.number}-{one.phase.name}" if one.phase else ""
-        name = "".join(ch if ch.isalnum() or ch in "-_." else "_" for ch in f"{one.target}.{one.table}")
-        _write_one(output / f"{name}{part}.plan.json", one)
-    door.console.say(f"{len(plans)} plans written to {output}")
+        name = "".join(ch if ch.isalnum() or ch in "-_." else "_" for ch in f"{one.target}.{one.table}{part}")
+        again = written.count(name)
+        written.append(name)
+        _write_one(path / f"{name}{f'-{again + 1}' if again else ''}.plan.json", one)
+    told = "1 plan" if len(plans) == 1 else f"{len(plans)} plans"
+    door.console.say(f"{told} written to {path}; next: schemaman apply {path}")
 
 
 def _write_one(path: Path, plan: Plan) -> None:

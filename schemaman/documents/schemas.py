@@ -58,6 +58,8 @@ def _closure(schema: Schema, shared: Schema) -> set[str]:
 def _references(part: Any) -> Iterator[str]:
     if isinstance(part, dict):
         for key, value in part.items():
+            if key == "$ref" and value == "#":
+                continue  # the whole schema itself
             if key == "$ref":
                 yield value.removeprefix("#/$defs/")
             else:

@@ -136,9 +136,7 @@ def _assigned(wanted: Mapping[str, Sequence[str]], there: Mapping[str, str]) -> 
     return {name: there[place] for place, name in owner.items()}
 
 
-def _rows(
-    expected: Table, rows: Sequence[Lake], shape: Shape, match: _Match, findings: _Findings
-) -> None:
+def _rows(expected: Table, rows: Sequence[Lake], shape: Shape, match: _Match, findings: _Findings) -> None:
     """Rows by the lake's key; without one every row counts, as often as it is there."""
     names = match.live
     key = [n for n in names if names[n] in shape.key]

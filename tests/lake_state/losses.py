@@ -201,4 +201,3 @@ def _span(text: str) -> tuple[int, timedelta] | None:
     micros = int((found[7] or "").ljust(6, "0"))
     rest = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, microseconds=micros)
     return 12 * years + months, rest
-

@@ -333,5 +333,3 @@ def _renamed_columns(statement: str, state: State) -> dict[tuple[int, str], str]
     table = next((t for t in state.values() if (t.space, t.name) == _qualified(altered[1])), None)
     pairs = re.findall(r"(?:CHANGE COLUMN (\w+) (\w+))|(?:RENAME COLUMN (\w+) TO (\w+))", statement)
     return {(table.id, a or c): b or d for a, b, c, d in pairs} if table else {}
-
-

@@ -16,9 +16,15 @@ from jsonschema import Draft202012Validator
 from pyiceberg.table import StaticTable
 
 from schemaman.documents import schemas
+from schemaman.log import Migrated
+from schemaman.migrate import StoreJournal, apply
+from schemaman.planfile import from_text
+from schemaman.registry import Registry
 from schemaman.spark.lake import SparkExecutor
+from schemaman.stores.sql import SqlStore
 from schemaman_cli.main import main
 from tests.house import CAPTURES
+from tests.paper_lake import Crash
 
 pytestmark = pytest.mark.spark
 DB2 = CAPTURES / "db2" / "shop-3.4.1-json"
@@ -100,6 +106,61 @@ def test_a_table_is_followed_from_the_command_line(spark: Any, run: Run, tmp_pat
     assert run("resume", "nonsense").code == 2
 
 
+class Dying(SparkExecutor):
+    """An executor whose process dies before columns are added."""
+
+    def run(self, statement: str) -> None:
+        if "ADD COLUMNS" in statement:
+            raise Crash
+        super().run(statement)
+
+
+def test_what_a_run_left_half_way_is_no_drift_and_a_lost_target_hides_no_other(
+    spark: Any, run: Run, tmp_path: Path
+) -> None:
+    run("ingest", MARIADB)
+    target = ["--target", "delta", "--table", tmp_path / "lake" / "half"]
+    assert run("plan", "author@1", *target, "-o", "1.json").code == 0
+    assert run("apply", "1.json").code == 0
+    assert run("plan", "author", *target, "-o", "plans/").code == 0
+    (file,) = Path("plans").glob("*.plan.json")
+    plan = from_text(file.read_text())
+    with SqlStore.open("sqlite:///schemaman.db") as store:
+        with pytest.raises(Crash):
+            apply(plan, Dying(spark), StoreJournal(store), store.now_ms, run="r9", store=store.id)
+        half = run("drift", "--format", "json")
+        assert (half.code, half.json["tables"][0]["drift"]) == (0, False)
+        assert "schemaman resume r9" in half.err
+        assert run("drift").code == 0
+        SparkExecutor(spark).run(f"ALTER TABLE delta.`{plan.table}` ADD COLUMNS (mine STRING)")
+        assert run("drift").code == 1
+        lost = Migrated("r", "p", "iceberg:nowhere.raw.t", None, "finished", "id INT")
+        Registry(store, store.now_ms).note(lost)
+        blind = run("drift", "--format", "json")
+    assert blind.code == 3
+    assert [t["drift"] for t in checked("drift", blind)["tables"]] == [True]
+    assert "nowhere.raw.t cannot be looked at" in blind.err
+
+
+def test_plans_that_are_called_alike_keep_a_file_each(spark: Any, run: Run, tmp_path: Path) -> None:
+    run("ingest", MARIADB)
+    (tmp_path / "schemaman.toml").write_text(
+        '[[target]]\nname = "lake"\nformat = "iceberg"\n'
+        'tables = ["author", "click", "kinds"]\ntable = "ice.cli.one"\n'
+    )
+    assert run("plan", "-o", "plans/").code == 0
+    files = sorted(Path("plans").glob("*.plan.json"))
+    assert [f.name for f in files] == [
+        "lake.ice.cli.one-2.plan.json",
+        "lake.ice.cli.one-3.plan.json",
+        "lake.ice.cli.one.plan.json",
+    ]
+    assert len({json.loads(f.read_text())["source"]["table"] for f in files}) == 3
+    refused = run("plan", "-o", "one.sql")
+    assert refused.code == 2
+    assert "one.plan.json" in refused.err
+
+
 def test_a_name_that_spark_would_forget_is_refused(spark: Any, run: Run) -> None:
     run("ingest", MARIADB)
     done = run("plan", "author", "--target", "delta", "--table", "lake.author")
@@ -137,6 +198,11 @@ def test_an_edited_plan_is_stale(spark: Any, run: Run, tmp_path: Path) -> None:
     done = run("apply", "p.json")
     assert done.code == 4
     assert "edited" in done.err
+    assert run("apply", "p.json", "missing.json").code == 4
+    run("plan", "author@1", "--target", "delta", "--table", tmp_path / "lake" / "good", "-o", "good.json")
+    both = run("apply", "p.json", "good.json", "--format", "json")
+    assert both.code == 4
+    assert [r["state"] for r in checked("apply", both)["runs"]] == ["failed", "applied"]
 
 
 def test_a_refusal_is_a_finding_and_nothing_is_done(spark: Any, run: Run, tmp_path: Path) -> None:
@@ -180,10 +246,8 @@ def test_a_scale_is_changed_in_phases_and_the_last_one_taken_back(
     assert run("apply", "2.json", "--partial").code == 1
 
     drawn = run("plan", "bookshop.book@2", "--recipe", "-o", "phases", "--format", "json")
-    plans = drawn.json["plans"]
+    plans = checked("plan", drawn)["plans"]
     assert [p["phase"]["name"] for p in plans] == ["expand", "backfill", "swap", "contract"]
-    for plan in plans:
-        Draft202012Validator(schemas.get("plan")).validate(plan)
     files = sorted(Path("phases").glob("*.plan.json"))
     assert [f.name.split(".")[-3] for f in files] == ["1-expand", "2-backfill", "3-swap", "4-contract"]
     for file in files[:3]:

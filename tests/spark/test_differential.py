@@ -71,9 +71,7 @@ def prove(format: str, name: str, batch: list[Pair], executor: SparkExecutor, dr
 
 def unread(rows: Rows, schema: TableSchema) -> list[str]:
     """What does not read as it was written; parts of a value that came later are NULL, as JSON leaves out."""
-    tests = [
-        " AND ".join(_reads(c, row.get(c.name, "NULL")) for c in schema.columns) for row in rows.written
-    ]
+    tests = [" AND ".join(_reads(c, row.get(c.name, "NULL")) for c in schema.columns) for row in rows.written]
     counts = ", ".join(["COUNT(*)", *(f"COUNT_IF({test})" for test in tests)])
     found, *matches = rows.executor.query(f"SELECT {counts} FROM {rows.table}")[0]
     faults = [] if found == len(tests) else [f"{found} rows instead of {len(tests)}"]
