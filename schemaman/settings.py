@@ -41,6 +41,9 @@ _SECRET = re.compile(
 _PASSWORD = re.compile(r"(//[^:/@\s]*:|^[^:/@\s]*:(?!//)).*@", re.DOTALL)
 """In an address, or in what was meant as one: behind the user, up to the last @."""
 
+_IN_TEXT = re.compile(r"(//[^:/@\s]*:)[^/@\s]*@")
+"""In an address that stands in a message."""
+
 _PARAMETER = re.compile(
     r"((?:^|[?&;\s])[^=&?;\s]*(?:password|passphrase|secret|token)[^=&?;\s]*=)[^&;\s]+", re.I
 )
@@ -58,6 +61,11 @@ def secret(name: str) -> bool:
 def without_password(address: str) -> str:
     """An address as it may be shown: stars for each password, whatever else may be wrong with it."""
     return _PARAMETER.sub(r"\1***", _PASSWORD.sub(r"\1***@", address))
+
+
+def without_secrets(text: str) -> str:
+    """A message as it may be shown: stars for what addresses in it say of passwords, the rest as it is."""
+    return _PARAMETER.sub(r"\1***", _IN_TEXT.sub(r"\1***@", text))
 
 
 def has_password(address: str) -> bool:

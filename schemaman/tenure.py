@@ -83,7 +83,8 @@ class Tenure:
         while not self._over.wait(tick):
             since += tick
             if self._tick is not None:
-                self._tick()
+                with suppress(Exception):  # who listens is not ours, and must not cost the lease
+                    self._tick()
             if since * 1000 * _BEATS >= self._ttl_ms:
                 since = 0.0
                 self._renew()

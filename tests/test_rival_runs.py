@@ -233,6 +233,17 @@ def test_a_lease_that_was_lost_is_noticed_before_the_next_statement(store: Store
             tenure.hold()
 
 
+def test_a_listener_that_fails_does_not_cost_the_lease(store: Store) -> None:
+    def fail() -> None:
+        raise OSError("nobody listens")
+
+    now = [0]
+    with Tenure(store, TARGET, "me@host (1)", lambda: now[0], ttl_ms=30, tick=fail):
+        now[0] = 20
+        threading.Event().wait(0.5)
+        assert [lease.expires_ms for lease in store.leases()] == [50]
+
+
 def test_the_stores_own_clock_serves_all(store: Store) -> None:
     if isinstance(store, SqlStore):
         first, second = store.now_ms(), store.now_ms()

@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from schemaman.errors import EngineUnavailable
+from schemaman.spark.failures import failure
 from schemaman.spark.session import launch_settings, require_java
 from tests.house import ROOT
 
@@ -95,3 +97,14 @@ def test_no_secret_becomes_a_word_of_a_command_line() -> None:
         "spark.hadoop.fs.s3a.secret.key": "s",
     }
     assert list(launch_settings(settings)) == ["spark.master", "spark.sql.catalog.lake.uri"]
+
+
+@pytest.mark.parametrize(
+    "address", ["jdbc:postgresql://db/ice?user=me&password=%s&x=1", "jdbc:mysql://me:%s@db/ice"]
+)
+def test_what_a_catalogue_says_of_its_address_shows_no_password(address: str) -> None:
+    told = f"Failed to connect: {address % 'hunter2'}, as me@example.org asked"
+    message = failure(AnalysisException(told), "inspect ice.raw.t").message
+    assert "hunter2" not in message
+    assert message.startswith("inspect ice.raw.t: Failed to connect: jdbc:")
+    assert message.endswith(", as me@example.org asked")

@@ -12,6 +12,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from schemaman.errors import StatementConflict, StatementFailed
+from schemaman.settings import without_secrets
 
 RAISED = (PySparkException, Py4JError)
 """What a session raises when a statement fails."""
@@ -49,7 +50,8 @@ def failure(error: Exception, statement: str) -> StatementFailed:
     if condition and condition.split(".")[0] not in line:
         line = f"[{condition}] {line}"
     kind = StatementConflict if any(word in f"{condition} {text}" for word in _CONFLICTS) else StatementFailed
-    return kind(f"{_first_line(statement)}: {line}")
+    # A catalogue that cannot be reached is told by its address, with all that this says.
+    return kind(f"{_first_line(statement)}: {without_secrets(line)}")
 
 
 def _text(error: Exception) -> str:
