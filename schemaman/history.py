@@ -24,7 +24,7 @@ from schemaman.fold.encoding import NAMINGS, Encoding
 from schemaman.fold.faces import Match, differences, fitting, match
 from schemaman.fold.footprints import footprint
 from schemaman.fold.identity import Identifying
-from schemaman.fold.images import Renames, completed, composed, effective, inserted, of_another
+from schemaman.fold.images import Renames, completed, composed, effective, exchanged, inserted, of_another
 from schemaman.fold.inferred_versions import (
     Grown,
     by_weight,
@@ -35,7 +35,7 @@ from schemaman.fold.inferred_versions import (
     row_id,
 )
 from schemaman.fold.keys import CarriedKey, keys_of
-from schemaman.fold.open_version import Open, on_the_wire
+from schemaman.fold.open_version import Open, on_the_wire, spread_over, undivided
 from schemaman.fold.passing import keys_in_passing
 from schemaman.fold.points import Point, time_of
 from schemaman.fold.precedence import by_precedence
@@ -85,7 +85,8 @@ def fold(
         return None
     count(building.versions, others)
     connector = max(said, key=lambda o: (time_of(o.last), o.connector)).connector
-    versions = closed(building.versions, dialect_of)
+    spread = spread_over(building.versions)
+    versions = closed(building.versions, spread, dialect_of)
     runs = (*dict.fromkeys(p.observation for p in points), *line.repeated)
     return TableHistory(
         table=table,
@@ -98,6 +99,7 @@ def fold(
         footprint=shown,
         keys=keys_of(versions, building.versions, building.keys),
         identity="weak" if all(o.weak for o in mine) else "source",
+        shared=sum(map(undivided, spread)),
     )
 
 
@@ -214,7 +216,7 @@ class _Building:
         current = self.versions[-1]
         if not current.declared:
             fit = match(schema, current.schema)
-            if fit.exact:
+            if fit.exact and not exchanged(point.observation.renames):
                 known = {c.name: c.id for c in current.schema.columns}
                 columns = tuple(replace(c, id=known[fit.names[c.name]]) for c in schema.columns)
                 refined = replace(schema, columns=columns)
@@ -238,7 +240,7 @@ class _Building:
         renames = observation.renames or effective(self.stated, schema)
         foreign = inserted(current.schema, schema) if declared and append_only else ()
         known = self.identify(current.schema, schema, renames, append_only and not foreign, self.next_id)
-        same = {c.id for c in known.columns} == {c.id for c in current.schema.columns}
+        same = {(c.id, c.name) for c in known.columns} == {(c.id, c.name) for c in current.schema.columns}
         if not same or (known is not current.schema and fingerprint(known) != current.id):
             former = [p.observation for p in current.points]
             self.open(point, known, declared, self.last_mark)

@@ -52,6 +52,7 @@ def to_json(history: TableHistory) -> Json:
             epochs=[epochs_codec.epoch_to_json(e) for e in history.epochs] or None,
             footprint=epochs_codec.footprint_to_json(history.footprint) or None,
             keys=[_key_to_json(k) for k in history.keys] or None,
+            shared=history.shared or None,
         ),
     }
 
@@ -143,6 +144,7 @@ def _history(value: Parsed) -> TableHistory:
         tuple(epochs_codec.epoch_from_json(e) for e in value.get("epochs", ())),
         epochs_codec.footprint_from_json(value.get("footprint", {})),
         tuple(_key(k) for k in value.get("keys", ())),
+        value.get("shared", 0),
     )
 
 
@@ -152,12 +154,13 @@ def _evidence_to_json(evidence: Evidence) -> Json:
         "records": evidence.records,
         "first": mark_to_json(evidence.first),
         "last": mark_to_json(evidence.last),
+        **given(shared=evidence.shared or None),
     }
 
 
 def _evidence(value: Parsed) -> Evidence:
     first, last = mark_from_json(value["first"]), mark_from_json(value["last"])
-    return Evidence(value["witness"], value["records"], first, last)
+    return Evidence(value["witness"], value["records"], first, last, value.get("shared", 0))
 
 
 def _candidate_to_json(candidate: RenameCandidate) -> Json:

@@ -75,7 +75,8 @@ HISTORY_ALONE = Readers()
 class Resolved:
     """What a reference means: a structure, and for a table in the history its version and revision.
 
-    `ref` is the reference with its table named in full and its version by number. `last_seen` is the last
+    `ref` is the reference with its table named in full and its version by number, with that of the revision
+    where there are several. `last_seen` is the last
     record of the table where a moment or a position behind it was asked for: what came after is not known.
     """
 
@@ -332,9 +333,8 @@ def _marks_of(version: SchemaVersion) -> Iterator[Mark]:
 
 
 def _resolved(history: TableHistory, version: SchemaVersion, revision: Revision | None = None) -> Resolved:
-    last = version.revisions[-1]
-    chosen = last if revision is None else revision
-    number = Number(version.number, None if chosen == last else chosen.number)
+    chosen = version.revisions[-1] if revision is None else revision
+    number = Number(version.number, chosen.number if len(version.revisions) > 1 else None)
     ref = str(TableRef(name_of(history.table), number))
     return Resolved(ref, chosen.schema, history.table, version, chosen.number)
 

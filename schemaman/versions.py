@@ -15,12 +15,18 @@ Grade = Literal["stated", "proven", "likely", "possible"]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one kind of witness said for one version."""
+    """What one kind of witness said for one version.
+
+    `records` are surely of it. `shared` counts those of runs that began before the version or went on behind
+    it: of such a run only the first and the last record tell where they stand, the others are of this version
+    or of the one where the other edge lies, or of one between them.
+    """
 
     witness: Witness
     records: int
     first: Mark
     last: Mark
+    shared: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,8 @@ class SchemaVersion:
     ways in which events carried it that are not just as it is, each from its mark on. `candidates` are
     suspected renames from the version before. Columns and types are of `at`; key and nullability are
     certain from `proven` on, which may be later, and is None while one of them is unconfirmed. `known_as`
-    are the ids that its events alone give it, which it had while no witness declared it.
+    are the ids that its events alone give it, which it had while no witness declared it. `records` are surely
+    of it.
     """
 
     number: int
@@ -105,6 +112,11 @@ class SchemaVersion:
     def revision(self) -> int:
         """The number of the last revision."""
         return self.revisions[-1].number
+
+    @property
+    def shared(self) -> int:
+        """Records that are of it or of another version, which nobody can tell."""
+        return sum(e.shared for e in self.evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +206,8 @@ class TableHistory:
     """All that is known of one table. `connector` is the newest one that spoke of it.
 
     `epochs` are the ways in which connectors wrote its events; the `footprint` tells of their settings;
-    `keys` are its keys one after the other.
+    `keys` are its keys one after the other. `shared` counts the records of which it is not known which of
+    several versions they are of, each once.
     """
 
     table: TableId
@@ -207,6 +220,12 @@ class TableHistory:
     epochs: tuple[Epoch, ...] = ()
     footprint: Footprint = NO_FOOTPRINT
     keys: tuple[KeySpan, ...] = ()
+    shared: int = 0
+
+    @property
+    def records(self) -> int:
+        """All records that told of it."""
+        return sum(v.records for v in self.versions) + self.shared
 
     @property
     def latest(self) -> SchemaVersion:

@@ -176,6 +176,7 @@ VERSIONS = every(
             records=COUNTS,
             first=MARKS,
             last=MARKS,
+            shared=COUNTS,
         ),
         max_size=2,
     ).map(tuple),
@@ -271,6 +272,7 @@ HISTORIES: st.SearchStrategy[TableHistory] = every(
         max_size=2,
     ).map(tuple),
     footprint=FOOTPRINTS,
+    shared=COUNTS,
     keys=st.lists(
         every(
             KeySpan,

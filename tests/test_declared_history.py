@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from schemaman.compat import judge
 from schemaman.counterparts import source_of
 from schemaman.decode.decode import decode
 from schemaman.decode.origin import DIALECTS
 from schemaman.evidence import Aside, Note, Observation, Outcome, Record, told_once
+from schemaman.gate import every_step
 from schemaman.history import fold
 from schemaman.plan import Policy
 from schemaman.planner import make_plan
@@ -21,6 +23,7 @@ from schemaman.scan import scan
 from schemaman.schema import TableId
 from schemaman.targets import delta
 from schemaman.versions import TableHistory
+from schemaman_cli.wiring import RULES
 from tests import chain
 from tests.records import change, column, event, image, node, record, struct
 
@@ -544,3 +547,112 @@ def test_sql_server_begins_a_version_where_a_second_capture_instance_starts():
     assert names(found) == [("a",), ("a", "b")]
     assert found.latest.at.position.commit == "00000027:00000758:0005"
     assert {e.witness for v in found.versions for e in v.evidence} == {"declared"}
+
+
+SWAPS = ("RENAME COLUMN a TO b, RENAME COLUMN b TO a", "CHANGE a b INT, CHANGE b a INT")
+
+
+@pytest.mark.parametrize("order", [("b", "a"), ("a", "b")])
+@pytest.mark.parametrize("statement", SWAPS)
+def test_columns_of_one_type_that_exchange_their_names_begin_a_version(statement, order):
+    found = history(
+        "t",
+        mysql(10, entry("CREATE", '"shop"."t"', "a", "b", "c")),
+        row(11, "a", "b", "c"),
+        mysql(20, entry("ALTER", '"shop"."t"', *order, "c"), ddl=f"ALTER TABLE t {statement}"),
+        row(21, *order, "c"),
+    )
+    ids = [{c.name: c.id for c in v.schema.columns} for v in found.versions]
+    assert ids == [{"a": 1, "b": 2, "c": 3}, {"a": 2, "b": 1, "c": 3}]
+    assert [v.revision for v in found.versions] == [0, 0]
+    assert found.versions[0].id == found.versions[1].id
+    (step,) = every_step(found)
+    assert [f.rule for f in judge(step, RULES.all()) if f.path in {("a",), ("b",)}] == ["column-renamed"] * 2
+
+
+def test_columns_that_only_move_are_a_revision():
+    found = history(
+        "t", mysql(10, entry("CREATE", '"shop"."t"', "a", "b")),
+        mysql(20, entry("ALTER", '"shop"."t"', "b", "a"), ddl="ALTER TABLE t MODIFY a INT AFTER b"),
+    )  # fmt: skip
+    assert [(v.revision, v.schema.names) for v in found.versions] == [(1, ("b", "a"))]
+
+
+def counts(found: TableHistory) -> list[tuple[int, int]]:
+    return [(sum(e.records for e in v.evidence if e.witness == "emitted"), v.shared) for v in found.versions]
+
+
+def test_rows_on_both_sides_of_a_drop_and_a_create_count_for_both_tables():
+    create = entry("CREATE", '"shop"."t"', "a")
+    found = history(
+        "t",
+        mysql(10, create, ddl="CREATE TABLE t (a INT)"),
+        *(row(at, "a") for at in (11, 12, 13)),
+        mysql(20, {"type": "DROP", "id": '"shop"."t"', "table": None}, ddl="DROP TABLE t"),
+        mysql(21, create, ddl="CREATE TABLE t (a INT)"),
+        *(row(at, "a") for at in (22, 23, 24)),
+    )
+    # of equal rows in a run only the first and the last tell where they stand
+    assert counts(found) == [(1, 4), (1, 4)]
+    assert [v.incarnation for v in found.versions] == [1, 2]
+    assert [v.records for v in found.versions] == [2, 2]
+    assert (found.shared, found.records) == (4, 8)
+
+
+def test_two_rows_around_a_change_that_no_event_shows_are_one_for_each():
+    def told(length: int) -> Any:
+        return {"type": "ALTER", "id": '"shop"."t"', "table": image(col("a", 1, "VARCHAR", length=length))}
+
+    def text(at: int) -> Payload:
+        made = event(struct("srv.t.Value", a=node("string", optional=True)), connector="mysql")
+        made["payload"]["source"].update({"file": "b.000001", "pos": at, "row": 0, "schema": None})
+        return {**made, "payload": {**made["payload"], "ts_ms": at}}
+
+    found = history("t", mysql(10, told(10)), text(11), mysql(20, told(20)), text(21))
+    assert counts(found) == [(1, 0), (1, 0)]
+    assert (found.shared, found.records) == (0, 4)
+
+
+def test_how_many_rows_are_shared_does_not_depend_on_who_read_them():
+    payloads = [
+        mysql(10, entry("CREATE", '"shop"."t"', "a"), ddl="CREATE TABLE t (a INT)"),
+        *(row(at, "a") for at in (11, 12, 13)),
+        mysql(21, entry("CREATE", '"shop"."t"', "a"), ddl="CREATE OR REPLACE TABLE t (a INT)"),
+        *(row(at, "a") for at in (22, 23, 24)),
+    ]
+    whole = history("t", *payloads)
+    parts: list[Observation] = []
+    for one in observed(said(*payloads)):
+        if one.count == 1:
+            parts.append(one)
+            continue
+        middle = replace(one.first, offset=one.first.offset + 2)
+        after = replace(one.first, offset=one.first.offset + 3)
+        parts += [replace(one, last=middle, count=3), replace(one, first=after, count=one.count - 3)]
+    assert fold(parts, whole.table, DIALECTS.get) == whole
+
+
+@pytest.mark.parametrize(
+    ("statement", "now", "ids"),
+    [
+        ("RENAME COLUMN a TO b, RENAME COLUMN b TO a", ("a", "b"), [2, 1]),
+        ("RENAME COLUMN a TO b, RENAME COLUMN b TO c", ("b", "c"), [1, 2]),
+        ("RENAME COLUMN a TO b, RENAME COLUMN b TO c", ("a", "b"), [1, 2]),
+    ],
+)
+def test_names_handed_on_by_a_statement_without_a_structure_go_with_their_columns(statement, now, ids):
+    found = history(
+        "t",
+        mysql(10, entry("CREATE", '"shop"."t"', "a", "b")),
+        mysql(20, ddl=f"ALTER TABLE t {statement}", table="t"),
+        mysql(30, entry("ALTER", '"shop"."t"', *now), ddl="ALTER TABLE t COMMENT 'later'"),
+    )
+    assert [c.id for c in found.latest.schema.columns] == ids
+
+
+def test_an_exchange_of_names_refines_nothing_that_events_showed_before():
+    statement = "ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a"
+    found = history(
+        "t", row(11, "a", "b"), mysql(20, entry("ALTER", '"shop"."t"', "a", "b"), ddl=statement)
+    )
+    assert [[c.id for c in v.schema.columns] for v in found.versions] == [[1, 2], [2, 1]]

@@ -25,6 +25,7 @@ from schemaman_cli.commands.show import LANGUAGES
 from schemaman_cli.main import main, root
 from tests.everything import NOTATIONS
 from tests.house import CAPTURES
+from tests.records import change, column, image
 
 ORDERS = "postgres/shop-json"
 BOOKS = "mariadb/bookshop-mariadb-3.5.0-json"
@@ -560,3 +561,52 @@ def test_completion_knows_the_languages_and_the_faces(ask: Ask) -> None:
 def test_every_question_has_a_schema(ask: Ask) -> None:
     names = ask(ORDERS, "schema").out.split()
     assert {"tables", "history", "show", "blame", "names", "diff", "rejects"} <= set(names)
+
+
+# --- revisions: what changed in a version
+
+
+def test_a_revision_is_called_by_its_number(ask: Ask) -> None:
+    told = ask(BOOKS, "show", "author@4.2")
+    assert told.out.lstrip().startswith("main:books.bookshop.author@4.2, id ")
+    for asked, meant in (("4.2", "4.2"), ("latest", "4.2"), ("4.0", "4.0"), ("3", "3")):
+        told = ask(BOOKS, "show", f"author@{asked}", "--format", "json")
+        assert told.json["ref"] == f"main:books.bookshop.author@{meant}"
+
+
+def remember(path: Path, *payloads: object) -> Path:
+    """A store that has read these schema changes."""
+    lines = [
+        json.dumps({"topic": "srv", "partition": 0, "offset": n, "key": None, "payload": json.dumps(told)})
+        for n, told in enumerate(payloads)
+    ]
+    records, store = path / "records.jsonl", path / "one.db"
+    records.write_text("\n".join(lines), encoding="utf-8")
+    assert main(["ingest", str(records), "--store", f"sqlite:///{store}", "--quiet"]) == 0
+    return store
+
+
+def declared(at: int, *columns: Any) -> object:
+    entry = {"type": "ALTER", "id": '"shop"."t"', "table": image(*columns)}
+    told = change(entry, ddl="ALTER TABLE t COMMENT 'x'", file="b.000001", pos=at, row=0, snapshot="false")
+    return {**told, "ts_ms": at}
+
+
+def test_the_diff_of_a_table_with_one_version_tells_its_revisions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = column("a"), column("b", position=2)
+    where = f"sqlite:///{remember(tmp_path, declared(1, a, b), declared(2, a, {**b, 'comment': 'more'}))}"
+    capsys.readouterr()
+    assert main(["diff", "t", "--store", where, "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["old"], told["new"]) == ("main:srv.shop.t@1.0", "main:srv.shop.t@1.1")
+    assert ("change-comment", ["b"], "more") in [(c["change"], c["path"], c["new"]) for c in told["changes"]]
+
+
+def test_the_diff_of_a_table_that_never_changed_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = f"sqlite:///{remember(tmp_path, declared(1, column('a')))}"
+    assert main(["diff", "t", "--store", where]) == 0
+    assert "only version of this table" in capsys.readouterr().out

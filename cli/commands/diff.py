@@ -6,7 +6,7 @@ import click
 
 from schemaman.decisions import decided
 from schemaman.errors import UnknownName
-from schemaman.references import Back, TableRef, parse
+from schemaman.references import Back, Number, TableRef, parse
 from schemaman.resolution import Resolved, select
 from schemaman.summary.listings import diff_report, only_version_report
 from schemaman.versions import RenameCandidate
@@ -21,7 +21,10 @@ from schemaman_cli.wiring import decisions_of, in_stream, open_registry, resolve
 @format_option("text", "json", "markdown", "html")
 @door
 def diff(door: Door, old: str, new: str | None, format: str) -> None:
-    """Say what changed from OLD to NEW; with a single table, between its last two versions."""
+    """Say what changed from OLD to NEW; with a single table, between its last two versions.
+
+    Of a table with a single version it is what its revisions changed: defaults, comments, order.
+    """
     found = _last_two(door, old) if new is None else (resolve(door, old), resolve(door, new))
     match found:
         case (before, after):
@@ -32,16 +35,19 @@ def diff(door: Door, old: str, new: str | None, format: str) -> None:
 
 
 def _last_two(door: Door, table: str) -> tuple[Resolved, Resolved] | tuple[Resolved]:
-    """The last two versions of a table as people have answered it, or its only one."""
+    """The last two versions of a table as people have answered it; of one its first and last revision."""
     reference = parse(table)
     if not isinstance(reference, TableRef) or reference.selector != Back(0):
         raise UnknownName(f"{table} is one structure; a diff needs two", hint=f"schemaman diff {table} OTHER")
     registry = open_registry(door)
     history = registry.history(registry.find(in_stream(door, reference.name)))
     history = decided(history, decisions_of(door))
-    if len(history.versions) < 2:
-        return (select(history, Back(0)),)
-    return select(history, Back(1)), select(history, Back(0))
+    latest = select(history, Back(0))
+    if len(history.versions) > 1:
+        return select(history, Back(1)), latest
+    if history.latest.revision:
+        return select(history, Number(history.latest.number, 0)), latest
+    return (latest,)
 
 
 def _candidates(before: Resolved, after: Resolved) -> tuple[RenameCandidate, ...]:

@@ -174,7 +174,7 @@ def _summary(found: TableHistory) -> Document:
             "unconfirmed": list(latest.unconfirmed),
             "from": interval(latest.after, latest.at),
         },
-        "records": sum(v.records for v in found.versions),
+        "records": found.records,
         "last_seen": mark(found.last_seen),
         "disagreements": len(found.disagreements),
     }
@@ -193,6 +193,7 @@ def _version(found: SchemaVersion) -> Document:
         "from": interval(found.after, found.at),
         "until": _optional(found.until),
         "records": found.records,
+        "shared": found.shared,
         "evidence": [_evidence(e) for e in found.evidence],
         "revisions": [_revision(r) for r in found.revisions],
         "candidates": [candidate(c) for c in found.candidates],
@@ -213,6 +214,7 @@ def _evidence(found: Evidence) -> Document:
     return {
         "kind": found.witness,
         "records": found.records,
+        "shared": found.shared,
         "first": mark(found.first),
         "last": mark(found.last),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from schemaman.evidence import Dialect, Observation
 from schemaman.fold.confirmation import Confirmation, confirmations
@@ -16,8 +16,10 @@ from schemaman.schema import fingerprint
 from schemaman.versions import Evidence, RenameCandidate, SchemaVersion
 
 
-def closed(versions: Sequence[Open], dialect_of: Callable[[str], Dialect]) -> tuple[SchemaVersion, ...]:
-    """The versions, in order; an observation that several of them hold counts for the first one."""
+def closed(
+    versions: Sequence[Open], spread: Collection[Observation], dialect_of: Callable[[str], Dialect]
+) -> tuple[SchemaVersion, ...]:
+    """The versions, in order; `spread` are the runs that two of them hold."""
     uncover(versions)
     told = [(v.schema, v.incarnation, v.points) for v in versions]
     facts = confirmations(told, dialect_of)
@@ -26,14 +28,13 @@ def closed(versions: Sequence[Open], dialect_of: Callable[[str], Dialect]) -> tu
         for required, defaults in zip(made_required(told), late_defaults(told, dialect_of), strict=True)
     ]
     result: list[SchemaVersion] = []
-    counted: set[Observation] = set()
     for number, (version, confirmation) in enumerate(zip(versions, facts, strict=True), start=1):
         if others := doubted[number - 1]:
             late = any(fact.startswith("nullable:") for fact in others)
             proven = None if late else confirmation.proven
             confirmation = Confirmation((*confirmation.unconfirmed, *others), proven)
         suspects = _suspects(result[-1] if result else None, version, dialect_of)
-        result.append(_closed(number, version, evidence_of(version, counted), confirmation, suspects))
+        result.append(_closed(number, version, evidence_of(version, spread), confirmation, suspects))
     return tuple(result)
 
 

@@ -67,12 +67,26 @@ def of_another(names: tuple[str, ...], table: TableId) -> str:
 
 
 def effective(renames: Iterable[tuple[str, str]], schema: TableSchema) -> Renames:
-    """The renames of earlier statements that a structure bears out: the new name is there, the old is not."""
+    """The renames of earlier statements that a structure bears out: the new name is there, the old is not.
+
+    An old name may be there if another column has got it: names that are exchanged or handed on.
+    """
     names = {name.lower() for name in schema.names}
-    return tuple((old, new) for old, new in renames if new.lower() in names and old.lower() not in names)
+    kept = [(old, new) for old, new in renames if new.lower() in names]
+    while True:
+        given = {new.lower() for _, new in kept}
+        borne = [(old, new) for old, new in kept if old.lower() not in names or old.lower() in given]
+        if borne == kept:
+            return tuple(kept)
+        kept = borne
 
 
 def composed(renames: Renames, following: Renames) -> Renames:
     """Renames one after the other, as from the first names to the last."""
     step = dict(following)
     return (*((old, step.pop(new, new)) for old, new in renames), *step.items())
+
+
+def exchanged(renames: Renames) -> bool:
+    """Whether a column gets a name that another one gives up: the names may be the same ones as before."""
+    return not {old.lower() for old, _ in renames}.isdisjoint(new.lower() for _, new in renames)

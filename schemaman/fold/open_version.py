@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from schemaman.epochs import WireFace
-from schemaman.evidence import Mark, Observation
+from schemaman.evidence import Mark, Observation, Witness
 from schemaman.fold.carriage import Carried, face_of
 from schemaman.fold.faces import Match
 from schemaman.fold.points import Point
@@ -110,19 +111,51 @@ def status_of(version: Open, unconfirmed: tuple[str, ...]) -> Status:
     return "provisional" if unconfirmed else "confirmed"
 
 
-def evidence_of(version: Open, counted: set[Observation]) -> tuple[Evidence, ...]:
-    """What each witness said, in order of its first word; a run counts where its first edge stands."""
-    mine = [o for o in dict.fromkeys(p.observation for p in version.points) if o not in counted]
-    counted.update(mine)
+def evidence_of(version: Open, spread: Collection[Observation]) -> tuple[Evidence, ...]:
+    """What each witness said, in order of its first word.
+
+    Of a run that is `spread` over several versions each edge is a record of the version where it stands, and
+    the others are shared.
+    """
     result: list[Evidence] = []
     edges = [(p.observation.witness, p.mark) for p in version.points]
     spoke = {witness for witness, _ in edges}
     edges += [(o.witness, m) for o in version.repeats if o.witness not in spoke for m in (o.first, o.last)]
+    surely, shared = _counts(version, spread)
     for witness in dict.fromkeys(witness for witness, _ in edges):
         marks = [mark for said, mark in edges if said == witness]
-        count = sum(o.count for o in (*mine, *version.repeats) if o.witness == witness)
-        result.append(Evidence(witness, count, marks[0], marks[-1]))
+        result.append(Evidence(witness, surely[witness], marks[0], marks[-1], shared[witness]))
     if version.second:
         told = sorted(version.second, key=lambda o: (o.first.topic, o.first.partition, o.first.offset))
         result.append(Evidence("internal", sum(o.count for o in told), told[0].first, told[-1].last))
     return tuple(result)
+
+
+def _counts(version: Open, spread: Collection[Observation]) -> tuple[Counter[Witness], Counter[Witness]]:
+    """The records that are surely of the version, and those that it shares, by witness."""
+    surely, shared = Counter[Witness](), Counter[Witness]()
+    for said in version.repeats:
+        surely[said.witness] += said.count
+    for said in dict.fromkeys(p.observation for p in version.points):
+        if said in spread:
+            surely[said.witness] += 1
+            shared[said.witness] += undivided(said)
+        else:
+            surely[said.witness] += said.count
+    return surely, shared
+
+
+def spread_over(versions: Iterable[Open]) -> frozenset[Observation]:
+    """The runs whose edges stand in two versions: what lies between them is of one or of the other."""
+    seen: set[Observation] = set()
+    found: list[Observation] = []
+    for version in versions:
+        mine = {p.observation for p in version.points}
+        found += mine & seen
+        seen |= mine
+    return frozenset(found)
+
+
+def undivided(run: Observation) -> int:
+    """The records of a run between its edges."""
+    return max(run.count - 2, 0)

@@ -91,7 +91,7 @@ def _table_row(history: TableHistory, title: str, rejected: int) -> tuple[Inline
         (Text(f"v{words.label(latest, latest.revision)}"),),
         (Text(str(len(latest.schema.columns))),),
         (Text(words.key(latest.schema.key)),),
-        (Text(words.figure(sum(v.records for v in history.versions))),),
+        (Text(words.figure(history.records)),),
         (Text(words.time(_seen_ms(history.last_seen))),),
         (Text(state, "muted" if history.dropped else "plain"),),
         (Text(matters, "note"),) if matters else _NOTHING,
@@ -214,7 +214,7 @@ def diff_report(old: Resolved, new: Resolved, candidates: Iterable[RenameCandida
 
 def only_version_report(found: Resolved) -> Report:
     """What `diff TABLE` says of a table that has never changed."""
-    told = f"{found.ref} is the only version of this table: there is nothing to compare it with"
+    told = f"{found.ref} is the only version of this table, and has no revision: nothing to compare it with"
     return Report("diff", (Paragraph((Text(told),)),), dict(change_documents.diff(found.ref, found.ref, ())))
 
 

@@ -111,7 +111,7 @@ def verdict_cells(judged: Judged) -> tuple[Inline, ...]:
 def introduction(history: TableHistory) -> Inline:
     """Who the table is, in one line."""
     table, latest = history.table, history.latest
-    records = sum(v.records for v in history.versions)
+    records = history.records
     parts = [
         f"  {words.connector_name(history.connector)}",
         f"stream {table.stream}",

@@ -146,12 +146,15 @@ def began(version: SchemaVersion) -> str:
 
 
 def evidence(version: SchemaVersion) -> str:
-    """Who spoke for a version, and how often: `17 records emitted, 1 declared`."""
+    """Who spoke for a version, and how often: `17 records emitted, 1 declared`; what it may share."""
     told = [f"{figure(e.records)} {e.witness}" for e in version.evidence if e.records]
     if not told:
         return ""
     number, _, witness = told[0].partition(" ")
-    return ", ".join([f"{number} {'record' if number == '1' else 'records'} {witness}", *told[1:]])
+    told[0] = f"{number} {'record' if number == '1' else 'records'} {witness}"
+    if version.shared:
+        told.append(f"and of {figure(version.shared)} more nobody can say whether they are of this version")
+    return ", ".join(told)
 
 
 def label(version: SchemaVersion, revision: int) -> str:
