@@ -25,11 +25,12 @@ from schemaman.compat import (
 from schemaman.ddl import format_type
 from schemaman.diff import ChangeNullable, ChangeType, diff
 from schemaman.errors import NoHistory, UnknownName
+from schemaman.open_questions import left_open
 from schemaman.renames import candidates
 from schemaman.schema import Path, TableId, TableSchema
 from schemaman.snapshots import Snapshot, without_ids
 from schemaman.types import without_labels
-from schemaman.versions import Revision, SchemaVersion, TableEvent, TableHistory
+from schemaman.versions import Disagreement, Revision, SchemaVersion, TableEvent, TableHistory
 
 AVRO: tuple[Reader, ...] = ("avro-backward", "avro-forward")
 
@@ -42,7 +43,8 @@ class CheckResult:
     steps. `tables` were looked at, `steps` judged; `unaccepted` are tables without baseline, whose
     present structure is judged by itself. `unjudged` are changes that no rule speaks of: nobody knows
     whom they hurt, which counts as danger. `unmet` are those of `unaccepted` that were asked for by
-    name: the question was how they changed, and there is no answer, which counts as danger, too.
+    name: the question was how they changed, and there is no answer, which counts as danger, too. `remarks`
+    are what the records leave open or lose, of each table since its baseline, which counts as a note.
     """
 
     verdict: Literal["pass", "fail"]
@@ -52,6 +54,7 @@ class CheckResult:
     unaccepted: tuple[TableId, ...] = ()
     unjudged: tuple[Unjudged, ...] = ()
     unmet: tuple[TableId, ...] = ()
+    remarks: tuple[tuple[TableId, Disagreement], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +119,13 @@ def check(
     readers = _readers(policy, level)
     findings: list[tuple[Finding, Severity]] = []
     unjudged: list[Unjudged] = []
+    remarks: list[tuple[TableId, Disagreement]] = []
     steps_judged = 0
     for table in sorted(tables):
         accepted = baseline.get(table)
         walked = steps(tables[table], accepted)
         steps_judged += len(walked)
+        remarks += ((table, one) for one in _left_open(tables[table], accepted))
         unjudged += (u for step in walked for u in _unjudged(step, judge(step, all_rules)))
         found = _found(walked, total(tables[table], accepted), all_rules)
         if level is not None and level.transitive:
@@ -131,10 +136,17 @@ def check(
     unaccepted = tuple(t for t in sorted(tables) if t not in baseline)
     unmet = unaccepted if policy.named else ()
     worst = max(worst, SEVERITIES.index("danger") if unjudged or unmet else 0)
-    failed = policy.fail_on != "off" and worst >= grave
-    verdict: Literal["pass", "fail"] = "fail" if failed else "pass"
-    looked_at = tuple(sorted(tables))
-    return CheckResult(verdict, tuple(findings), looked_at, steps_judged, unaccepted, tuple(unjudged), unmet)
+    worst = max(worst, SEVERITIES.index("note") if remarks else 0)
+    return CheckResult(
+        verdict="fail" if policy.fail_on != "off" and worst >= grave else "pass",
+        findings=tuple(findings),
+        tables=tuple(sorted(tables)),
+        steps=steps_judged,
+        unaccepted=unaccepted,
+        unjudged=tuple(unjudged),
+        unmet=unmet,
+        remarks=tuple(remarks),
+    )
 
 
 def transitions(history: TableHistory, baseline: Snapshot | None) -> tuple[Transition, ...]:
@@ -278,6 +290,13 @@ def _stranger(latest: _Stand, baseline: Snapshot) -> tuple[_Stand, list[_Stand]]
         return start, []
     present = replace(latest.version, candidates=suspects)
     return start, [replace(latest, schema=new, version=present, revision=replace(latest.revision, number=0))]
+
+
+def _left_open(history: TableHistory, baseline: Snapshot | None) -> tuple[Disagreement, ...]:
+    """What is open about the versions since the baseline, its own among them; without one, of the newest."""
+    last = history.latest.number
+    first = last if baseline is None else _since(history, baseline)[0].version.number
+    return left_open(history, first, last)
 
 
 def _found(walked: Iterable[Transition], whole: Transition | None, rules: tuple[Rule, ...]) -> list[Finding]:

@@ -164,6 +164,7 @@ REMARKS = frozenset(
         "key-not-told",
         "key-in-passing",
         "key-order-not-told",
+        "perhaps-altered",
         "perhaps-another-mode",
         "perhaps-excluded",
         "perhaps-made-anew",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import random
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from sqlalchemy import Connection, create_engine
 from schemaman.decisions import Confirmation, Decisions, decided
 from schemaman.epochs import Footprint, FormChange, Shown, decide
 from schemaman.evidence import Mark, Observation, Position
-from schemaman.log import Observed
+from schemaman.log import Covered, Observed
 from schemaman.schema import Column, TableId, TableSchema
 from schemaman.stores import _forms
 from schemaman.stores._layout import METADATA
@@ -26,6 +27,7 @@ from schemaman.stores.sql import SqlStore
 from schemaman.summary.tables import provisional
 from schemaman.types import Decimal, Floating, Integer, String, Timestamp, Type
 from schemaman.versions import TableHistory
+from schemaman_cli.main import main
 from tests.house import FIXTURES, PROOF
 from tests.live.database import schema_of_its_own
 
@@ -82,8 +84,61 @@ def test_a_mode_that_two_tables_show_makes_a_version_of_neither(tmp_path: Path) 
             assert [(e.number, e.at.offset) for e in history.epochs][1:] == [(2, first)]
             assert version.wire().columns[1].type == DOUBLE
             told = {d.kind: d.message for d in history.disagreements}
-            assert set(told) == {"encoding-changed", "values-not-carried"}
+            assert set(told) == {"encoding-changed", "perhaps-altered", "values-not-carried"}
+            assert "if these tables were altered alike at that moment, or are one" in told["perhaps-altered"]
             assert "it loses digits behind the fifteenth" in told["values-not-carried"]
+
+
+def test_another_release_leaves_no_doubt_that_it_was_the_connector(tmp_path: Path) -> None:
+    said = [record("orders", PRECISE, 10), record("items", PRECISE, 11)]
+    said += (replace(record(table, DOUBLE, 20), connector_version="3.5.0") for table in ("orders", "items"))
+    for found in remembered(tmp_path, said):
+        kinds = {d.kind for d in found["orders"].disagreements}
+        assert kinds == {"encoding-changed", "values-not-carried"}
+
+
+def test_names_that_two_tables_show_otherwise_leave_two_truths(tmp_path: Path) -> None:
+    said = [
+        record("orders", String(), 10, "unit-price"), record("items", String(), 11, "net-price"),
+        record("orders", String(), 20, "unit_price"), record("items", String(), 21, "net_price"),
+    ]  # fmt: skip
+    for found in remembered(tmp_path, said):
+        (doubt,) = (d for d in found["orders"].disagreements if d.kind == "perhaps-altered")
+        assert doubt.message.startswith("columns changed from names as they are to names adjusted when other")
+
+
+@pytest.mark.parametrize(
+    ("was", "kinds"),
+    [(PRECISE, ["perhaps-altered", "values-not-carried"]), (Decimal(9, 2), ["perhaps-altered"])],
+)
+def test_what_is_left_open_is_told_by_check_and_diff(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], was: Type, kinds: list[str]
+) -> None:
+    said = [
+        record("orders", was, 10), record("items", was, 11),
+        record("orders", DOUBLE, 20), record("items", DOUBLE, 21),
+    ]  # fmt: skip
+    with SqlStore.open(str(tmp_path / "s.db"), create=True) as store:
+        read = [Covered("main", f"shop.public.{table}", 0, 10, 21, "", "") for table in ("orders", "items")]
+        store.append([*read, *map(Observed, said)], 0)
+    where = ("--store", f"sqlite:///{tmp_path / 's.db'}")
+
+    def asked(*words: str) -> tuple[int, str]:
+        capsys.readouterr()
+        return main([*words, *where]), capsys.readouterr().out
+
+    check = ("check", "orders", "--against", "orders@1")
+    code, out = asked(*check)
+    assert code == 0
+    assert "no findings" not in out
+    assert f"{len(kinds)} remark" in out
+    assert all(f"{kind}  " in out for kind in kinds)
+    assert asked(*check, "--fail-on", "note")[0] == 1
+    assert [r["kind"] for r in json.loads(asked(*check, "--format", "json")[1])["remarks"]] == kinds
+    assert all(kind in asked("diff", "orders")[1] for kind in kinds)
+    remarks = json.loads(asked("diff", "orders", "--format", "json")[1])["remarks"]
+    assert [(r["kind"], r["versions"]) for r in remarks] == [(kind, [1]) for kind in kinds]
+    assert all(kind in asked("history", "orders")[1] for kind in kinds)
 
 
 def test_a_table_alone_is_provisional_until_another_one_tells(tmp_path: Path) -> None:

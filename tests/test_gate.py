@@ -17,7 +17,7 @@ from schemaman.gate import CheckResult, Policy, against_all, check, steps, total
 from schemaman.schema import TableId, TableSchema
 from schemaman.shelf import Shelf
 from schemaman.snapshots import Snapshot, snapshot, without_ids
-from schemaman.versions import TableHistory
+from schemaman.versions import Disagreement, TableHistory
 from tests.lines import ORDERS, mark, told
 from tests.strategies import schemas
 
@@ -51,6 +51,22 @@ def test_a_table_that_was_asked_for_and_has_no_baseline_is_a_danger(fail_on: Sev
     assert (asked.verdict, asked.unaccepted, asked.unmet) == (verdict, (ORDERS,), (ORDERS,))
     met = check(histories, baseline, RULES, Policy(fail_on=fail_on))
     assert (met.verdict, met.unaccepted, met.unmet) == ("pass", (ORDERS,), ())
+
+
+def test_what_records_lose_or_leave_open_is_told_since_the_baseline() -> None:
+    history = told("id INT", "id INT, a INT", "id INT, a INT, b INT")
+    open_ones = [
+        Disagreement(kind, (number,), f"{kind} {number}", ())
+        for number, kind in ((1, "perhaps-altered"), (2, "values-not-carried"), (3, "encoding-changed"))
+    ]
+    history = replace(history, disagreements=(*open_ones, replace(open_ones[1], versions=(3,))))
+    result = gate(history)
+    assert [(d.kind, d.versions) for _, d in result.remarks] == [
+        ("perhaps-altered", (1,)), ("values-not-carried", (3,)),
+    ]  # fmt: skip
+    assert [d.kind for _, d in gate(history, since=2).remarks] == ["values-not-carried"]
+    assert gate(history, since=3, policy=Policy(fail_on="note")).verdict == "fail"
+    assert gate(replace(history, disagreements=()), since=3, policy=Policy(fail_on="note")).verdict == "pass"
 
 
 def test_every_step_since_the_baseline_is_judged() -> None:

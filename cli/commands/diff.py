@@ -6,10 +6,11 @@ import click
 
 from schemaman.decisions import decided
 from schemaman.errors import UnknownName
+from schemaman.open_questions import left_open
 from schemaman.references import Back, Number, TableRef, parse
 from schemaman.resolution import Resolved, select
 from schemaman.summary.listings import diff_report, only_version_report
-from schemaman.versions import RenameCandidate
+from schemaman.versions import Disagreement, RenameCandidate
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import decisions_of, in_stream, open_registry, resolve
@@ -28,9 +29,10 @@ def diff(door: Door, old: str, new: str | None, format: str) -> None:
     found = _last_two(door, old) if new is None else (resolve(door, old), resolve(door, new))
     match found:
         case (before, after):
-            report = diff_report(before, after, _candidates(before, after))
+            remarks = _remarks(door, before, after)
+            report = diff_report(before, after, _candidates(before, after), remarks)
         case (only,):
-            report = only_version_report(only)
+            report = only_version_report(only, _remarks(door, only, only))
     door.console.show(report, format)
 
 
@@ -55,6 +57,14 @@ def _candidates(before: Resolved, after: Resolved) -> tuple[RenameCandidate, ...
     if before.version is None or after.version is None or before.table != after.table:
         return ()
     return after.version.candidates if after.version.number == before.version.number + 1 else ()
+
+
+def _remarks(door: Door, before: Resolved, after: Resolved) -> tuple[Disagreement, ...]:
+    """What records leave open about the two, or lose of them, where they are versions of one table."""
+    if before.version is None or after.version is None or after.table is None or before.table != after.table:
+        return ()
+    first, last = sorted((before.version.number, after.version.number))
+    return left_open(open_registry(door).history(after.table), first, last)
 
 
 COMMAND = diff

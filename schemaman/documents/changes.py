@@ -25,12 +25,18 @@ from schemaman.diff import (
 from schemaman.documents.tables import SCHEMA_VERSION, Document, Json, candidate
 from schemaman.documents.tables import column as column_document
 from schemaman.gate import Unjudged
-from schemaman.schema import Column, Path
-from schemaman.versions import RenameCandidate
+from schemaman.schema import Column, Path, TableId
+from schemaman.versions import Disagreement, RenameCandidate
 
 
-def diff(old: str, new: str, changes: Diff, candidates: Iterable[RenameCandidate] = ()) -> Document:
-    """The document of `diff A B`; `old` and `new` are the two REFs."""
+def diff(
+    old: str,
+    new: str,
+    changes: Diff,
+    candidates: Iterable[RenameCandidate] = (),
+    remarks: Iterable[Disagreement] = (),
+) -> Document:
+    """The document of `diff A B`; `old` and `new` are the two REFs, `remarks` what is open between them."""
     known = tuple(candidates)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -38,6 +44,7 @@ def diff(old: str, new: str, changes: Diff, candidates: Iterable[RenameCandidate
         "new": new,
         "changes": [change(c, known) for c in changes],
         "candidates": [candidate(c) for c in known],
+        "remarks": [_remark(r) for r in remarks],
     }
 
 
@@ -94,11 +101,12 @@ def check(
     tables: Iterable[str] = (),
     unaccepted: Iterable[str] = (),
     unjudged: Iterable[Unjudged] = (),
+    remarks: Iterable[tuple[TableId, Disagreement]] = (),
 ) -> Document:
     """The document of `check`: every finding with the severity that the declared readers give it.
 
     `tables` were looked at; `unaccepted` are those without a baseline; `unjudged` are changes that no
-    rule speaks of.
+    rule speaks of; `remarks` are what records leave open or lose.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -117,7 +125,12 @@ def check(
             }
             for u in unjudged
         ],
+        "remarks": [{"table": str(table), **_remark(found)} for table, found in remarks],
     }
+
+
+def _remark(found: Disagreement) -> Document:
+    return {"kind": found.kind, "versions": list(found.versions), "message": found.message}
 
 
 def finding(found: Finding, severity: Severity) -> Document:

@@ -98,3 +98,13 @@ def another_mode(change: FormChange) -> tuple[str, str]:
         f"{names} changed from {change.was} to {change.now}, and nothing tells yet whether the table did or "
         "a handling mode of the connector: of the other tables none changed so then, and none kept that form",
     )
+
+
+def altered_alike(columns: str, was: str, now: str) -> tuple[str, str]:
+    """(kind, message) of a change of form that other tables confirm, and that no other release explains."""
+    return (
+        "perhaps-altered",
+        f"{columns} changed from {was} to {now} when other tables did, and no other release of the connector "
+        "was seen: that is taken for a setting of the connector, and makes no version; if these tables were "
+        "altered alike at that moment, or are one under several names, this one changed here",
+    )

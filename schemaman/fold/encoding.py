@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from schemaman.ddl import format_type
 from schemaman.epochs import Rule, Verdicts
 from schemaman.evidence import Mark, Observation
+from schemaman.fold.doubts import altered_alike
 from schemaman.fold.faces import lost
 from schemaman.fold.naming import originals, under_own_names
 from schemaman.names import Release
@@ -84,6 +85,8 @@ class Encoding:
         told: list[tuple[str, str]] = []
         vouched = upgraded or any(was in NAMINGS for was, _ in settled)
         schema = self._named(last, _in_place(emitted, known, told), known, vouched, told)
+        if not upgraded and last.schema_name == observation.schema_name:
+            told += (altered_alike("columns", *rule) for rule in sorted(settled) if rule[0] in NAMINGS)
         schema = self._typed(schema, known, upgraded, settled, told)
         return Understood(_facts_of(observation, schema, known, told), tuple(told))
 
@@ -141,7 +144,11 @@ class Encoding:
                 for n, (was, now) in fresh.items()
                 if (form_of(self._carried(n, was)), form_of(now)) in settled
             }
-        told += _reformed({n: (self._carried(n, was), now) for n, (was, now) in explained.items()})
+        reformed = _by_form({n: (self._carried(n, was), now) for n, (was, now) in explained.items()})
+        why = "the table is the same" if upgraded else "so do other tables"
+        told += (_reformed(*forms, names, why) for forms, names in reformed.items())
+        if not upgraded:
+            told += (altered_alike(names, *forms) for forms, names in reformed.items())
         told += _not_carried(explained)
         self._types.update(explained)
         kept = {n: (was, now) for n, (was, now) in self._types.items() if before.get(n) == was}
@@ -230,14 +237,17 @@ def _in_place(emitted: TableSchema, known: TableSchema, told: list[tuple[str, st
     return replace(emitted, columns=tuple(rest))
 
 
-def _reformed(changed: Mapping[str, tuple[Type, Type]]) -> Iterator[tuple[str, str]]:
-    forms: dict[tuple[str, str], list[str]] = {}
+def _by_form(changed: Mapping[str, tuple[Type, Type]]) -> dict[Rule, str]:
+    """The columns of each change from one form to another, in words."""
+    forms: dict[Rule, list[str]] = {}
     for name, (was, now) in changed.items():
-        pair = (form_of(was) or format_type(was), form_of(now) or format_type(now))
-        forms.setdefault(pair, []).append(name)
-    for (old, new), names in forms.items():
-        told = f"events carry {', '.join(names)} as {new} from here on, and no more as {old}: "
-        yield "encoding-changed", f"{told}the table is the same"
+        rule = (form_of(was) or format_type(was), form_of(now) or format_type(now))
+        forms.setdefault(rule, []).append(name)
+    return {rule: ", ".join(names) for rule, names in forms.items()}
+
+
+def _reformed(was: str, now: str, names: str, why: str) -> tuple[str, str]:
+    return "encoding-changed", f"events carry {names} as {now} from here on, and no more as {was}: {why}"
 
 
 def _not_carried(changed: Mapping[str, tuple[Type, Type]]) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from schemaman.report import Block, Grid, Heading, Inline, Notice, Paragraph, Re
 from schemaman.schema import TableId
 from schemaman.summary import words
 from schemaman.summary.stories import Judged
+from schemaman.versions import Disagreement
 
 
 def finding_notice(judged: Judged) -> Notice:
@@ -43,9 +44,11 @@ def check_report(judged: Sequence[Judged], result: CheckResult, fail_on: Severit
         tables=[str(t) for t in result.tables],
         unaccepted=[str(t) for t in result.unaccepted],
         unjudged=result.unjudged,
+        remarks=result.remarks,
     )
     blocks: list[Block] = [*(finding_notice(j) for j in judged), *map(_unjudged_notice, result.unjudged)]
     blocks += map(_unmet_notice, result.unmet)
+    blocks += (remark_notice(found, str(table)) for table, found in result.remarks)
     blocks.append(Paragraph(_sum(judged, result, fail_on)))
     if others := [t for t in result.unaccepted if t not in result.unmet]:
         listed = ", ".join(str(t) for t in others)
@@ -69,6 +72,12 @@ def _unmet_notice(table: TableId) -> Notice:
     told = "the baseline holds other tables, not this one: only what it is now was judged, not what changed"
     fix = (Text(f"schemaman accept {table}", code=True), Text(", and commit the file"))
     return Notice("no baseline", words.SEVERITY_TONES["danger"], str(table), told, (("fix", fix),))
+
+
+def remark_notice(found: Disagreement, subject: str = "") -> Notice:
+    """What records leave open or lose, which no rule can judge."""
+    place = f"{subject}  version {', '.join(map(str, found.versions))}".strip()
+    return Notice(found.kind, words.SEVERITY_TONES["note"], place, found.message)
 
 
 def explain_report(judged: Judged, rule: Rule) -> Report:
@@ -112,11 +121,14 @@ def _step(judged: Judged) -> str:
 
 def _sum(judged: Sequence[Judged], result: CheckResult, fail_on: Severity) -> Inline:
     counts = [(s, sum(j.severity == s for j in judged)) for s in ("break", "danger", "note", "off")]
-    found = ", ".join(f"{number} {severity}" for severity, number in counts if number) or "no findings"
+    parts = [", ".join(f"{number} {severity}" for severity, number in counts if number)]
     if result.unjudged:
-        found += f", {words.count(len(result.unjudged), 'change')} not judged"
+        parts.append(f"{words.count(len(result.unjudged), 'change')} not judged")
     if result.unmet:
-        found += f", {words.count(len(result.unmet), 'table')} without baseline"
+        parts.append(f"{words.count(len(result.unmet), 'table')} without baseline")
+    if result.remarks:
+        parts.append(words.count(len(result.remarks), "remark"))
+    found = ", ".join(part for part in parts if part) or "no findings"
     tables, steps = words.count(len(result.tables), "table"), words.count(result.steps, "step")
     verdict = Text("fail", "break") if result.verdict == "fail" else Text("pass", "good")
     return (verdict, Text(f" · {found} · {steps} of {tables} · --fail-on {fail_on}"))

@@ -32,11 +32,12 @@ from schemaman.snapshots import without_ids
 from schemaman.summary import words
 from schemaman.summary.carriage import epochs_grid, keys_grid
 from schemaman.summary.extent import NO_EXTENT, Extent, extent_grids
+from schemaman.summary.findings import remark_notice
 from schemaman.summary.overview import short_names
 from schemaman.summary.stories import Story
 from schemaman.summary.stories import told as told_changes
 from schemaman.summary.tables import columns_grid, introduction, provisional, questions, timeline
-from schemaman.versions import RenameCandidate, TableHistory
+from schemaman.versions import Disagreement, RenameCandidate, TableHistory
 
 _NOTHING = (Text("—", "muted"),)
 _MORE: dict[str, Callable[[Column], str | None]] = {
@@ -186,8 +187,15 @@ def _structure_cells(schema: TableSchema, column: Column) -> tuple[Inline, ...]:
     )
 
 
-def diff_report(old: Resolved, new: Resolved, candidates: Iterable[RenameCandidate] = ()) -> Report:
+def diff_report(
+    old: Resolved,
+    new: Resolved,
+    candidates: Iterable[RenameCandidate] = (),
+    remarks: Sequence[Disagreement] = (),
+) -> Report:
     """What `diff A B` says; `candidates` are renames that the history suspects between the two.
+
+    `remarks` are what records leave open about these versions, or lose of them.
 
     Column ids count only inside one life of one table. Any other two are matched by names, and
     what may be a rename between them is suspected, never said.
@@ -208,14 +216,16 @@ def diff_report(old: Resolved, new: Resolved, candidates: Iterable[RenameCandida
             evidence = "; ".join(candidate.evidence)
             message = f"{candidate.old} went and {candidate.new} came: {candidate.grade} ({evidence})"
             blocks.append(Notice("perhaps a rename", "note", "", message))
-    data = change_documents.diff(old.ref, new.ref, changes, known)
+    blocks += map(remark_notice, remarks)
+    data = change_documents.diff(old.ref, new.ref, changes, known, remarks)
     return Report("diff", tuple(blocks), dict(data))
 
 
-def only_version_report(found: Resolved) -> Report:
-    """What `diff TABLE` says of a table that has never changed."""
+def only_version_report(found: Resolved, remarks: Sequence[Disagreement] = ()) -> Report:
+    """What `diff TABLE` says of a table that has never changed, as far as records tell."""
     told = f"{found.ref} is the only version of this table, and has no revision: nothing to compare it with"
-    return Report("diff", (Paragraph((Text(told),)),), dict(change_documents.diff(found.ref, found.ref, ())))
+    data = change_documents.diff(found.ref, found.ref, (), (), remarks)
+    return Report("diff", (Paragraph((Text(told),)), *map(remark_notice, remarks)), dict(data))
 
 
 def _made_anew(old: Resolved, new: Resolved) -> bool:
