@@ -254,7 +254,7 @@ def _position_value(text: str, kind: PositionKind, value: str) -> str:
         case "lsn":
             if halves := re.fullmatch(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})", value):
                 return str((int(halves[1], 16) << 32) + int(halves[2], 16))
-            if re.fullmatch(r"[0-9]{1,20}", value):
+            if re.fullmatch(r"[0-9]{1,20}", value) and int(value) < 1 << 64:
                 return str(int(value))
         case "binlog":
             if found := re.fullmatch(r"(.+?):([0-9]{1,20})(?::([0-9]{1,20}))?", value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
 import shutil
 import sqlite3
@@ -204,6 +205,25 @@ def test_a_copy_goes_through_pipes(source: Path, tmp_path: Path, monkeypatch: py
     assert sorted(path.name for path in tmp_path.iterdir() if "other" not in path.name) == ["copy.gz"]
 
 
+def test_what_can_be_read_once_is_a_copy_too(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("store", "export", "copy.gz", "--store", f"sqlite:///{source}") == 0
+    os.mkfifo("pipe")
+    with subprocess.Popen(["sh", "-c", "cat copy.gz > pipe"]):
+        assert run("store", "import", "pipe", "--store", "sqlite:///other.db") == 0
+    with SqlStore.open(str(source)) as a, SqlStore.open("other.db") as b:
+        assert answers(a) == answers(b)
+
+
+def test_a_copy_takes_the_place_of_no_link(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("link").symlink_to("nowhere")
+    assert run("store", "export", "link", "--store", f"sqlite:///{source}") == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["link"]
+    assert run("store", "export", "x" * 300, "--store", f"sqlite:///{source}") == 3
+    assert run("store", "export", "x" * 250, "--store", f"sqlite:///{source}") == 0
+
+
 def test_a_pipe_that_breaks_is_told(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     sent = piped("store", "export", "-", "--store", f"sqlite:///{source}")
@@ -286,6 +306,8 @@ def test_export_of_a_store_that_was_altered_writes_nothing(
         ["check", "copy.gz"],
         ["rebuild", "copy.gz"],
         ["import", "copy.gz", "--replace"],
+        ["export", ""],
+        ["import", "a\0b"],
     ],
 )
 def test_words_that_make_no_sense_are_refused(

@@ -353,6 +353,13 @@ def test_what_a_folder_holds_is_named(tmp_path, names, hint):
     assert hint.format(tmp_path) in (error.value.hint or "")
 
 
+@pytest.mark.parametrize("name", ["x" * 300 + ".jsonl", "a\0b.jsonl", "missing.jsonl"])
+def test_a_name_that_no_file_has_is_told(name):
+    with pytest.raises(UnreadableInput) as error:
+        files.find(name)
+    assert error.value.hint
+
+
 def test_an_export_of_a_registry():
     export = schema_registry.load(str(AVRO / "registry.json"))
     ids = [entry["id"] for entry in json.loads((AVRO / "registry.json").read_bytes())]

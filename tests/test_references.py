@@ -160,6 +160,7 @@ def test_forms_of_other_references(text: str, reference: Reference):
         ("orders@id:9f", "'9f' is no id"),
         ("orders@lsn:z/1", "'z/1' is no lsn position"),
         ("orders@lsn:", "'' is no lsn position"),
+        ("orders@lsn:18446744073709551616", "is no lsn position"),
         ("orders@binlog:3", "'3' is no binlog position"),
         ("orders@none:3", "'none:3' names no version"),
         ("orders@1@2", "'1@2' names no version"),

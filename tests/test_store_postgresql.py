@@ -271,6 +271,7 @@ def test_another_default_of_isolation_changes_nothing(url: str):
         ("postgresql://localhost/db?schema=pg_mine", "no name that PostgreSQL takes"),
         (f"postgresql://localhost/db?schema={'ä' * 32}", "no name that PostgreSQL takes"),
         ("postgresql://localhost/db?schema=a&schema=b", "no name that PostgreSQL takes"),
+        ("postgresql://localhost/d%00b", "cannot be read"),
         ("postgresql://localhost:73473737/db", "ports go from 1 to 65535"),
         ("postgresql://localhost:0/db", "ports go from 1 to 65535"),
         ("postgresql://localhost/db?port=-1", "ports go from 1 to 65535"),

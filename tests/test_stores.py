@@ -476,6 +476,7 @@ def test_any_file_name_will_do(tmp_path: Path, name: str):
         ("mysql://host/db", "no store of kind 'mysql'"),
         ("sqlite://", "no path"),
         ("sqlite:///", "no path"),
+        ("sqlite:///a\0b", "no path"),
         ("sqlite:///:memory:", "no path"),
         ("", "no path"),
         ("mysql://me:hush@host/db", "no store of kind 'mysql'"),
@@ -565,6 +566,13 @@ def test_a_file_that_is_no_store_of_ours_keeps_its_bytes(
     assert caught.value.hint
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["store.db"]
+
+
+@pytest.mark.parametrize("create", [False, True])
+def test_a_pipe_is_no_store_and_is_not_waited_for(tmp_path: Path, create: bool):
+    os.mkfifo(tmp_path / "store.db")
+    with pytest.raises(StoreUnavailable, match="it is a pipe"):
+        reopened(tmp_path / "store.db", create=create)
 
 
 def test_a_marked_database_without_our_tables_is_no_store_to_read(tmp_path: Path):

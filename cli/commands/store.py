@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,10 +43,12 @@ def store(door: Door, action: str, file: str | None, replace: bool) -> int:
         raise UsageError(what, hint="schemaman store --help")
     if replace and action != "export":
         raise UsageError(f"store {action} replaces nothing", hint="--replace belongs to export")
+    if file is not None and (not file or "\0" in file):
+        raise UsageError("FILE has no name that a file can have", hint="schemaman store export history.gz")
     if action == "export" and file is not None:
         return _send(door, replace) if file == _STREAM else _export(door, Path(file), replace)
     if action == "import" and file is not None:
-        return _receive(door) if file == _STREAM else _import(door, Path(file), file)
+        return _receive(door) if file == _STREAM else _import_file(door, file)
     opened = open_store(door)
     if action == "rebuild":
         opened.rebuild()
@@ -66,9 +69,10 @@ def _checked(door: Door, opened: SqlStore) -> int:
 
 
 def _export(door: Door, file: Path, replace: bool) -> int:
-    if file.exists() and not replace:
+    there = os.path.lexists(file)  # a link that leads nowhere is there, too
+    if there and not replace:
         raise UsageError(f"{file} is there already", hint="name another file, or say --replace")
-    if file.exists() and not _a_copy(file):
+    if there and not _a_copy(file):
         raise UsageError(f"{file} is no copy of a store", hint="--replace takes the place of copies only")
     opened = open_store(door)
     with _of_a_whole_log():
@@ -116,6 +120,15 @@ def _receive(door: Door) -> int:
         return _import(door, file, "standard input")
 
 
+def _import_file(door: Door, name: str) -> int:
+    """A copy in a file, or in what can be read once only, as a shell's <(…) is."""
+    file = Path(name)
+    if not file.is_fifo():
+        return _import(door, file, name)
+    with file.open("rb") as stream, archives.kept(stream, name) as held:
+        return _import(door, held, name)
+
+
 def _import(door: Door, file: Path, called: str) -> int:
     # Gone through first, so that a copy that is not whole leaves no store behind.
     for sealed in unbroken(archives.load(file, called).log, called):
@@ -130,7 +143,7 @@ def _import(door: Door, file: Path, called: str) -> int:
 def _a_copy(file: Path) -> bool:
     try:
         return file.is_file() and bool(archives.load(file))
-    except UnreadableInput:
+    except (OSError, UnreadableInput):
         return False
 
 

@@ -29,7 +29,7 @@ def save(path: Path, lines: Iterable[str]) -> int:
     Raises:
         CouldNotDo: the file cannot be written; nothing is left of it then.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    beside = path.with_name(f".schemaman-{os.getpid()}.part")
     try:
         try:
             with beside.open("xb") as file:

@@ -70,10 +70,17 @@ def find(source: str) -> File:
     if not source:
         raise BadReference("a SOURCE without a name", hint="a file, a folder, or - for standard input")
     path = Path(source)
-    if path.is_dir():
-        path = in_folder(path)
-    elif not path.exists():
-        raise UnreadableInput(f"{source}: no such file", hint="a file of kcat -J lines, Parquet, or a folder")
+    try:
+        if path.is_dir():
+            path = in_folder(path)
+        else:
+            path.stat()
+    except FileNotFoundError:
+        hint = "a file of kcat -J lines, Parquet, or a folder"
+        raise UnreadableInput(f"{source}: no such file", hint=hint) from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise UnreadableInput(f"{source}: {why}", hint="this user has to be let read it") from error
     kind = kind_of(path.name)
     if kind is None:
         raise BadReference(f"{path}: cannot tell what kind of file this is", hint=f"known: {endings()}")

@@ -9,6 +9,7 @@ import logging
 import re
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, func, inspect, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
@@ -223,6 +224,8 @@ def _parsed(url: str) -> tuple[URL, str]:
     """The address for the driver, and the schema. What is wrong is told without any part of it."""
     try:
         address = make_url(url)
+        if "\0" in unquote(url):
+            raise ValueError("names end before a zero byte")
     except (ArgumentError, ValueError):
         raise UsageError("the address of the store cannot be read", hint=f"a store is {_FORM}") from None
     if "@" in (address.host or ""):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -93,7 +94,7 @@ def path_of(url: str) -> Path:
             f"no store of kind {without_password(scheme)!r}",
             hint=_FORMS,
         )
-    if len(rest) < 2 or not rest.startswith("/") or rest == "/:memory:":
+    if len(rest) < 2 or not rest.startswith("/") or rest == "/:memory:" or "\0" in rest:
         raise UsageError(f"no path in {url!r}", hint="a store is a file: sqlite:///schemaman.db")
     return Path(rest[1:])
 
@@ -114,6 +115,8 @@ def check_file(path: Path, create: bool) -> None:
         StoreUnavailable: missing (unless `create`), unreadable, no database, or somebody else's.
     """
     try:
+        if stat.S_ISFIFO(path.stat().st_mode):  # reading would wait for somebody who writes
+            raise StoreUnavailable(f"{path} is not a store: it is a pipe", hint=_ANOTHER)
         header = _header(path)
     except FileNotFoundError:
         if not create:
