@@ -77,7 +77,7 @@ def _is_true(live: Live | None, member: str, wanted: object, ask: Ask | None) ->
 def step(draft: Draft, before: Live | None, after: Live | None) -> Step:
     """The step that a draft makes, from one state of the table to the next."""
     touched = sorted({c.path[0] for c in draft.changes if not isinstance(c, ChangeKey) and c.path})
-    touched += [c.name for c in draft.changes if isinstance(c, RenameColumn)]
+    touched += [c.name for c in draft.changes if isinstance(c, RenameColumn) and len(c.path) == 1]
     post: dict[str, object] = {} if after is None else condition(after, touched)
     return Step(
         draft.kind,

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from schemaman import members
 from schemaman.ddl import quote_name
 from schemaman.exchanges import free_name, phase_of, retired
 from schemaman.plan import (
@@ -81,7 +82,7 @@ def counterparts(source: Source, live: Live, held: Collection[str], talk: Talk) 
     """
     waiting = _unanswered(source, live, talk)
     away: dict[str, str] = {}
-    standing = _stamped(source, live)
+    standing = stamped(source, live)
     if standing is None:
         pairs = _by_former_names(source, live, held, talk)
         frozen = _unknown_swaps(source, live, talk)
@@ -181,7 +182,7 @@ def _unanswered(source: Source, live: Live, talk: Talk) -> dict[str, str]:
     return waiting
 
 
-def _stamped(source: Source, live: Live) -> int | None:
+def stamped(source: Source, live: Live) -> int | None:
     """Which of the past versions the stamp of the table means."""
     id, began = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
     same = [n for n, past in enumerate(source.past) if past.answers_to(id)]
@@ -290,9 +291,16 @@ def source_of(
     same = _same_columns(versions, told)
     now = {same.get(c.id, c.id): c.name for c in newest.schema.columns}
     came = {same.get(id, id) for ids in on_proof.values() for id in ids}
+    parts = members.became(versions, same)
     past = tuple(
-        Past(v.id, _began(v), {c.name: now.get(same.get(c.id, c.id)) for c in v.schema.columns}, v.known_as)
-        for v in versions
+        Past(
+            v.id,
+            _began(v),
+            {c.name: now.get(same.get(c.id, c.id)) for c in v.schema.columns},
+            v.known_as,
+            parts[number],
+        )
+        for number, v in enumerate(versions)
     )
     ended = tuple(
         Past(v.id, _began(v), known_as=v.known_as)

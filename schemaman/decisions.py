@@ -12,17 +12,18 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import TypeVar, assert_never
 
+from schemaman import members
 from schemaman.errors import BadConfiguration
 from schemaman.evidence import Mark
 from schemaman.schema import TableSchema
-from schemaman.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
+from schemaman.versions import MemberAnswer, RenameCandidate, Revision, SchemaVersion, TableHistory
 
 Decided = TypeVar("Decided", "Rename", "NotRename", "Confirmation", "Approval")
 
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """`new` is the former `old`, since the version whose id begins with `at`.
+    """`new` is the former `old`, since the version whose id begins with `at`; members of structs by paths.
 
     A shape may come back: `began`, the `place` where that version began, tells which one is meant.
     """
@@ -182,7 +183,23 @@ def decided(history: TableHistory, decisions: Decisions) -> TableHistory:
         _answered(version, {(a, b) for i, a, b in pairs if i == index}, {f for i, f in facts if i == index})
         for index, version in enumerate(versions)
     )
-    return replace(history, versions=tuple(answered))
+    return replace(history, versions=_with_members(tuple(answered), decisions, table))
+
+
+def _with_members(
+    versions: tuple[SchemaVersion, ...], decisions: Decisions, table: str
+) -> tuple[SchemaVersion, ...]:
+    """The versions with what people said of members of structs, which have no ids."""
+    told: dict[int, list[MemberAnswer]] = {}
+    answers: tuple[Rename | NotRename, ...] = (*decisions.renames, *decisions.not_renames)
+    for answer in (each for each in answers if each.table == table):
+        index = meant(versions, answer)
+        if index and versions[index - 1].incarnation == versions[index].incarnation:
+            known = members.exchanged(versions[index - 1].schema, versions[index].schema)
+            pair = known.get((answer.old, answer.new))
+            if pair is not None:
+                told.setdefault(index, []).append(MemberAnswer(*pair, isinstance(answer, Rename)))
+    return tuple(replace(v, members=tuple(told[i])) if i in told else v for i, v in enumerate(versions))
 
 
 def proofs(history: TableHistory) -> tuple[Rename, ...]:
@@ -213,11 +230,15 @@ def _renamed(versions: list[SchemaVersion], decision: Rename) -> list[SchemaVers
 
 
 def exchanged(before: SchemaVersion, version: SchemaVersion) -> frozenset[tuple[str, str]]:
-    """Each pair of a name that went in this step and one that came; none between two lives of a table."""
+    """Each pair of a name that went in this step and one that came; none between two lives of a table.
+
+    Members of structs go by their paths, `address.street`.
+    """
     if before.incarnation != version.incarnation:
         return frozenset()
     was, now = before.schema.names, version.schema.names
-    return frozenset((a, b) for a in was if a not in now for b in now if b not in was)
+    columns = frozenset((a, b) for a in was if a not in now for b in now if b not in was)
+    return columns | members.exchanged(before.schema, version.schema).keys()
 
 
 def _others(version: SchemaVersion, decision: Rename) -> tuple[RenameCandidate, ...]:

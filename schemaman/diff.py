@@ -125,10 +125,22 @@ Change = (
 Diff = tuple[Change, ...]
 
 
-def diff(old: TableSchema, new: TableSchema, renames: Mapping[str, str] | None = None) -> Diff:
-    """The changes that turn `old` into `new`; `renames` maps old to new column names."""
+Renamed = Mapping[Path, str]
+"""Members that got another name: the new names around them and their own old one → the new one."""
+
+
+def diff(
+    old: TableSchema,
+    new: TableSchema,
+    renames: Mapping[str, str] | None = None,
+    members: Renamed | None = None,
+) -> Diff:
+    """The changes that turn `old` into `new`; `renames` maps old to new column names.
+
+    `members` are renames inside of columns: none to a name that another member of the old struct has.
+    """
     pairs = _pairs(old, new, renames or {})
-    changes = _member_changes((), old.columns, new.columns, pairs)
+    changes = _member_changes((), old.columns, new.columns, pairs, members or {})
     renamed = {a: b for a, b in pairs.items() if a != b}
     key = tuple(renamed.get(name, name) for name in old.key)
     if key != new.key:
@@ -144,11 +156,11 @@ def patch(schema: TableSchema, changes: Sequence[Change]) -> TableSchema:
     Raises:
         KeyError: a change names a place that the schema does not have, or gives a name that is taken.
     """
-    renames = [c for c in changes if isinstance(c, RenameColumn)]
+    renames = [c for c in changes if isinstance(c, RenameColumn) and len(c.path) == 1]
     done = False
     for change in changes:
         match change:
-            case RenameColumn():
+            case RenameColumn((_,), _):
                 if not done:
                     schema, done = _rename(schema, renames), True
             case ChangeKey(_, key):
@@ -172,7 +184,7 @@ def _pairs(old: TableSchema, new: TableSchema, renames: Mapping[str, str]) -> di
 
 
 def _member_changes(
-    parent: Path, old: Sequence[Member], new: Sequence[Member], pairs: Mapping[str, str]
+    parent: Path, old: Sequence[Member], new: Sequence[Member], pairs: Mapping[str, str], members: Renamed
 ) -> list[Change]:
     changes: list[Change] = []
     changes += (DropColumn((*parent, m.name), m) for m in old if m.name not in pairs)
@@ -186,7 +198,7 @@ def _member_changes(
         before = member.name
     for member in new:
         if member.name in partners:
-            changes += _attribute_changes((*parent, member.name), partners[member.name], member)
+            changes += _attribute_changes((*parent, member.name), partners[member.name], member, members)
     return changes
 
 
@@ -221,8 +233,8 @@ def longest_increasing(values: list[int]) -> set[int]:
     return kept
 
 
-def _attribute_changes(path: Path, old: Member, new: Member) -> list[Change]:
-    changes = _type_changes(path, old.type, new.type)
+def _attribute_changes(path: Path, old: Member, new: Member, members: Renamed) -> list[Change]:
+    changes = _type_changes(path, old.type, new.type, members)
     if old.nullable != new.nullable:
         changes.append(ChangeNullable(path, old.nullable, new.nullable))
     if isinstance(old, Column) and isinstance(new, Column):
@@ -239,20 +251,22 @@ def _attribute_changes(path: Path, old: Member, new: Member) -> list[Change]:
     return changes
 
 
-def _type_changes(path: Path, old: Type, new: Type) -> list[Change]:
+def _type_changes(path: Path, old: Type, new: Type, members: Renamed) -> list[Change]:
     if old == new:
         return []
     match old, new:
         case Struct(a), Struct(b):
-            names = {m.name for m in b}
-            return _member_changes(path, a, b, {m.name: m.name for m in a if m.name in names})
+            told = {m.name: name for m in a if (name := members.get((*path, m.name))) is not None}
+            own = {m.name for m in b} - set(told.values())
+            pairs = {m.name: told.get(m.name, m.name) for m in a if m.name in told or m.name in own}
+            return _member_changes(path, a, b, pairs, members)
         case Array(a, an), Array(b, bn):
             inner = (*path, "element")
-            return [*_type_changes(inner, a, b), *_nullable_change(inner, an, bn)]
+            return [*_type_changes(inner, a, b, members), *_nullable_change(inner, an, bn)]
         case Map(ak, a, an), Map(bk, b, bn):
             inner = (*path, "value")
-            keys = _type_changes((*path, "key"), ak, bk)
-            return [*keys, *_type_changes(inner, a, b), *_nullable_change(inner, an, bn)]
+            keys = _type_changes((*path, "key"), ak, bk, members)
+            return [*keys, *_type_changes(inner, a, b, members), *_nullable_change(inner, an, bn)]
         case _:
             return [ChangeType(path, old, new)]
 
@@ -319,7 +333,11 @@ def _apply(members: Members, name: str, change: Change) -> Members:
         case MoveColumn(_, after):
             moved = next(m for m in _one(members, name, lambda m: m) if m.name == name)
             return _insert(tuple(m for m in members if m.name != name), moved, after)
-        case RenameColumn() | ChangeKey():
+        case RenameColumn(_, new):
+            if any(m.name == new for m in members):
+                raise KeyError(new)
+            return _one(members, name, lambda m: replace(m, name=new))
+        case ChangeKey():
             raise KeyError(change)
         case _:
             return _one(members, name, lambda m: _edited(m, change))

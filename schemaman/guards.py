@@ -38,12 +38,13 @@ def in_the_way(
     unkeyed = target.drop_key(live)
     if unkeyed is None:
         return
-    renames = {change.path[0]: change.name for change in changes if isinstance(change, RenameColumn)}
+    whole = [c for c in changes if isinstance(c, RenameColumn) and len(c.path) == 1]
+    renames = {change.path[0]: change.name for change in whole}
     moved = _renamed(live, renames)
     freed = [
         change
         for change in changes
-        if _stands_against(target, live if isinstance(change, RenameColumn) else moved, unkeyed, change)
+        if _stands_against(target, live if change in whole else moved, unkeyed, change)
     ]
     if freed:
         yield unkeyed, f"the identifier fields stand against this: {words(freed[0])}"

@@ -29,6 +29,7 @@ from schemaman.versions import (
     Disagreement,
     Evidence,
     KeySpan,
+    MemberAnswer,
     RenameCandidate,
     Revision,
     SchemaVersion,
@@ -104,6 +105,7 @@ def version_to_json(version: SchemaVersion) -> Json:
             proven=maybe(mark_to_json, version.proven),
             carried=[epochs_codec.face_to_json(f) for f in version.carried] or None,
             known_as=list(version.known_as) or None,
+            members=[[list(m.old), list(m.new), m.same] for m in version.members] or None,
         ),
     }
 
@@ -129,6 +131,7 @@ def version_from_json(value: Parsed) -> SchemaVersion:
         maybe(mark_from_json, value.get("proven")),
         tuple(epochs_codec.face_from_json(f) for f in value.get("carried", ())),
         tuple(value.get("known_as", ())),
+        tuple(MemberAnswer(tuple(a), tuple(b), same) for a, b, same in value.get("members", ())),
     )
 
 

@@ -82,7 +82,11 @@ def _renamed(source: Source, new: Mapping[str, str]) -> Source:
 
     columns = tuple(replace(c, name=call(c.name)) for c in source.schema.columns)
     past = tuple(
-        replace(p, names={call(n): None if now is None else call(now) for n, now in p.names.items()})
+        replace(
+            p,
+            names={call(n): None if now is None else call(now) for n, now in p.names.items()},
+            members={(call(path[0]), *path[1:]): now for path, now in p.members.items()},
+        )
         for p in source.past
     )
     formers = {call(n): tuple(map(call, names)) for n, names in source.former_names.items()}
@@ -208,6 +212,6 @@ def names_property(named: Mapping[str, str], exact: Mapping[str, str]) -> dict[s
     return {lake: exact.get(there, there) for there, lake in named.items() if lake.lower() != there.lower()}
 
 
-def as_json(value: Mapping[str, str] | Sequence[str]) -> str:
+def as_json(value: Mapping[str, str] | Sequence[object]) -> str:
     """A value of a table property, the same for equal values."""
     return json.dumps(value, ensure_ascii=False, sort_keys=isinstance(value, Mapping))

@@ -5,13 +5,15 @@ Law: where the live type holds the source's values, it is the merged one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from schemaman.counterparts import Talk
 from schemaman.ddl import format_type, quote_name
+from schemaman.members import Fate, path_text
 from schemaman.representation import MAX_DIGITS
 from schemaman.rulings import blocked_by
+from schemaman.schema import Path
 from schemaman.types import Array, Decimal, Field, Integer, Map, Struct, Type, widens
 
 
@@ -28,52 +30,150 @@ def without_comments(type: Type) -> Type:
             return type
 
 
-def merged_type(path: tuple[str, ...], live: Type, held: Type, raw: Type, comments: bool, talk: Talk) -> Type:
-    """The type that takes the values of both sides: the live one wherever it is wide enough."""
-    match live, held, raw:
-        case Struct(old), Struct(new), Struct(told):
-            return _merged_struct(path, old, new, told, comments, talk)
-        case Array(old, nullable), Array(new, _), Array(told, told_null):
-            inner = merged_type((*path, "element"), old, new, told, comments, talk)
-            return Array(inner, nullable or told_null)
-        case Map(key, old, nullable), Map(new_key, new, _), Map(told_key, told, told_null):
-            merged_key = merged_type((*path, "key"), key, new_key, told_key, comments, talk)
-            return Map(
-                merged_key,
-                merged_type((*path, "value"), old, new, told, comments, talk),
-                nullable or told_null,
-            )
-        case _:
-            return _leaf(path, live, held, raw, talk)
+@dataclass(slots=True)
+class Merging:
+    """Merges the types of one table's columns; columns go by the source's names, members by the lake's.
+
+    `fates` tell what became of members since the table was last brought up to date, `left` are those that an
+    earlier plan kept. Gathered on the way: `renames` (see `diff.Renamed`), members that this plan drops and
+    that may have been `kept`, those that are `staying` though they left, and whether one is `waiting` for a
+    person's answer.
+    """
+
+    comments: bool
+    talk: Talk
+    fates: Mapping[Path, Fate] = field(default_factory=dict)
+    left: Collection[Path] = ()
+    renames: dict[Path, str] = field(default_factory=dict)
+    kept: set[Path] = field(default_factory=set)
+    staying: set[Path] = field(default_factory=set)
+    waiting: bool = False
+
+    def merged(self, path: Path, there: Path, live: Type, held: Type, raw: Type) -> Type:
+        """The type that takes the values of both sides: the live one wherever it is wide enough.
+
+        `path` is where it is in the lake, `there` where it will be.
+        """
+        match live, held, raw:
+            case Struct(old), Struct(new), Struct(told):
+                return self._struct(path, there, old, new, told)
+            case Array(old, nullable), Array(new, _), Array(told, told_null):
+                at = (*path, "element"), (*there, "element")
+                return Array(self.merged(*at, old, new, told), nullable or told_null)
+            case Map(key, old, nullable), Map(new_key, new, _), Map(told_key, told, told_null):
+                at, inner = ((*path, "key"), (*there, "key")), ((*path, "value"), (*there, "value"))
+                merged_key = self.merged(*at, key, new_key, told_key)
+                return Map(merged_key, self.merged(*inner, old, new, told), nullable or told_null)
+            case _:
+                return _leaf(path, live, held, raw, self.talk)
+
+    def _struct(
+        self, path: Path, there: Path, live: Sequence[Field], held: Sequence[Field], raw: Sequence[Field]
+    ) -> Struct:
+        news = {f.name.lower(): (f, r) for f, r in zip(held, raw, strict=True)}
+        renamed, frozen = self._renamed(path, live, {name: f.name for name, (f, _) in news.items()})
+        self.renames |= {(*there, old): new for old, new in renamed.items()}
+        partners = {old: news.pop(new.lower()) for old, new in renamed.items()}
+        news = {name: new for name, new in news.items() if name not in frozen}
+        fields: list[Field] = []
+        for old in live:
+            at = (*path, old.name)
+            if old.name.lower() in frozen and old.name not in partners:
+                fields.append(old)
+                continue
+            partner = partners.get(old.name) or news.pop(old.name.lower(), None)
+            if partner is None:
+                asked = self._asked(at, live, [f.name for f, _ in news.values()])
+                if asked is not None:
+                    news.pop(asked.lower())
+                fields += [old] if asked is not None else self._left(at, (*there, old.name), old)
+                continue
+            name = renamed.get(old.name, old.name)
+            type = self.merged(at, (*there, name), old.type, partner[0].type, partner[1].type)
+            comment = (partner[0].comment if self.comments else None) or old.comment
+            fields.append(Field(name, type, old.nullable or partner[1].nullable, comment))
+        fields += (self._new(new) for new, _ in news.values())
+        return Struct(tuple(fields))
+
+    def _new(self, field: Field) -> Field:
+        comment = (field.comment or None) if self.comments else None
+        type = field.type if self.comments else without_comments(field.type)
+        return Field(field.name, type, True, comment)
+
+    def _renamed(
+        self, path: Path, live: Sequence[Field], news: Mapping[str, str]
+    ) -> tuple[dict[str, str], set[str]]:
+        """The members that have another name now, each with it; and names that must not be touched."""
+        here = {f.name.lower() for f in live}
+        renamed: dict[str, str] = {}
+        frozen: set[str] = set()
+        for old in live:
+            fate = self.fates.get((*path, old.name))
+            name = fate.became.name if fate and fate.became.sure else None
+            if fate is None or name is None or name.lower() not in news:
+                continue
+            at, new = (*path, old.name), (*path, name)
+            change = f"rename {_words(at)} to {quote_name(name)}"
+            if name.lower() in here:
+                if fate.exact:
+                    frozen |= {old.name.lower(), name.lower()}
+                    aside = f"rename one of the two, ALTER TABLE … RENAME COLUMN {_words(at)} TO …"
+                    self.talk.refuse(change, "the lake has a member of that name", f"{aside}, and plan again")
+            elif old.name.lower() in news and not fate.exact:
+                frozen |= {old.name.lower(), name.lower()}
+                reason = "another member has the old name now, and nothing says where this table stands"
+                self.talk.refuse(change, reason, f"rename it by hand to {_words(new)}, and plan again")
+            else:
+                renamed[old.name] = news[name.lower()]
+        self.waiting = self.waiting or bool(frozen)
+        return renamed, frozen
+
+    def _asked(self, path: Path, live: Sequence[Field], news: Sequence[str]) -> str | None:
+        """The new member that nobody has said to be this one or another; neither is touched."""
+        fate = self.fates.get(path)
+        name = None if fate is None or fate.became.sure else fate.became.name
+        if name is None or name.lower() not in {n.lower() for n in news}:
+            return None
+        if name.lower() in {f.name.lower() for f in live}:
+            return None
+        self.waiting = True
+        new = (*path[:-1], name)
+        change = f"rename {_words(path)} to {quote_name(name)}"
+        ruling = self.talk.judge.rule(change, new, "rename-suspected")
+        reason = "rename not decided: the values may belong to one member or to two"
+        if ruling.level in ("ignore", "quarantine"):
+            self.talk.note(new, f"{reason}; it is not in the lake ({ruling.why})")
+        else:
+            words = f"{self.talk.judge.table} {path_text(path)} {path_text(new)}"
+            say = f"say `schemaman decide rename {words}`, or not-rename"
+            self.talk.refuse(change, reason, say)
+        return name
+
+    def _left(self, path: Path, there: Path, live: Field) -> list[Field]:
+        """A live member that the source does not have: it left, or it was never of the source."""
+        fate, talk = self.fates.get(path), self.talk
+        if fate is None and path not in self.left:
+            talk.note(path, "the source does not have it: it stays")
+            return [live]
+        if talk.judge.ask("drop-column").level in ("auto", "approve"):
+            if fate is None or not fate.exact:
+                self.kept.add(there)
+            return []
+        self.staying.add(there)
+        change = f"drop {_words(path)}"
+        ruling = talk.judge.rule(change, path, "drop-column")
+        if ruling.level == "block":
+            talk.refusals.append(blocked_by(change, ruling))
+            return [live]
+        talk.note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
+        return [replace(live, nullable=True)]
 
 
-def _merged_struct(
-    path: tuple[str, ...],
-    live: Sequence[Field],
-    held: Sequence[Field],
-    raw: Sequence[Field],
-    comments: bool,
-    talk: Talk,
-) -> Struct:
-    news = {f.name.lower(): (f, r) for f, r in zip(held, raw, strict=True)}
-    fields: list[Field] = []
-    for old in live:
-        if old.name.lower() not in news:
-            talk.note((*path, old.name), "the source does not have it: it stays")
-            fields.append(old)
-            continue
-        new, told = news.pop(old.name.lower())
-        type = merged_type((*path, old.name), old.type, new.type, told.type, comments, talk)
-        comment = (new.comment if comments else None) or old.comment
-        fields.append(Field(old.name, type, old.nullable or told.nullable, comment))
-    for new, _ in news.values():
-        comment = (new.comment or None) if comments else None
-        type = new.type if comments else without_comments(new.type)
-        fields.append(Field(new.name, type, True, comment))
-    return Struct(tuple(fields))
+def _words(path: Path) -> str:
+    return ".".join(quote_name(part) for part in path)
 
 
-def _leaf(path: tuple[str, ...], live: Type, held: Type, raw: Type, talk: Talk) -> Type:
+def _leaf(path: Path, live: Type, held: Type, raw: Type, talk: Talk) -> Type:
     if held == live:
         return live
     if widens(held, live) or widens(raw, live):
@@ -87,7 +187,7 @@ def _leaf(path: tuple[str, ...], live: Type, held: Type, raw: Type, talk: Talk) 
     return joined
 
 
-def _kept_wide(path: tuple[str, ...], live: Type, raw: Type, talk: Talk) -> None:
+def _kept_wide(path: Path, live: Type, raw: Type, talk: Talk) -> None:
     change = f"narrow {'.'.join(quote_name(p) for p in path)} to {format_type(raw)}"
     ruling = talk.judge.rule(change, path, "narrow")
     if ruling.level == "block":

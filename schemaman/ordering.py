@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from schemaman.counterparts import TEMPORARY
-from schemaman.diff import AddColumn, Change, ChangeKey, Member, RenameColumn
+from schemaman.diff import AddColumn, Change, ChangeKey, Member, RenameColumn, patch
+from schemaman.plan import Live
 from schemaman.schema import Path, TableSchema, walk
 from schemaman.types import Struct
 
@@ -55,6 +56,18 @@ def _apart(one: Change, other: Change) -> bool:
     if isinstance(one, AddColumn) and len(a) == len(b):
         return a != b
     return bool(a) and bool(b) and a[: len(b)] != b[: len(a)]
+
+
+def renamed(live: Live, renames: Sequence[RenameColumn]) -> Live:
+    """The table once its columns have their new names."""
+    names = {c.path[0]: c.name for c in renames}
+    layout = tuple(names.get(name, name) for name in live.layout)
+    return replace(live, schema=patch(live.schema, renames), layout=layout)
+
+
+def inside(path: Path, places: Collection[Path]) -> bool:
+    """Whether a path is one of these places or inside of one."""
+    return any(path[:n] in places for n in range(1, len(path) + 1))
 
 
 def is_there(schema: TableSchema, path: Path) -> bool:

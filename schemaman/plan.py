@@ -22,6 +22,7 @@ from schemaman.diff import (
     MoveColumn,
     RenameColumn,
 )
+from schemaman.past import Past as Past
 from schemaman.policy import ChangeKind as ChangeKind
 from schemaman.policy import DropPolicy as DropPolicy
 from schemaman.policy import Level as Level
@@ -58,7 +59,7 @@ NAMES_PROPERTY = "schemaman.names"
 METADATA_PROPERTY = "schemaman.metadata"
 """Table property: the columns beside those of the source, as JSON: what each is for → its name."""
 KEPT_PROPERTY = "schemaman.kept"
-"""Table property: the columns that the source dropped and the table kept, as a JSON list."""
+"""Table property: what the source dropped and the table kept, as a JSON list; members by their paths."""
 CHECK_PREFIX = "delta.constraints."
 """Table property of Delta: the expression of a CHECK constraint, under its name."""
 
@@ -117,24 +118,6 @@ class Live:
             for key, expression in self.properties.items()
             if key.startswith(CHECK_PREFIX)
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Past:
-    """An earlier version of the source, as a stamp on a target table may name it.
-
-    `names` maps each column name of that version to the name that the same column has now,
-    None for a column that has left since. `known_as` are ids that it had while no witness declared it.
-    """
-
-    id: str
-    began: Mapping[str, object] = field(default_factory=dict)
-    names: Mapping[str, str | None] = field(default_factory=dict)
-    known_as: tuple[str, ...] = ()
-
-    def answers_to(self, id: str | None) -> bool:
-        """Whether an id is this version's, or was it before it was declared."""
-        return id in (self.id, *self.known_as)
 
 
 @dataclass(frozen=True, slots=True)

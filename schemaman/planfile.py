@@ -16,6 +16,7 @@ from typing import Any, cast, get_args
 from schemaman.columns import format_columns, parse_columns
 from schemaman.ddl import format_type, parse_type
 from schemaman.errors import BadConfiguration, BadReference, StalePlan
+from schemaman.past import Became
 from schemaman.plan import (
     Past,
     Phase,
@@ -214,11 +215,14 @@ def _source_document(source: Source) -> _Json:
 
 def _past_document(past: Past) -> _Json:
     known_as = {"known_as": list(past.known_as)} if past.known_as else {}
-    return {"id": past.id, "began": dict(past.began), "names": dict(past.names), **known_as}
+    members = [[list(path), now.name, now.sure] for path, now in past.members.items()]
+    parts = {"members": members} if members else {}
+    return {"id": past.id, "began": dict(past.began), "names": dict(past.names), **known_as, **parts}
 
 
 def _past(told: _Json) -> Past:
-    return Past(told["id"], told["began"], told["names"], tuple(told.get("known_as", ())))
+    members = {tuple(path): Became(name, sure) for path, name, sure in told.get("members", ())}
+    return Past(told["id"], told["began"], told["names"], tuple(told.get("known_as", ())), members)
 
 
 def _source(told: _Json) -> Source:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from schemaman import guards
+from schemaman.approving import Approving
 from schemaman.conditions import step
 from schemaman.counterparts import began_text
 from schemaman.diff import (
@@ -28,7 +29,7 @@ from schemaman.diff import (
 )
 from schemaman.exchanges import retired, retired_text
 from schemaman.lake_names import as_json, names_told
-from schemaman.ordering import at_end, in_turn, is_there, waves
+from schemaman.ordering import at_end, in_turn, inside, is_there, renamed, waves
 from schemaman.plan import (
     BEGAN_PROPERTY,
     KEY_PROPERTY,
@@ -47,13 +48,12 @@ from schemaman.plan import (
     point_of_no_return,
     words,
 )
-from schemaman.policy import ChangeKind, Level, Ruling
+from schemaman.policy import Level, Ruling
 from schemaman.projection import Projection, key_is_known, project
 from schemaman.rulings import Judge, blocked_by, kinds_of
 from schemaman.schema import Path, TableSchema
 
 _ORDER: tuple[type[Change], ...] = (ChangeNullable, ChangeType, ChangeComment, AddColumn, DropColumn)
-_KEPT_BEFORE = "it was kept when the source dropped it, and another policy alone drops nothing"
 _NOT_MADE: tuple[Level, ...] = ("ignore", "quarantine")
 _LACKS_FEATURE = (
     "the table lacks a feature that this needs, and older readers cannot read tables that have it"
@@ -134,7 +134,7 @@ class _Drawing:
         self.refusals: list[Refusal] = []
         self.notes: list[str] = []
         self.approvals: list[str] = []
-        self.to_approve: dict[tuple[type[Change], Path], str] = {}
+        self.approving = Approving(judge, projection.kept)
 
     def create(self) -> None:
         """A new table, with its stamp at birth."""
@@ -169,7 +169,8 @@ class _Drawing:
         before = live.schema
         if self.projection.wanted == before and not self.settled:
             return
-        changes = diff(live.schema, self.projection.wanted, self.projection.renames)
+        told = self.projection
+        changes = diff(live.schema, told.wanted, told.renames, told.members)
         live = self._unguarded(live, changes)
         renames, others = self._judged(live, changes)
         self.staying = _dropped(changes) - _dropped(others)
@@ -182,7 +183,7 @@ class _Drawing:
             why = ruling.why if ruling.level == "approve" else ""
             self._add(cost, replace(live, properties={**live.properties, **upgrade}), why)
         self._move_away(renames)
-        self._rename(renames)
+        self._rename(renames, [c for c in others if isinstance(c, RenameColumn)])
         for kind in _ORDER:
             for wave in waves([c for c in others if isinstance(c, kind)]):
                 self._change(wave)
@@ -190,12 +191,16 @@ class _Drawing:
         self._guard(before)
         self._mark()
 
-    def _rename(self, renames: Sequence[RenameColumn]) -> None:
-        """Renames, with the stamp behind them; names that are handed on wait for it under another name."""
+    def _rename(self, renames: Sequence[RenameColumn], members: Sequence[RenameColumn]) -> None:
+        """Renames, members first, with the stamp behind them; names that are handed on wait for it."""
         turns, closing = in_turn(renames)
+        before = {c.name: c.path[0] for c in renames}
+        for member in members:
+            path = (before.get(member.path[0], member.path[0]), *member.path[1:])
+            self._change([replace(member, path=path)])
         for rename in turns:
             self._change([rename])
-        if turns:
+        if turns or members:
             self._mark()
         for rename in closing:
             self._change([rename])
@@ -252,9 +257,10 @@ class _Drawing:
 
     def _judged(self, live: Live, changes: Diff) -> tuple[list[RenameColumn], list[Change]]:
         """What the target agrees to. Renames are taken all or none: they hang together."""
-        renames = [c for c in changes if isinstance(c, RenameColumn)]
+        renames = [c for c in changes if isinstance(c, RenameColumn) and len(c.path) == 1]
         agreed = [self._agreed(live, c) for c in renames]
         made = all(agreed)
+        self.settled = self.settled and self._members_follow(live, renames, changes)
         before, after = _lowered(live.schema.names), _lowered(self.projection.wanted.names)
         reused = any(c.name.lower() in before or c.path[0].lower() in after for c in renames)
         if made and reused and not self.settled:
@@ -267,21 +273,29 @@ class _Drawing:
 
     def _judged_others(self, live: Live, renames: Sequence[RenameColumn], changes: Diff) -> list[Change]:
         """The other changes, each judged on the table as it will be by then: drops come last."""
-        names = {c.path[0]: c.name for c in renames}
-        layout = tuple(names.get(name, name) for name in live.layout)
-        stands = replace(live, schema=patch(live.schema, renames), layout=layout)
-        # A change names columns as they are called after the renames: without those it has no place.
-        lost = {c.name for c in changes if isinstance(c, RenameColumn)} - set(names.values())
+        stands = renamed(live, renames)
+        # A change names places as they are called after the renames: without those it has none.
+        whole = [c for c in changes if isinstance(c, RenameColumn) and len(c.path) == 1]
+        lost: set[Path] = {(c.name,) for c in whole if c not in renames}
         agreed: list[Change] = []
         for change in sorted(changes, key=lambda c: isinstance(c, DropColumn)):
-            if isinstance(change, RenameColumn | ChangeKey) or (change.path and change.path[0] in lost):
+            if isinstance(change, ChangeKey) or change in whole or inside(change.path, lost):
                 continue
             if isinstance(change, AddColumn) and is_there(stands.schema, change.path):
                 continue
             if self._agreed(stands, change):
                 agreed.append(change)
                 stands = replace(stands, schema=patch(stands.schema, [at_end(stands.schema, change)]))
+            elif isinstance(change, RenameColumn):
+                lost.add((*change.path[:-1], change.name))
         return agreed
+
+    def _members_follow(self, live: Live, renames: Sequence[RenameColumn], changes: Diff) -> bool:
+        """Whether all members get the names that they have at the source; nothing is said of it yet."""
+        stands = renamed(live, renames)
+        members = [c for c in changes if isinstance(c, RenameColumn) and len(c.path) > 1]
+        made = not members or self.judge.ask("rename-stated").level in ("auto", "approve")
+        return made and not any(isinstance(self.target.alter(stands, c), Refusal) for c in members)
 
     def _agreed(self, live: Live, change: Change) -> bool:
         """Whether policy and target both agree to a change; what stands against it is said."""
@@ -301,7 +315,7 @@ class _Drawing:
         elif ruling.level == "block":
             self.refusals.append(self._blocked(change, ruling, missing))
         else:
-            self._to_approve(change, kinds)
+            self.approving.ask(change, kinds)
             return True
         return False
 
@@ -311,22 +325,6 @@ class _Drawing:
         statement = self.target.set_properties(self.table, missing).statement
         instead = f"allow upgrades in the policy, or run: {statement}"
         return Refusal(words(change), f"{_LACKS_FEATURE} ({ruling.why})", instead)
-
-    def _to_approve(self, change: Change, kinds: Sequence[ChangeKind]) -> None:
-        """Keeps what a person has to approve of a change; an upgrade is a step of its own."""
-        asked = [self.judge.ask(kind) for kind in kinds if kind != "upgrade"]
-        why = "; ".join(r.why for r in asked if r.level == "approve")
-        if isinstance(change, DropColumn) and change.path[0] in self.projection.kept:
-            why = why or _KEPT_BEFORE
-        if why and not isinstance(change, ChangeKey):
-            self.to_approve[type(change), change.path] = why
-
-    def _needed(self, changes: Sequence[Change]) -> str:
-        """Why a statement for these changes needs approval; renames hang together."""
-        renamed = [why for (kind, _), why in self.to_approve.items() if kind is RenameColumn]
-        others = [self.to_approve.get((type(c), c.path), "") for c in changes if not isinstance(c, ChangeKey)]
-        whys = renamed if any(isinstance(c, RenameColumn) for c in changes) else others
-        return "; ".join(dict.fromkeys(why for why in whys if why))
 
     def _change(self, changes: Sequence[Change]) -> None:
         """One statement for changes of one kind."""
@@ -382,7 +380,7 @@ class _Drawing:
 
     def _add(self, draft: Draft, after: Live | None, approve: str = "") -> None:
         """Another step; `approve` says why a person has to approve it."""
-        why = approve or self._needed(draft.changes)
+        why = approve or self.approving.needed(draft.changes)
         if why:
             self.approvals.append(f"{draft.kind}: {draft.statement} ({why})")
         self.steps.append(step(draft, self.now, after))

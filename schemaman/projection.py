@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.counterparts import TEMPORARY, Counterparts, Talk, blocked, counterparts
+from schemaman.counterparts import TEMPORARY, Counterparts, Talk, blocked, counterparts, stamped
 from schemaman.ddl import quote_name
 from schemaman.exchanges import retired, under_way
 from schemaman.lake_names import (
@@ -23,7 +23,8 @@ from schemaman.lake_names import (
     naming,
     told_apart,
 )
-from schemaman.merged_types import merged_type, without_comments
+from schemaman.members import fates
+from schemaman.merged_types import Merging, without_comments
 from schemaman.metadata_columns import metadata
 from schemaman.plan import (
     KEPT_PROPERTY,
@@ -39,7 +40,7 @@ from schemaman.plan import (
 )
 from schemaman.representation import Representation
 from schemaman.rulings import Judge, blocked_by
-from schemaman.schema import Column, TableSchema
+from schemaman.schema import Column, Path, TableSchema
 from schemaman.types import Type
 
 _REKEY = (
@@ -61,7 +62,8 @@ class Projection:
     `retired` are columns that left and get out of the way of others: their new names, and the old ones.
     `settled`: its names are then all those of the source, so the table may be stamped with the version.
     `names` maps the source's columns to those of the lake, `properties` are what the table says of them.
-    `kept` columns were dropped by the source, and an earlier plan kept them.
+    `kept` places were dropped by the source, and an earlier plan kept them. `members` are renames of members
+    of structs (see `diff.Renamed`).
     """
 
     wanted: TableSchema
@@ -72,8 +74,9 @@ class Projection:
     rulings: tuple[Ruled, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
-    kept: frozenset[str] = frozenset()
+    kept: frozenset[Path] = frozenset()
     retired: Mapping[str, str] = field(default_factory=dict)
+    members: Mapping[Path, str] = field(default_factory=dict)
 
 
 def project(
@@ -118,6 +121,10 @@ class _Projecting:
         self.lake = live.schema if live else None
         self.live = as_the_source_calls(live, self.naming) if live else None
         self.left_out: list[str] = []
+        told = fates(self.source, stamped(self.source, live)) if live else {}
+        named = self.naming.told
+        left = {(named.get(path[0], path[0]), *path[1:]) for path in self.kept_before()}
+        self.merging = Merging(self.comments, talk, told, left)
         self.held = self.hold()
 
     def all(self) -> Projection:
@@ -156,7 +163,7 @@ class _Projecting:
                 columns += self.left(column, column.name in known)
             else:
                 columns.append(
-                    _followed(column, raw[name], self.held[name], match.renames, self.comments, self.talk)
+                    _followed(column, raw[name], self.held[name], match.renames, self.merging)
                 )
         taken = {name.lower() for name in (*(c.name for c in columns), *match.absent)}
         columns += [
@@ -204,17 +211,22 @@ class _Projecting:
         renames = match.renames if match else {}
         told = as_the_lake_calls(wanted, renames, self.live, self.naming, ages, besides)
         self.say(told)
+
+        def placed(path: Path) -> Path:
+            return (told.names.get(path[0], path[0]), *path[1:])
+
         return Projection(
             told.schema,
             told.renames,
             tuple(self.talk.notes),
             tuple(self.talk.refusals),
-            match.settled if match else True,
+            match.settled and not self.merging.waiting if match else True,
             tuple(self.talk.judge.rulings),
             {self.exact.get(there, there): lake for there, lake in told.names.items()},
             self.properties(told),
-            self.kept_before(),
+            self.kept_before() | frozenset(map(placed, self.merging.kept)),
             {new: old for old, new in away.items()},
+            {placed(path): name for path, name in self.merging.renames.items()},
         )
 
     def say(self, told: Named) -> None:
@@ -236,8 +248,9 @@ class _Projecting:
 
     def properties(self, told: Named) -> dict[str, str]:
         """What the table is to say of its columns; only what there is to say."""
-        kept = sorted(told.names[name] for name in self.left_out if name in told.names)
-        said: dict[str, Mapping[str, str] | Sequence[str]] = {
+        kept: list[object] = [*sorted(told.names[name] for name in self.left_out if name in told.names)]
+        kept += sorted([told.names.get(name, name), *rest] for name, *rest in self.merging.staying)
+        said: dict[str, Mapping[str, str] | Sequence[object]] = {
             NAMES_PROPERTY: names_property(told.names, self.exact),
             METADATA_PROPERTY: self.extras.names,
             KEPT_PROPERTY: kept,
@@ -245,10 +258,10 @@ class _Projecting:
         had = self.live.properties if self.live else {}
         return {key: as_json(value) for key, value in said.items() if value or key in had}
 
-    def kept_before(self) -> frozenset[str]:
-        """Columns that the source had dropped and an earlier plan kept."""
+    def kept_before(self) -> frozenset[Path]:
+        """Columns, and members of structs, that the source had dropped and an earlier plan kept."""
         told = json.loads(self.live.properties.get(KEPT_PROPERTY, "[]")) if self.live else []
-        return frozenset(told)
+        return frozenset((each,) if isinstance(each, str) else tuple(each) for each in told)
 
     def hold(self) -> dict[str, Type]:
         """Each column that the target can hold, and how."""
@@ -329,14 +342,12 @@ def _plain(column: Column, type: Type, comments: bool) -> Column:
     return Column(column.name, told, column.nullable, comment=(column.comment or None) if comments else None)
 
 
-def _followed(
-    live: Column, raw: Column, held: Type, renames: Mapping[str, str], comments: bool, talk: Talk
-) -> Column:
+def _followed(live: Column, raw: Column, held: Type, renames: Mapping[str, str], merging: Merging) -> Column:
     """A live column that the source still has."""
-    comment = (raw.comment if comments else None) or live.comment
+    comment = (raw.comment if merging.comments else None) or live.comment
     return Column(
         renames.get(live.name, live.name),
-        merged_type((raw.name,), live.type, held, raw.type, comments, talk),
+        merging.merged((raw.name,), (raw.name,), live.type, held, raw.type),
         live.nullable or raw.nullable,
         comment=comment,
     )

@@ -74,7 +74,7 @@ class Cook:
         projection = project(self.source, live, self.target, self.policy, self.target_name)
         if projection.wanted == live.schema and not projection.settled:
             return Recipe((), projection.refusals)
-        if any(old != new for old, new in projection.renames.items()):
+        if projection.members or any(old != new for old, new in projection.renames.items()):
             return Recipe((), (Refusal(f"exchange columns of {live.name}", "others wait", _ORDINARY),))
         wanted, refusals = self._exactly(projection.wanted, projection.names)
         found = [self._exchange(live, wanted, name) for name in self._stuck(live, wanted)]

@@ -85,8 +85,9 @@ def _kinds(
             return _addition((names.get(path[0], path[0]), *path[1:]), source)
         case DropColumn():
             return ("drop-column",)
-        case RenameColumn(_, name):
-            return ("rename-proven" if name in source.proven else "rename-stated",)
+        case RenameColumn(path, name):
+            proven = len(path) == 1 and name in source.proven
+            return ("rename-proven" if proven else "rename-stated",)
         case ChangeType(path, old, new):
             kind = _retyping(old, new) if in_place else "retype"
             unsure = names.get(path[0], path[0]) in source.unsure_types

@@ -7,7 +7,7 @@ from typing import Literal
 
 from schemaman.epochs import NO_FOOTPRINT, Epoch, Footprint, WireFace
 from schemaman.evidence import Mark, Witness
-from schemaman.schema import TableId, TableSchema
+from schemaman.schema import Path, TableId, TableSchema
 
 Status = Literal["confirmed", "provisional", "phantom", "declared", "inferred"]
 Grade = Literal["stated", "proven", "likely", "possible"]
@@ -49,6 +49,15 @@ class RenameCandidate:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberAnswer:
+    """What a person said of a member of a struct that went and one that came: whether they are one."""
+
+    old: Path
+    new: Path
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SchemaVersion:
     """One structure of a table, and the interval of the source's log in which it began.
 
@@ -61,7 +70,7 @@ class SchemaVersion:
     suspected renames from the version before. Columns and types are of `at`; key and nullability are
     certain from `proven` on, which may be later, and is None while one of them is unconfirmed. `known_as`
     are the ids that its events alone give it, which it had while no witness declared it. `records` are surely
-    of it.
+    of it. `members` are people's answers about the step to it, which decisions put in; no store keeps them.
     """
 
     number: int
@@ -79,6 +88,7 @@ class SchemaVersion:
     proven: Mark | None = None
     carried: tuple[WireFace, ...] = ()
     known_as: tuple[str, ...] = ()
+    members: tuple[MemberAnswer, ...] = ()
 
     def answers_to(self, id: str) -> bool:
         """Whether an id, or the first digits of one, is this version's or was it before it was declared."""

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from schemaman.evidence import Mark
 from schemaman.plan import Past, Source
-from schemaman.schema import Column, TableSchema, fingerprint
+from schemaman.schema import Column, TableId, TableSchema, fingerprint
+from schemaman.versions import MemberAnswer, Revision, SchemaVersion, TableHistory
 from tests.strategies import COMMENTS, TYPES, edited_types
 
 NAMES = st.sampled_from(["id", "a", "b", "c", "größe", "x y", "d.e", "`", "key"])
@@ -69,6 +71,17 @@ def changed(
     called = {c.id: c.name for c in columns_}
     key = tuple(called[id] for id in ids if id in called)
     return TableSchema(tuple(columns_), key, schema.comment), next_id
+
+
+def history(told: Sequence[TableSchema], answers: Sequence[MemberAnswer] = ()) -> TableHistory:
+    """Versions of one table in turn, as confirmed as can be; `answers` are about the step to the last one."""
+    versions: list[SchemaVersion] = []
+    for number, schema in enumerate(told, 1):
+        name, at = fingerprint(schema), Mark("t", 0, number)
+        revisions = (Revision(0, schema, at),)
+        versions.append(SchemaVersion(number, name, 1, "confirmed", revisions, None, at, None, 1, ()))
+    versions[-1] = replace(versions[-1], members=tuple(answers))
+    return TableHistory(TableId("shop", "app", "public", "t"), "postgresql", tuple(versions))
 
 
 def source(told: Sequence[TableSchema]) -> Source:

@@ -22,6 +22,7 @@ from schemaman.versions import (
     Disagreement,
     Evidence,
     KeySpan,
+    MemberAnswer,
     RenameCandidate,
     Revision,
     SchemaVersion,
@@ -156,6 +157,7 @@ ENTRIES: st.SearchStrategy[Entry] = st.one_of(
         error=TEXTS,
     ),
 )
+PATHS = st.lists(NAMES, min_size=2, max_size=3).map(tuple)
 VERSIONS = every(
     SchemaVersion,
     number=st.integers(1, 99),
@@ -193,6 +195,10 @@ VERSIONS = every(
     ).map(tuple),
     proven=st.none() | MARKS,
     known_as=st.lists(st.text("0123456789abcdef", min_size=12, max_size=12), max_size=2).map(tuple),
+    members=st.lists(
+        every(MemberAnswer, old=PATHS, new=PATHS, same=st.booleans()),
+        max_size=1,
+    ).map(tuple),
     carried=st.lists(
         every(
             WireFace,

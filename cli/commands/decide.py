@@ -37,8 +37,9 @@ from schemaman_cli.wiring import in_stream, open_registry, read_file, write_file
 def decide(door: Door, answer: str, table: str, words: tuple[str, ...]) -> None:
     """Say that column OLD of TABLE became NEW, that it did not, or that a provisional FACT is true.
 
-    A FACT is key, nullable:COLUMN or type:COLUMN. TABLE may name a version, orders@5; default is where the
-    question arose. The answer is added to schemaman.decisions.toml: commit it.
+    A member of a struct goes by its path, address.street. A FACT is key, nullable:COLUMN or type:COLUMN.
+    TABLE may name a version, orders@5; default is where the question arose. The answer is added to
+    schemaman.decisions.toml: commit it.
     """
     reference = parse_reference(table)
     if not isinstance(reference, TableRef):

@@ -6,11 +6,11 @@ A pair is a few columns with names that no other pair has, so that one table hol
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from schemaman.schema import Column, TableSchema
+from schemaman.schema import Column, Path, TableSchema
 from schemaman.types import (
     Array,
     Binary,
@@ -64,12 +64,13 @@ TYPES = (*FLAT, *NESTED)
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Columns before and after a change; their names begin with `mark`."""
+    """Columns before and after a change; their names begin with `mark`. `members` have other names."""
 
     kind: str
     mark: str
     old: tuple[Column, ...]
     new: tuple[Column, ...]
+    members: tuple[tuple[Path, Path], ...] = ()
 
 
 def _columns(mark: str, types: Sequence[Type], first_id: int) -> tuple[Column, ...]:
@@ -86,13 +87,43 @@ def pairs(seed: int, count: int) -> Iterator[Pair]:
     chance.shuffle(matrix)
     for number in range(count):
         mark, first_id = f"p{number:04}_", 10 + number * 10
-        if number % 4 and matrix:
+        if number % 8 == 4:
+            yield _members(chance, mark, first_id)
+        elif number % 4 and matrix:
             before, after = matrix.pop()
             old = _columns(mark, (before,), first_id)
             yield Pair("type", mark, old, (replace(old[0], type=after),))
         else:
             old = _columns(mark, [chance.choice(TYPES) for _ in range(3)], first_id)
             yield _other(chance, mark, old, first_id)
+
+
+def _members(chance: random.Random, mark: str, first_id: int) -> Pair:
+    """A change of what a struct holds, wherever the struct is."""
+    types = (INT, String(), Date(), Decimal(5, 2), _member(INT))
+    x, y, z = _member(*(chance.choice(types) for _ in "xyz")).fields
+    wider = Field("w", LONG if x.type == INT else x.type)
+    changes: dict[str, tuple[Field, ...]] = {
+        "drop a member": (x, z),
+        "rename a member": (replace(x, name="w"), y, z),
+        "rename and widen a member": (wider, y, z),
+        "rename, drop and add members": (replace(x, name="w"), z, Field("x", Date())),
+    }
+    kind = chance.choice(sorted(changes))
+    inside, wrapped = chance.choice(_WRAPPED)
+    name = f"{mark}a"
+    old, new = (Column(name, wrapped(Struct(f)), id=first_id) for f in ((x, y, z), changes[kind]))
+    at = (name, *inside)
+    renamed = (((*at, "x"), (*at, "w")),) if "rename" in kind else ()
+    return Pair(kind, mark, (old,), (new,), renamed)
+
+
+_WRAPPED: tuple[tuple[Path, Callable[[Struct], Type]], ...] = (
+    ((), lambda s: s),
+    (("element",), Array),
+    (("value",), lambda s: Map(String(), s)),
+    (("n",), lambda s: Struct((Field("n", s), Field("o", INT)))),
+)
 
 
 def _other(chance: random.Random, mark: str, old: tuple[Column, ...], first_id: int) -> Pair:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from schemaman.ddl import quote_name
+from schemaman.ddl import parse_type, quote_name
 from schemaman.plan import Executor, Step
 from schemaman.schema import TableSchema
 from schemaman.targets import _spark_sql as sql
@@ -63,6 +64,7 @@ class Rows:
     executor: Executor
     table: str
     written: list[dict[str, str]]
+    types: list[dict[str, Type]] = field(default_factory=list)
 
     def insert(self, schema: TableSchema) -> None:
         """One more row, with a value in every column."""
@@ -70,6 +72,8 @@ class Rows:
         row = {c.name: literal(c.type, number) for c in schema.columns}
         names = ", ".join(quote_name(name) for name in row)
         self.executor.run(f"INSERT INTO {self.table} ({names}) VALUES ({', '.join(row.values())})")
+        self.types += ({} for _ in range(number - len(self.types)))
+        self.types[number - 1] = {c.name: c.type for c in schema.columns}
         self.written.append(row)
 
     def follow(self, step: Step) -> None:
@@ -78,12 +82,24 @@ class Rows:
             return
         columns = step.postcondition.get("columns", {})
         assert isinstance(columns, Mapping)
+        self._inside(step, columns)
         gone = [name for name, type in columns.items() if type is None]
-        come = [name for name, type in columns.items() if type is not None]
+        come = [name for name, type in columns.items() if type is not None and step.kind == "rename-column"]
         for row in self.written:
-            left = [row.pop(name) for name in gone if name in row]
-            if step.kind == "rename-column" and left:
-                row[come[0]] = left[0]
+            _moved(row, gone, come)
+        for types in self.types:
+            _moved(types, gone, come)
+
+    def _inside(self, step: Step, columns: Mapping[str, object]) -> None:
+        """What the values are called after a step about members of structs."""
+        before = step.precondition.get("columns", {})
+        assert isinstance(before, Mapping)
+        for name in (n for n, type in columns.items() if type and before.get(n)):
+            old, new = parse_type(str(before[name])), parse_type(str(columns[name]))
+            for number, (row, types) in enumerate(zip(self.written, self.types, strict=False), 1):
+                if name in types:
+                    types[name] = _after(types[name], old, new, renamed=step.kind == "rename-column")
+                    row[name] = literal(types[name], number)
 
     def unread(self, schema: TableSchema) -> list[str]:
         """What does not read as it was written: row by row, and NULL where a column came later."""
@@ -93,3 +109,36 @@ class Rows:
         found, *matches = self.executor.query(f"SELECT {counts} FROM {self.table}")[0]
         faults = [] if found == len(self.written) else [f"{found} rows instead of {len(self.written)}"]
         return faults + [f"no row is {row}" for row, n in zip(expected, matches, strict=True) if n == 0]
+
+
+V = TypeVar("V")
+
+
+def _moved(row: dict[str, V], gone: Sequence[str], come: Sequence[str]) -> None:
+    """What lies under names that are gone lies under those that came, if any did."""
+    left = [row.pop(name) for name in gone if name in row]
+    if left and come:
+        row[come[0]] = left[0]
+
+
+def _after(mine: Type, old: Type, new: Type, *, renamed: bool) -> Type:
+    """The type of a value after a step from one type to another, which renamed a member or dropped some."""
+    match mine, old, new:
+        case Array(inner), Array(a), Array(b):
+            return replace(mine, element=_after(inner, a, b, renamed=renamed))
+        case Map(_, inner), Map(_, a), Map(_, b):
+            return replace(mine, value=_after(inner, a, b, renamed=renamed))
+        case Struct(fields), Struct(a), Struct(b):
+            there = {x.name: y for x, y in zip(a, b, strict=True)} if renamed else {y.name: y for y in b}
+            was = {x.name: x.type for x in a}
+            return Struct(
+                tuple(
+                    replace(
+                        f, name=to.name, type=_after(f.type, was[f.name], to.type, renamed=renamed)
+                    )
+                    for f in fields
+                    if (to := there.get(f.name)) is not None
+                )
+            )
+        case _:
+            return mine

@@ -12,6 +12,7 @@ from collections import Counter
 
 import pytest
 
+from schemaman.counterparts import source_of
 from schemaman.ddl import quote_name
 from schemaman.plan import Plan, Policy, Target
 from schemaman.planner import make_plan
@@ -20,8 +21,9 @@ from schemaman.spark.lake import SparkExecutor
 from schemaman.targets import _spark_sql as sql
 from schemaman.targets import delta, iceberg
 from schemaman.types import Array, Map, Struct
+from schemaman.versions import MemberAnswer
 from tests.house import PROOF
-from tests.lives import source
+from tests.lives import history
 from tests.spark.pairs import Pair, pairs, tables
 from tests.spark.rows import Rows
 
@@ -44,7 +46,9 @@ def prove(format: str, name: str, batch: list[Pair], executor: SparkExecutor, dr
     target = FORMATS[format]
     policy = Policy(drops="drop" if drops == "drop" else "keep", upgrades=True)
     old, new = tables(batch)
-    created = make_plan(source([old]), None, target, name, policy)
+    answers = [MemberAnswer(a, b, same=True) for pair in batch for a, b in pair.members]
+    first, second = source_of(history([old])), source_of(history([old, new], answers))
+    created = make_plan(first, None, target, name, policy)
     for step in created.steps:
         executor.run(step.statement)
     before = executor.inspect(name, format)
@@ -54,7 +58,7 @@ def prove(format: str, name: str, batch: list[Pair], executor: SparkExecutor, dr
     rows.insert(before.schema)
     executor.run(f"INSERT INTO {rows.table} (id) VALUES (1000)")
     rows.written.append({"id": "1000"})
-    drawn = make_plan(source([old, new]), before, target, name, policy)
+    drawn = make_plan(second, before, target, name, policy)
     for step in drawn.steps:
         executor.run(step.statement)
         rows.follow(step)
@@ -64,7 +68,7 @@ def prove(format: str, name: str, batch: list[Pair], executor: SparkExecutor, dr
     rows.insert(after.schema)
     assert unread(rows, after.schema) == []
     # A retired column that gave its name away is dropped by the next plan, where drops are wanted.
-    again = make_plan(source([old, new]), after, target, name, policy).steps
+    again = make_plan(second, after, target, name, policy).steps
     assert [step.kind for step in again] == ["drop-columns"] * (drops == "drop" and len(again) > 0)
     return Counter(outcome(pair, before.schema, drawn) for pair in batch)
 

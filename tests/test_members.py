@@ -1,0 +1,436 @@
+"""Members of structs that leave or get another name: on a person's word, and never with a value lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemaman.columns import parse_columns
+from schemaman.conditions import holds
+from schemaman.counterparts import source_of
+from schemaman.decisions import Decisions, NotRename, Rename, decided, exchanged, place
+from schemaman.diff import RenameColumn, diff, patch
+from schemaman.migrate import apply
+from schemaman.past import Became
+from schemaman.plan import Plan, Policy, Source, Target
+from schemaman.planfile import from_text, to_text
+from schemaman.planner import make_plan
+from schemaman.policy import PolicyRule
+from schemaman.projection import project
+from schemaman.recipes import Cook
+from schemaman.rollback import rollback
+from schemaman.schema import Column, TableSchema
+from schemaman.targets import delta, iceberg
+from schemaman.types import Array, Field, Integer, Map, String, Struct, Type
+from schemaman.versions import MemberAnswer, TableHistory
+from tests.lives import history as history_of
+from tests.paper_lake import PaperJournal, PaperLake
+
+TARGETS: dict[str, tuple[Target, str]] = {
+    "delta": (delta.TARGET, "/lake/t"),
+    "iceberg": (iceberg.TARGET, "ice.raw.t"),
+}
+both = pytest.mark.parametrize("format", TARGETS)
+TABLE = "shop.app.public.t"
+DROPS = Policy(drops="drop")
+
+
+def told(*ddl: str) -> TableHistory:
+    """A table whose columns keep their ids: `s STRUCT<…> ID 1`."""
+    return history_of([parse_columns(text) for text in ddl])
+
+
+def renamed(history: TableHistory, *pairs: tuple[str, str], kind: type[Rename | NotRename] = Rename):
+    """The history with an answer for each pair, in the step in which it was exchanged."""
+    answers = []
+    for old, new in pairs:
+        at = next(
+            v
+            for before, v in pairwise(history.versions)
+            if (old, new) in exchanged(before, v)
+        )
+        answers.append(kind(TABLE, old, new, at.id, place(at.at)))
+    told = {"renames": tuple(answers)} if kind is Rename else {"not_renames": tuple(answers)}
+    return decided(history, Decisions(**told))  # type: ignore[arg-type]
+
+
+def until(history: TableHistory, number: int) -> Source:
+    return source_of(replace(history, versions=history.versions[:number]))
+
+
+def plan(format: str, following: Source, lake: PaperLake, policy: Policy | None = None) -> Plan:
+    target, table = TARGETS[format]
+    drawn = make_plan(following, lake.live, target, table, policy or Policy())
+    assert from_text(to_text(drawn)) == drawn
+    return drawn
+
+
+def migrated(lake: PaperLake, drawn: Plan) -> None:
+    done = apply(drawn, lake, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+    assert done.state != "refused"
+    assert done.differences == ()
+
+
+def standing(format: str, history: TableHistory, number: int) -> PaperLake:
+    """A lake that was brought to that version."""
+    made = PaperLake(TARGETS[format][1])
+    migrated(made, plan(format, until(history, number), made))
+    return made
+
+
+def statements(drawn: Plan) -> list[str]:
+    texts = (s.statement.partition("`t` ")[2] or s.statement.partition("/t` ")[2] for s in drawn.steps)
+    return [text for text in texts if not text.startswith("SET TBLPROPERTIES ('schemaman")]
+
+
+def kinds(drawn: Plan) -> list[str]:
+    return [step.kind for step in drawn.steps]
+
+
+def test_a_source_knows_what_became_of_its_members() -> None:
+    history = told(
+        "s STRUCT<a: INT, gone: INT, p: STRUCT<x: INT>, now: INT> ID 1",
+        "s STRUCT<a: INT, p: STRUCT<y: INT>, now: INT> ID 1",
+        "s STRUCT<b: INT, p: STRUCT<y: INT>> ID 1",
+        "t STRUCT<c: INT, p: STRUCT<z: INT>> ID 1",
+    )
+    history = renamed(history, ("s.a", "s.b"), ("s.p.x", "s.p.y"), ("s.p.y", "t.p.z"))
+    first, second, third, last = (past.members for past in source_of(history).past)
+    assert first == {
+        ("t", "a"): Became("c", sure=False),
+        ("t", "gone"): Became(None),
+        ("t", "now"): Became(None),
+        ("t", "p", "x"): Became("z"),
+    }
+    assert second == {
+        ("t", "a"): Became("c", sure=False),
+        ("t", "now"): Became(None),
+        ("t", "p", "y"): Became("z"),
+    }
+    assert third == {("t", "b"): Became("c", sure=False), ("t", "p", "y"): Became("z")}
+    assert last == {}
+
+
+@both
+def test_a_member_that_left_stays_unless_drops_are_wanted(format: str) -> None:
+    history = told(
+        "id INT ID 1, s STRUCT<x: INT, y: INT> ID 2, l ARRAY<STRUCT<p: INT, q: INT>> ID 3, "
+        "m MAP<STRING, STRUCT<v: INT, w: INT>> ID 4",
+        "id INT ID 1, s STRUCT<x: BIGINT> ID 2, l ARRAY<STRUCT<p: INT>> ID 3, "
+        "m MAP<STRING, STRUCT<v: INT>> ID 4",
+    )
+    made = standing(format, history, 1)
+    kept = plan(format, until(history, 2), made)
+    assert statements(kept) == ["ALTER COLUMN `s`.`x` TYPE BIGINT"]
+    assert any("`s`.`y`: the source has dropped it: it stays" in note for note in kept.notes)
+    drawn = plan(format, until(history, 2), made, DROPS)
+    drop = "DROP COLUMNS (`s`.`y`, `l`.`element`.`q`, `m`.`value`.`w`)"
+    assert statements(drawn) == ["ALTER COLUMN `s`.`x` TYPE BIGINT", drop]
+    assert len(drawn.approvals_needed) == 1
+    assert drop in drawn.approvals_needed[0]
+    migrated(made, drawn)
+    assert plan(format, until(history, 2), made, DROPS).steps == ()
+
+
+@both
+def test_what_was_kept_is_dropped_with_an_approval_alone(format: str) -> None:
+    first, second = "s STRUCT<x: INT, y: INT> ID 1", "s STRUCT<x: INT> ID 1"
+    history = told(first, second, f"{second}, n INT ID 2")
+    auto = Policy(rules=(PolicyRule("auto", ("drop-column",)),))
+    fresh = plan(format, until(history, 2), standing(format, history, 1), auto)
+    assert "drop-columns" in kinds(fresh)
+    assert fresh.approvals_needed == ()
+    made = standing(format, history, 1)
+    migrated(made, plan(format, until(history, 2), made))
+    late = plan(format, until(history, 3), made, auto)
+    assert "DROP COLUMNS (`s`.`y`)" in statements(late)
+    assert "kept when the source dropped it" in late.approvals_needed[0]
+    unstamped = PaperLake(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
+    unsure = plan(format, until(history, 2), unstamped, auto)
+    assert "kept when the source dropped it" in unsure.approvals_needed[0]
+
+
+@both
+@pytest.mark.parametrize("level", ["ignore", "block"])
+def test_the_policy_decides_about_members_as_about_columns(format: str, level) -> None:
+    history = told("s STRUCT<x: INT, y: INT> ID 1", "s STRUCT<x: INT> ID 1")
+    made = standing(format, history, 1)
+    drawn = plan(format, until(history, 2), made, Policy(rules=(PolicyRule(level, ("drop-column",)),)))
+    assert "drop-columns" not in kinds(drawn)
+    assert [r.change for r in drawn.refusals] == (["drop `s`.`y`"] if level == "block" else [])
+    assert [(r.path, r.kind) for r in drawn.rulings] == [(("s", "y"), "drop-column")]
+
+
+@both
+def test_a_member_is_renamed_on_a_persons_word(format: str) -> None:
+    history = told(
+        "id INT ID 1, s STRUCT<a: INT, y: STRING> ID 2, l ARRAY<STRUCT<p: INT>> ID 3, "
+        "m MAP<STRING, STRUCT<v: STRUCT<w: INT>>> ID 4",
+        "id INT ID 1, s STRUCT<b: BIGINT, y: STRING> ID 2, l ARRAY<STRUCT<r: INT>> ID 3, "
+        "m MAP<STRING, STRUCT<v: STRUCT<u: INT>>> ID 4",
+    )
+    asked = plan(format, until(history, 2), standing(format, history, 1))
+    assert [r.change for r in asked.refusals] == [
+        "rename `s`.`a` to `b`",
+        "rename `l`.`element`.`p` to `r`",
+        "rename `m`.`value`.`v`.`w` to `u`",
+    ]
+    assert "`schemaman decide rename shop.app.public.t s.a s.b`, or not-rename" in asked.refusals[0].instead
+    assert statements(asked) == []
+    assert all("schemaman.version" not in step.statement for step in asked.steps)
+    pairs = ("s.a", "s.b"), ("l.element.p", "l.element.r"), ("m.value.v.w", "m.value.v.u")
+    history = renamed(history, *pairs)
+    made = standing(format, history, 1)
+    drawn = plan(format, until(history, 2), made)
+    assert drawn.refusals == ()
+    assert statements(drawn) == [
+        "RENAME COLUMN `s`.`a` TO `b`",
+        "RENAME COLUMN `l`.`element`.`p` TO `r`",
+        "RENAME COLUMN `m`.`value`.`v`.`w` TO `u`",
+        "ALTER COLUMN `s`.`b` TYPE BIGINT",
+    ]
+    assert kinds(drawn)[3] == "set-properties"
+    migrated(made, drawn)
+    assert plan(format, until(history, 2), made).steps == ()
+    half = standing(format, history, 1)
+    for step in drawn.steps[:4]:
+        assert holds(half.live, step.precondition)
+        half.run(step.statement)
+        assert holds(half.live, step.postcondition)
+    back = rollback(drawn, half.live, 4)
+    assert back.refusals == ()
+    assert back.steps[-1].statement.endswith("RENAME COLUMN `s`.`b` TO `a`")
+
+
+@both
+def test_what_is_no_rename_is_a_member_that_left_and_one_that_came(format: str) -> None:
+    history = told("s STRUCT<a: INT, y: INT> ID 1", "s STRUCT<b: INT, y: INT> ID 1")
+    history = renamed(history, ("s.a", "s.b"), kind=NotRename)
+    made = standing(format, history, 1)
+    drawn = plan(format, until(history, 2), made)
+    assert statements(drawn) == ["ADD COLUMNS (`s`.`b` INT)"]
+    assert statements(plan(format, until(history, 2), made, DROPS)) == [
+        "ADD COLUMNS (`s`.`b` INT)",
+        "DROP COLUMNS (`s`.`a`)",
+    ]
+
+
+@both
+def test_an_old_name_that_another_member_gets_waits_for_the_stamp(format: str) -> None:
+    history = told(
+        "s STRUCT<a: INT> ID 1", "s STRUCT<b: INT> ID 1", "t STRUCT<b: INT, a: STRING> ID 1",
+    )  # fmt: skip
+    history = renamed(history, ("s.a", "s.b"))
+    made = standing(format, history, 1)
+    drawn = plan(format, until(history, 3), made)
+    assert statements(drawn) == [
+        "RENAME COLUMN `s`.`a` TO `b`",
+        "RENAME COLUMN `s` TO `t`",
+        "ADD COLUMNS (`t`.`a` STRING)",
+    ]
+    for stop in range(len(drawn.steps)):
+        crashed = standing(format, history, 1)
+        for step in drawn.steps[:stop]:
+            crashed.run(step.statement)
+        again = plan(format, until(history, 3), crashed)
+        assert again.refusals == ()
+        migrated(crashed, again)
+        assert crashed.live is not None
+        assert crashed.live.schema == drawn.wanted
+    unstamped = PaperLake(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
+    refused = plan(format, until(history, 3), unstamped)
+    assert any("nothing says where this table stands" in r.reason for r in refused.refusals)
+    assert not any("`a` TO" in text for text in statements(refused))
+
+
+def _features(lake: PaperLake) -> dict[str, str]:
+    assert lake.live is not None
+    return {k: v for k, v in lake.live.properties.items() if not k.startswith("schemaman.")}
+
+
+@both
+def test_a_name_that_is_taken_is_given_to_no_other_member(format: str) -> None:
+    history = renamed(
+        told("s STRUCT<a: INT, y: INT> ID 1", "s STRUCT<b: INT, y: INT> ID 1"), ("s.a", "s.b")
+    )
+    made = standing(format, history, 1)
+    name = TARGETS[format][0].table_name(made.table)
+    made.run(f"ALTER TABLE {name} ADD COLUMNS (`s`.`B` INT)")
+    drawn = plan(format, until(history, 2), made)
+    assert [r.reason for r in drawn.refusals] == ["the lake has a member of that name"]
+    assert statements(drawn) == []
+    assert all("schemaman.version" not in step.statement for step in drawn.steps)
+
+
+@both
+def test_members_that_hand_names_on_take_two_plans_and_a_swap_is_refused(format: str) -> None:
+    for last, pairs in (("b: INT, c: STRING", ("b", "c")), ("b: INT, a: STRING", ("b", "a"))):
+        history = told("s STRUCT<a: INT, b: STRING> ID 1", f"s STRUCT<{last}> ID 1")
+        answers = [MemberAnswer(("s", a), ("s", b), same=True) for a, b in (("a", "b"), pairs)]
+        history = history_of([v.schema for v in history.versions], answers)
+        made = standing(format, history, 1)
+        drawn = plan(format, until(history, 2), made, DROPS)
+        migrated(made, drawn)
+        if pairs == ("b", "c"):
+            assert statements(drawn) == ["RENAME COLUMN `s`.`b` TO `c`"]
+            assert [r.change for r in drawn.refusals] == ["rename `s`.`a` to `b`"]
+            second = plan(format, until(history, 2), made, DROPS)
+            assert statements(second) == ["RENAME COLUMN `s`.`a` TO `b`"]
+            assert second.refusals == ()
+        else:
+            assert statements(drawn) == []
+            assert len(drawn.refusals) == 2
+
+
+@both
+def test_a_rename_that_the_policy_does_not_make_leaves_the_table_where_it_stands(format: str) -> None:
+    history = told("s STRUCT<a: INT> ID 1, n INT ID 2", "s STRUCT<b: BIGINT, c: INT> ID 1, n BIGINT ID 2")
+    history = renamed(history, ("s.a", "s.b"))
+    made = standing(format, history, 1)
+    drawn = plan(format, until(history, 2), made, Policy(rules=(PolicyRule("ignore", ("rename-*",)),)))
+    assert statements(drawn) == ["ALTER COLUMN `n` TYPE BIGINT", "ADD COLUMNS (`s`.`c` INT)"]
+    assert all("schemaman.version" not in step.statement for step in drawn.steps)
+    migrated(made, drawn)
+    assert "RENAME COLUMN `s`.`a` TO `b`" in statements(plan(format, until(history, 2), made))
+
+
+@both
+def test_a_member_that_comes_back_is_the_same(format: str) -> None:
+    history = told("s STRUCT<x: INT, y: INT> ID 1", "s STRUCT<x: INT> ID 1", "s STRUCT<x: INT, y: INT> ID 1")
+    made = standing(format, history, 1)
+    assert plan(format, until(history, 3), made, DROPS).refusals == ()
+    assert statements(plan(format, until(history, 3), made, DROPS)) == []
+    migrated(made, plan(format, until(history, 2), made))
+    assert statements(plan(format, until(history, 3), made, DROPS)) == []
+
+
+@both
+def test_the_last_member_is_not_dropped_and_recipes_wait_for_renames(format: str) -> None:
+    history = told("s STRUCT<x: STRUCT<a: INT>, n: INT> ID 1", "s STRUCT<x: STRUCT<b: INT>, n: STRING> ID 1")
+    lone = renamed(history, ("s.x.a", "s.x.b"), kind=NotRename)
+    made = standing(format, lone, 1)
+    drawn = plan(format, until(lone, 2), made, DROPS)
+    assert "DROP COLUMNS (`s`.`x`.`a`)" in statements(drawn)
+    history = renamed(history, ("s.x.a", "s.x.b"))
+    target, table = TARGETS[format]
+    assert made.live is not None
+    waits = Cook(until(history, 2), target, table, Policy()).plans(standing(format, history, 1).live)  # type: ignore[arg-type]
+    assert waits[0].refusals[0].reason == "others wait"
+
+
+NAMES = st.sampled_from("abcdef")
+
+
+@st.composite
+def structs(draw: st.DrawFn, depth: int = 2) -> Struct:
+    names = draw(st.lists(NAMES, unique=True, min_size=1, max_size=3))
+    return Struct(tuple(Field(name, draw(inner(depth))) for name in names))
+
+
+def inner(depth: int) -> st.SearchStrategy[Type]:
+    plain: st.SearchStrategy[Type] = st.sampled_from([Integer(32), Integer(64), String()])
+    if depth == 0:
+        return plain
+    nested = structs(depth - 1)
+    return st.one_of(plain, nested, nested.map(Array), nested.map(lambda s: Map(String(), s)))
+
+
+@st.composite
+def changed(draw: st.DrawFn, type: Type) -> Type:
+    """The type after somebody renamed, dropped and added members of it."""
+    match type:
+        case Array(element, nullable):
+            return Array(draw(changed(element)), nullable)
+        case Map(key, value, nullable):
+            return Map(key, draw(changed(value)), nullable)
+        case Struct(fields):
+            there = [replace(f, type=draw(changed(f.type))) for f in fields]
+            at = draw(st.integers(0, len(there) - 1))
+            free = draw(NAMES)
+            taken = any(f.name == free for f in there)
+            match draw(st.sampled_from(["rename", "drop", "add", "keep", "keep"])):
+                case "rename" if not taken:
+                    there[at] = replace(there[at], name=free)
+                case "drop" if len(there) > 1:
+                    there.pop(at)
+                case "add" if not taken:
+                    there.append(Field(free, Integer(32)))
+                case _:
+                    pass
+            return Struct(tuple(there))
+        case _:
+            return type
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> TableHistory:
+    """A life of one column of structs, with answers to some of the questions."""
+    told_types: list[Type] = [draw(structs())]
+    for _ in range(draw(st.integers(1, 3))):
+        told_types.append(draw(changed(told_types[-1])))
+    key = Column("id", Integer(32), id=1)
+    history = history_of([TableSchema((key, Column("s", type, id=2))) for type in told_types])
+    versions = history.versions
+    answers: list[Rename] = []
+    denied: list[NotRename] = []
+    for before, after in pairwise(versions):
+        used: set[str] = set()
+        for old, new in sorted(exchanged(before, after)):
+            if used & {old, new}:
+                continue
+            match draw(st.sampled_from(["same", "other", "open"])):
+                case "same":
+                    answers.append(Rename(TABLE, old, new, after.id, place(after.at)))
+                    used |= {old, new}
+                case "other":
+                    denied.append(NotRename(TABLE, old, new, after.id, place(after.at)))
+    return decided(history, Decisions(tuple(answers), tuple(denied)))
+
+
+@both
+@pytest.mark.parametrize("policy", [Policy(), DROPS], ids=["keep", "drop"])
+@given(history=histories())
+def test_plans_lead_members_through_their_life(format: str, policy: Policy, history: TableHistory) -> None:
+    target, table = TARGETS[format]
+    made = PaperLake(table)
+    for number in range(1, len(history.versions) + 1):
+        drawn = make_plan(until(history, number), made.live, target, table, policy)
+        assert from_text(to_text(drawn)) == drawn
+        migrated(made, drawn)
+        assert made.live is not None
+        if not drawn.refusals:
+            again = make_plan(until(history, number), made.live, target, table, policy)
+            assert again.steps == ()
+            assert again.refusals == ()
+            wanted = history.versions[number - 1].schema.column("s")
+            live = made.live.schema.column("s")
+            assert wanted is not None
+            assert live is not None
+            assert _holds_all(live.type, wanted.type)
+
+
+def _holds_all(live: Type, source: Type) -> bool:
+    match live, source:
+        case Struct(a), Struct(b):
+            here = {f.name: f.type for f in a}
+            return all(f.name in here and _holds_all(here[f.name], f.type) for f in b)
+        case (Array(a), Array(b)) | (Map(_, a), Map(_, b)):
+            return _holds_all(a, b)
+        case _:
+            return True
+
+
+@given(history=histories())
+def test_the_diff_knows_renames_of_members(history: TableHistory) -> None:
+    target, table = TARGETS["delta"]
+    made = PaperLake(table)
+    migrated(made, make_plan(until(history, 1), None, target, table, Policy()))
+    assert made.live is not None
+    here, told = made.live.schema, project(until(history, len(history.versions)), made.live, target, DROPS)
+    changes = diff(here, told.wanted, told.renames, told.members)
+    assert patch(here, changes) == told.wanted
+    assert len([c for c in changes if isinstance(c, RenameColumn)]) == len(told.members)
