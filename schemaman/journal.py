@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
+from schemaman.addresses import canonical
+from schemaman.addresses import target_id as target_id
 from schemaman.columns import parse_columns
 from schemaman.errors import Conflict, Locked
 from schemaman.log import Entry, Migrated, Stamped
@@ -64,7 +66,7 @@ class StoreJournal:
 
     def about(self, target: str) -> Sequence[Migrated]:
         """The lines of one target."""
-        return [line for line in self._read() if line.target == target]
+        return [line for line in self._read() if canonical(line.target) == canonical(target)]
 
     def begin(self, line: Migrated) -> int:
         """Append the first line of a run; its place in the log."""
@@ -95,7 +97,7 @@ class StoreJournal:
             return
         for stamped in self._log.read(seen, [Migrated]):
             line = stamped.entry
-            if isinstance(line, Migrated) and line.target == target and line.state == "started":
+            if isinstance(line, Migrated) and canonical(line.target) == target and line.state == "started":
                 raise taken_over(target, line.run)
 
     def _lines(self) -> Sequence[Migrated]:
@@ -115,15 +117,10 @@ def taken_over(target: str, run: str) -> Locked:
     )
 
 
-def target_id(format: str, table: str) -> str:
-    """How journals and leases name a target table."""
-    return f"{format}:{table}"
-
-
 def expected_structure(lines: Iterable[Migrated], format: str, table: str) -> TableSchema | None:
     """The structure that the last finished migration of a table left; None if there was none."""
     target = target_id(format, table)
-    left = [line for line in lines if line.target == target and line.state == "finished"]
+    left = [line for line in lines if canonical(line.target) == target and line.state == "finished"]
     return parse_columns(left[-1].statement) if left else None
 
 

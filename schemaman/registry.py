@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, islice
 from typing import Protocol
 
 from schemaman import coverage, references
+from schemaman.addresses import canonical
 from schemaman.coverage import Place, Ranges
 from schemaman.edges import EdgeHashes, Edges, EdgesOnDemand, edges_of
 from schemaman.errors import AmbiguousName, Conflict, NoHistory
@@ -266,7 +267,9 @@ class Registry:
         return tuple(
             (at_ms, line)
             for at_ms, line in dated
-            if run in (None, line.run) and plan in (None, line.plan) and target in (None, line.target)
+            if run in (None, line.run)
+            and plan in (None, line.plan)
+            and (target is None or canonical(target) == line.target)
         )
 
     def note(self, *lines: Migrated) -> int:
@@ -351,8 +354,9 @@ def _facts(version: SchemaVersion) -> tuple[object, ...]:
 
 
 def _line(stamped: Stamped) -> tuple[int, Migrated]:
+    """A line of the journal, under the address that its target has by now."""
     assert isinstance(stamped.entry, Migrated)
-    return stamped.at_ms, stamped.entry
+    return stamped.at_ms, replace(stamped.entry, target=canonical(stamped.entry.target))
 
 
 def _count(entries: Iterable[Entry], kind: type[Entry]) -> int:
