@@ -52,7 +52,7 @@ def from_text(text: str) -> Plan:
         StalePlan: the file was changed after it was made.
     """
     try:
-        told = json.loads(text)
+        told = json.loads(text, object_pairs_hook=_once)
     except ValueError as error:
         raise BadConfiguration(f"this is no plan file: {error}", hint=_WRITTEN) from error
     if not isinstance(told, dict) or "steps" not in told or "hash" not in told:
@@ -161,6 +161,15 @@ def _sql_lines(plan: Plan) -> Iterator[str]:
 
 def _remark(text: str) -> str:
     return "\n".join(f"-- {line}" for line in text.splitlines())
+
+
+def _once(members: list[tuple[str, Any]]) -> _Json:
+    """An object of which people read what is applied: of two members of one name JSON takes the last."""
+    names = [name for name, _ in members]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise StalePlan(f"the plan was edited after it was made: it tells {twice!r} twice", hint=_EDITED)
+    return dict(members)
 
 
 def _hash(told: Mapping[str, object]) -> str:

@@ -132,6 +132,14 @@ def test_an_edit_anywhere_is_refused(place) -> None:
         from_text(json.dumps(told))
 
 
+def test_a_member_that_is_told_twice_is_an_edit() -> None:
+    """The last one counts for JSON, and for the hash; people read the first."""
+    text = to_text(example())
+    for shown in ('{"steps": [], ', '{"hash": "0", '):
+        with pytest.raises(StalePlan, match="twice"):
+            from_text(text.replace("{", shown, 1))
+
+
 def test_an_edited_plan_says_what_to_do() -> None:
     with pytest.raises(StalePlan, match=r"ice\.raw\.orders was edited") as caught:
         from_text(to_text(example()).replace("orders", "order_s", 1).replace("order_s", "orders_2", 1))

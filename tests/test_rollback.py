@@ -16,6 +16,7 @@ from schemaman.plan import Live, Plan, Policy, Source
 from schemaman.planfile import from_text, plan_hash, to_sql, to_text
 from schemaman.planner import make_plan
 from schemaman.rollback import restored, rollback, rows_written, steps_done, version_before
+from schemaman.summary.plans import plan_blocks
 from tests.lives import lives
 from tests.paper_lake import PaperJournal, PaperLake
 from tests.test_planner import TARGETS, both, lake, plan, source
@@ -95,6 +96,9 @@ def test_a_table_that_the_plan_made_is_not_dropped(format: str) -> None:
     back = rollback(drawn, made.live if forth(drawn, made) else None, len(drawn.steps))
     assert "nothing says whether somebody needs its rows" in back.refusals[0].reason
     assert "DROP TABLE" in back.refusals[0].instead
+    told = repr(list(plan_blocks(drawn)))
+    assert "Every step can be undone" not in told
+    assert "by hand alone, once nobody needs its rows" in told
 
 
 @both

@@ -78,6 +78,12 @@ def _ruling(ruled: Ruled) -> tuple[Inline, ...]:
 def _way_back(plan: Plan) -> Inline:
     """From which step on there is no going back by statements."""
     number = plan.point_of_no_return
+    made = next((step for step in plan.steps if step.kind == "create-table"), None)
+    if number is None and made is not None:
+        return (
+            Text("The table is new: by hand alone, once nobody needs its rows: "),
+            Text(f"{made.undo}", code=True),
+        )
     if number is None:
         return (Text("Every step can be undone", "good"), Text(": schemaman plan --rollback PLAN|RUN"))
     step = plan.steps[number - 1]
