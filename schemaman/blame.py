@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 
 from schemaman.ddl import format_type
@@ -24,7 +25,8 @@ class Fact:
 
     It holds since `version`, `revision`: after `after` (None: nothing earlier is known) and no later than the
     record `at`, which `witness` wrote. `others` are the first records of the other witnesses of that
-    version; `statement` is the DDL of one of these records. `provisional`: it may be from the future.
+    version; `statement` is the DDL of one of these records. It is certain from `proven` on: `at`, or a later
+    record where it was read later than the rows; None while nothing confirms it.
     """
 
     kind: Kind
@@ -38,7 +40,12 @@ class Fact:
     witness: Witness | None
     others: tuple[tuple[Witness, Mark], ...]
     statement: str | None
-    provisional: bool
+    proven: Mark | None
+
+    @property
+    def provisional(self) -> bool:
+        """Whether it may be from the future."""
+        return self.proven is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +108,15 @@ def _key(schema: TableSchema) -> object:
 
 
 def _stages(history: TableHistory, last: SchemaVersion, revision: int) -> Iterator[Stage]:
-    """Every revision of the same life up to the asked one, oldest first."""
-    for version in history.versions[: history.versions.index(last) + 1]:
-        if version.incarnation != last.incarnation:
-            continue
+    """Every revision of the same life up to the asked one, oldest first.
+
+    Of the last version what is asked for counts: as of a place, less of it is certain.
+    """
+    earlier = (v for v in history.versions if v.number < last.number and v.incarnation == last.incarnation)
+    for version in (*earlier, last):
         for found in version.revisions:
             if version is not last or found.number <= revision:
-                yield Stage(version, found, version.after if found.number == 0 else None)
+                yield Stage(version, found, version.after if found.number == 0 else found.after)
 
 
 def _fact(
@@ -118,11 +127,7 @@ def _fact(
     told: Mapping[Mark, Sequence[Observation]],
 ) -> Fact:
     now = get(stages[-1].revision.schema)
-    since = stages[-1]
-    for stage in reversed(stages):
-        if get(stage.revision.schema) != now:
-            break
-        since = stage
+    *_, since = same = [*takewhile(lambda stage: get(stage.revision.schema) == now, reversed(stages))]
     version, at = since.version, since.revision.at
     first = since.revision.number == 0
     witness = _witness(version, at, told)
@@ -139,8 +144,20 @@ def _fact(
         witness=witness,
         others=others,
         statement=_statement((at, *(mark for _, mark in others)), told),
-        provisional=_name_of(kind, column) in stages[-1].version.unconfirmed,
+        proven=_proven(kind, column, same[::-1]),
     )
+
+
+def _proven(kind: Kind, column: Column | None, stages: Sequence[Stage]) -> Mark | None:
+    """From where on a fact is certain that holds in all of these stages; None if it is so in none."""
+    if _named(kind, column, stages[-1].revision.schema) in stages[-1].version.unconfirmed:
+        return None
+    for stage in stages:
+        name = _named(kind, column, stage.revision.schema)
+        late = {proof.fact: proof.at for proof in stage.version.late(stage.revision.number)}
+        if (at := late.get(name, stage.revision.at)) is not None:
+            return at
+    return None
 
 
 def _value(kind: Kind, column: Column | None, schema: TableSchema) -> Value:
@@ -149,9 +166,10 @@ def _value(kind: Kind, column: Column | None, schema: TableSchema) -> Value:
     return column.name if kind == "column" else _ATTRIBUTES[kind](column)
 
 
-def _name_of(kind: Kind, column: Column | None) -> str:
-    """The fact as `unconfirmed` names it."""
-    return kind if column is None else f"{kind}:{column.name}"
+def _named(kind: Kind, column: Column | None, schema: TableSchema) -> str:
+    """The fact as `unconfirmed` names it, by the name that the column has in a structure."""
+    then = None if column is None else next((c for c in schema.columns if _is(c, column)), column)
+    return kind if then is None else f"{kind}:{then.name}"
 
 
 def _told(testimony: Iterable[Observation]) -> Mapping[Mark, Sequence[Observation]]:

@@ -16,7 +16,7 @@ from schemaman import members
 from schemaman.errors import BadConfiguration
 from schemaman.evidence import Mark
 from schemaman.schema import TableSchema
-from schemaman.versions import MemberAnswer, RenameCandidate, Revision, SchemaVersion, TableHistory
+from schemaman.versions import MemberAnswer, RenameCandidate, SchemaVersion, TableHistory
 
 Decided = TypeVar("Decided", "Rename", "NotRename", "Confirmation", "Approval")
 
@@ -183,7 +183,9 @@ def decided(history: TableHistory, decisions: Decisions) -> TableHistory:
         _answered(version, {(a, b) for i, a, b in pairs if i == index}, {f for i, f in facts if i == index})
         for index, version in enumerate(versions)
     )
-    return replace(history, versions=_with_members(tuple(answered), decisions, table))
+    versions = list(_with_members(tuple(answered), decisions, table))
+    keyed = {i for i, fact in facts if fact == "key"}
+    return _with_keys(replace(history, versions=tuple(versions)), keyed)
 
 
 def _with_members(
@@ -211,6 +213,30 @@ def proofs(history: TableHistory) -> tuple[Rename, ...]:
         for c in version.candidates
         if c.grade == "proven"
     )
+
+
+def _with_keys(history: TableHistory, confirmed: Collection[int | None]) -> TableHistory:
+    """The history with its keys as certain as the answers about versions, by their index, make them."""
+    keys = list(history.keys)
+    for index, version in enumerate(history.versions):
+        if index not in confirmed:
+            continue
+        began = _key_began(history, index)
+        for i, key in enumerate(keys):
+            if key.told == "emitted" and key.at == began and key.certain_from != key.at:
+                proven = None if key.at == version.at else version.at
+                keys[i] = replace(key, confirmed=True, proven=proven)
+    return replace(history, keys=tuple(keys))
+
+
+def _key_began(history: TableHistory, index: int) -> Mark:
+    """Where the key of a version began: with the first version in a row that has it."""
+    own = history.versions[index]
+    for version in reversed(history.versions[:index]):
+        if (version.incarnation, version.schema.key) != (own.incarnation, own.schema.key):
+            break
+        own = version
+    return own.at
 
 
 def _renamed(versions: list[SchemaVersion], decision: Rename) -> list[SchemaVersion]:
@@ -250,7 +276,7 @@ def _with_id(version: SchemaVersion, given: int | None, real: int) -> SchemaVers
         columns = tuple(replace(c, id=real) if c.id == given else c for c in schema.columns)
         return replace(schema, columns=columns)
 
-    revisions = tuple(Revision(r.number, mended(r.schema), r.at) for r in version.revisions)
+    revisions = tuple(replace(r, schema=mended(r.schema)) for r in version.revisions)
     return replace(version, revisions=revisions)
 
 
@@ -261,7 +287,9 @@ def _answered(
     unconfirmed = tuple(f for f in version.unconfirmed if f not in facts)
     settled = version.status == "provisional" and not unconfirmed
     status = "confirmed" if settled else version.status
-    return replace(version, candidates=candidates, unconfirmed=unconfirmed, status=status)
+    # an answer is about the whole version: the fact is certain from its beginning on
+    proofs = tuple(p for p in version.proofs if p.fact not in facts)
+    return replace(version, candidates=candidates, unconfirmed=unconfirmed, status=status, proofs=proofs)
 
 
 _KEYS = {

@@ -258,7 +258,7 @@ class _Building:
             return
         current.points.append(point)
         if known != current.schema:
-            current.revisions.append(Revision(current.revisions[-1].number + 1, known, point.mark))
+            current.revise(known, point.mark, self.last_mark)
 
     def doubt(self, point: Point) -> None:
         """Columns of a new version whose form a setting may have changed are not certain."""

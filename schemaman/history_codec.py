@@ -6,6 +6,8 @@ Law: `from_json(to_json(h)) == h` for every history.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from schemaman import epochs_codec
 from schemaman.structure_codec import (
@@ -30,6 +32,7 @@ from schemaman.versions import (
     Evidence,
     KeySpan,
     MemberAnswer,
+    Proof,
     RenameCandidate,
     Revision,
     SchemaVersion,
@@ -90,10 +93,7 @@ def version_to_json(version: SchemaVersion) -> Json:
         "id": version.id,
         "incarnation": version.incarnation,
         "status": version.status,
-        "revisions": [
-            {"number": r.number, "schema": schema_to_json(r.schema), "at": mark_to_json(r.at)}
-            for r in version.revisions
-        ],
+        "revisions": [_revision_to_json(r) for r in version.revisions],
         "at": mark_to_json(version.at),
         "records": version.records,
         "evidence": [_evidence_to_json(e) for e in version.evidence],
@@ -106,6 +106,7 @@ def version_to_json(version: SchemaVersion) -> Json:
             carried=[epochs_codec.face_to_json(f) for f in version.carried] or None,
             known_as=list(version.known_as) or None,
             members=[[list(m.old), list(m.new), m.same] for m in version.members] or None,
+            proofs=_proofs_to_json(version.proofs) or None,
         ),
     }
 
@@ -117,10 +118,7 @@ def version_from_json(value: Parsed) -> SchemaVersion:
         value["id"],
         value["incarnation"],
         value["status"],
-        tuple(
-            Revision(r["number"], schema_from_json(r["schema"]), mark_from_json(r["at"]))
-            for r in value["revisions"]
-        ),
+        tuple(_revision(r) for r in value["revisions"]),
         maybe(mark_from_json, value.get("after")),
         mark_from_json(value["at"]),
         maybe(mark_from_json, value.get("until")),
@@ -132,7 +130,37 @@ def version_from_json(value: Parsed) -> SchemaVersion:
         tuple(epochs_codec.face_from_json(f) for f in value.get("carried", ())),
         tuple(value.get("known_as", ())),
         tuple(MemberAnswer(tuple(a), tuple(b), same) for a, b, same in value.get("members", ())),
+        tuple(_proofs(value.get("proofs", ()))),
     )
+
+
+def _revision_to_json(revision: Revision) -> Json:
+    return {
+        "number": revision.number,
+        "schema": schema_to_json(revision.schema),
+        "at": mark_to_json(revision.at),
+        **given(after=maybe(mark_to_json, revision.after)),
+    }
+
+
+def _revision(value: Parsed) -> Revision:
+    schema, at = schema_from_json(value["schema"]), mark_from_json(value["at"])
+    return Revision(value["number"], schema, at, maybe(mark_from_json, value.get("after")))
+
+
+def _proofs_to_json(proofs: tuple[Proof, ...]) -> list[Json]:
+    """Each mark once: most facts of a version are proven by the same record."""
+    result: list[Json] = []
+    for (revision, at), same in groupby(proofs, key=lambda p: (p.revision, p.at)):
+        facts = [proof.fact for proof in same]
+        result.append({"facts": facts, **given(revision=revision or None, at=maybe(mark_to_json, at))})
+    return result
+
+
+def _proofs(value: Iterable[Parsed]) -> Iterator[Proof]:
+    for told in value:
+        at = maybe(mark_from_json, told.get("at"))
+        yield from (Proof(fact, told.get("revision", 0), at) for fact in told["facts"])
 
 
 def _history(value: Parsed) -> TableHistory:
@@ -182,7 +210,12 @@ def _key_to_json(key: KeySpan) -> Json:
         "told": key.told,
         "origins": list(key.origins),
         "at": mark_to_json(key.at),
-        **given(after=after, until=until, unconfirmed=None if key.confirmed else True),
+        **given(
+            after=after,
+            until=until,
+            unconfirmed=None if key.confirmed else True,
+            proven=maybe(mark_to_json, key.proven),
+        ),
     }
 
 
@@ -190,7 +223,8 @@ def _key(value: Parsed) -> KeySpan:
     after, until = maybe(mark_from_json, value.get("after")), maybe(mark_from_json, value.get("until"))
     columns, origins = tuple(value["columns"]), tuple(value["origins"])
     at, confirmed = mark_from_json(value["at"]), "unconfirmed" not in value
-    return KeySpan(columns, value["told"], origins, after, at, until, confirmed)
+    proven = maybe(mark_from_json, value.get("proven"))
+    return KeySpan(columns, value["told"], origins, after, at, until, confirmed, proven)
 
 
 def _alias_to_json(alias: Alias) -> Json:

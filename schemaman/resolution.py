@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
+from schemaman.certainty import RankOf, certain_at
 from schemaman.errors import AmbiguousName, NoHistory, UnknownName, UsageError
 from schemaman.evidence import Mark, Position, PositionKind, Rank
 from schemaman.positions import log_of, position_rank, rank_of, stands_at
@@ -31,9 +32,6 @@ from schemaman.references import (
 from schemaman.schema import TableId, TableSchema
 from schemaman.schema_text import read_schema
 from schemaman.versions import Revision, SchemaVersion, TableHistory
-
-RankOf = Callable[[Mark], Rank | None]
-"""What orders a mark in the question that is asked; None if the mark does not tell."""
 
 
 class Histories(Protocol):
@@ -190,10 +188,11 @@ def _at_position(history: TableHistory, selector: Place, kind: PositionKind, val
     if len(named) > 1:
         raise _uncertain(history, selector, named[0], named[-1], "records of both stand there")
     if named:
-        found = _resolved(history, named[0])
         here = [rank_of(m, kind) for m in _marks_of(named[0]) if stands_at(m.position, kind, value)]
         ranks = [rank for rank in here if rank is not None]
-        return _doubted(history, found, lambda mark: rank_of(mark, kind), max(ranks)) if ranks else found
+        if not ranks:
+            return _resolved(history, named[0])
+        return _then(history, named[0], lambda mark: rank_of(mark, kind), max(ranks))
     wanted = position_rank(Position(kind, value, value))
     if wanted is None or len(logs) > 1:
         what = f"those of {' and '.join(sorted(logs))}" if len(logs) > 1 else f"{kind} positions"
@@ -231,38 +230,15 @@ def _standing(history: TableHistory, selector: Selector, rank: RankOf, wanted: R
         seen = [rank(m) for m in (*_marks_of(version), following.after) if m is not None]
         if max((r for r in seen if r is not None), default=()) < wanted:
             raise _uncertain(history, selector, version, following, _ended(following))
+    found = _then(history, version, rank, wanted)
+    return replace(found, last_seen=_before(history, rank, wanted))
+
+
+def _then(history: TableHistory, version: SchemaVersion, rank: RankOf, wanted: Rank) -> Resolved:
+    """A version with the attributes that it had at `wanted`; what is proven later is not confirmed then."""
     revisions = [r for r in version.revisions if r.number == 0 or _reached(rank(r.at), wanted)]
-    found = _resolved(history, version, revisions[-1] if revisions else None)
-    found = replace(found, last_seen=_before(history, rank, wanted))
-    return _doubted(history, found, rank, wanted)
-
-
-def _doubted(history: TableHistory, found: Resolved, rank: RankOf, wanted: Rank) -> Resolved:
-    """The answer with what may be from behind `wanted` marked as unconfirmed: key and nullability.
-
-    Those of a PostgreSQL record are of the moment when it was read. What the version before had too, and was
-    certain by then, is not doubted.
-    """
-    version = found.version
-    proven = None if version is None or version.proven is None else rank(version.proven)
-    if version is None or proven is None or proven <= wanted:
-        return found
-    before = [
-        v for v in history.versions if v.number < version.number and v.incarnation == version.incarnation
-    ]
-    former = before[-1] if before else None
-    sure = former is not None and former.proven is not None and _reached(rank(former.proven), wanted)
-    known = _late_facts(former.schema) if former is not None and sure else frozenset()
-    doubtful = {fact[0] for fact in _late_facts(version.schema) - known}
-    names = ("key", *(f"nullable:{c.name}" for c in version.schema.columns))
-    added = tuple(n for n in names if n in doubtful and n not in version.unconfirmed)
-    status = "provisional" if added and version.status == "confirmed" else version.status
-    return replace(found, version=replace(version, status=status, unconfirmed=(*version.unconfirmed, *added)))
-
-
-def _late_facts(schema: TableSchema) -> frozenset[tuple[str, object]]:
-    nullable = {(f"nullable:{c.name}", c.nullable) for c in schema.columns}
-    return frozenset({("key", schema.key), *nullable})
+    found = _resolved(history, version, revisions[-1])
+    return replace(found, version=certain_at(version, revisions[-1].number, rank, wanted))
 
 
 def _begun(version: SchemaVersion, rank: RankOf, wanted: Rank) -> bool:

@@ -31,11 +31,15 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The attributes of a version from `at` on; number 0 is the version as it began."""
+    """The attributes of a version from `at` on; number 0 is the version as it began.
+
+    They changed after `after`, the last record before (None for number 0), and no later than `at`.
+    """
 
     number: int
     schema: TableSchema
     at: Mark
+    after: Mark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,19 @@ class MemberAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class Proof:
+    """Where a fact of a version that was read later than its rows becomes certain; `at` None: nowhere yet.
+
+    `fact` is named as in `unconfirmed`. It is told of the revision `revision` and of those behind it, up to
+    the next proof of the same fact.
+    """
+
+    fact: str
+    revision: int
+    at: Mark | None
+
+
+@dataclass(frozen=True, slots=True)
 class SchemaVersion:
     """One structure of a table, and the interval of the source's log in which it began.
 
@@ -68,7 +85,8 @@ class SchemaVersion:
     and `type:<column>` where the connector's settings may have made the difference. `carried` are the
     ways in which events carried it that are not just as it is, each from its mark on. `candidates` are
     suspected renames from the version before. Columns and types are of `at`; key and nullability are
-    certain from `proven` on, which may be later, and is None while one of them is unconfirmed. `known_as`
+    certain from `proven` on, which may be later, and is None while one of them is unconfirmed; `proofs` say
+    it of each fact that is not certain from the first record on that told it, defaults included. `known_as`
     are the ids that its events alone give it, which it had while no witness declared it. `records` are surely
     of it. `members` are people's answers about the step to it, which decisions put in; no store keeps them.
     """
@@ -89,10 +107,16 @@ class SchemaVersion:
     carried: tuple[WireFace, ...] = ()
     known_as: tuple[str, ...] = ()
     members: tuple[MemberAnswer, ...] = ()
+    proofs: tuple[Proof, ...] = ()
 
     def answers_to(self, id: str) -> bool:
         """Whether an id, or the first digits of one, is this version's or was it before it was declared."""
         return any(own.startswith(id) for own in (self.id, *self.known_as))
+
+    def late(self, revision: int) -> tuple[Proof, ...]:
+        """The proofs that hold of a revision: of each fact the last one up to it."""
+        governing = {p.fact: p for p in self.proofs if p.revision <= revision}
+        return tuple(governing.values())
 
     def wire(self, face: WireFace | None = None) -> TableSchema:
         """The version as events carried it, under one of its faces, or the newest.
@@ -148,7 +172,8 @@ class KeySpan:
     """One key of a table, in key order, from the interval (`after`, `at`] on until `until`.
 
     `told` says by whom: declared, emitted where nothing is declared, or `events` where these have another key
-    than the declared one. `origins` are those that fit what is known. `confirmed`: not of the future.
+    than the declared one. `origins` are those that fit what is known. `confirmed`: not of the future; it
+    is certain from `at` on, or only from `proven` on, where it was read later than the rows before that.
     """
 
     columns: tuple[str, ...]
@@ -158,6 +183,12 @@ class KeySpan:
     at: Mark
     until: Mark | None = None
     confirmed: bool = True
+    proven: Mark | None = None
+
+    @property
+    def certain_from(self) -> Mark | None:
+        """From where on it is certain; None while nothing confirms it."""
+        return (self.proven or self.at) if self.confirmed else None
 
 
 REMARKS = frozenset(

@@ -11,6 +11,8 @@ from schemaman.blame import Fact, blame
 from schemaman.documents import blame as documents
 from schemaman.documents import schemas
 from schemaman.evidence import Observation
+from schemaman.references import Place
+from schemaman.resolution import select
 from schemaman.schema import Column
 from schemaman.types import Integer, String
 from schemaman.versions import Revision, TableHistory
@@ -118,3 +120,28 @@ def test_columns_of_other_types_are_told_in_words() -> None:
     assert told["id", "type"] == "INT UNSIGNED"
     assert told["n", "comment"] == "c"
     assert told[None, "key"] == ("id",)
+
+
+def test_a_key_that_was_read_later_began_no_later_than_what_proves_it() -> None:
+    carts = chain.history("postgres/shop-downtime", "shop.carts")
+    told = {(f.column, f.kind): f for f in facts(carts, 2)}
+    key = told[None, "key"]
+    assert key.proven is not None
+    assert (key.version.number, key.at.offset, key.proven.offset) == (2, 11, 14)
+    assert told["id", "type"].proven == told["id", "type"].at
+
+
+def test_the_default_of_a_new_column_is_as_certain_as_its_nullability() -> None:
+    payments = chain.history("postgres/shop-downtime", "shop.payments")
+    told = {(f.column, f.kind): f for f in facts(payments, 5)}
+    assert told["currency", "default"].proven == told["currency", "nullable"].proven
+    assert told["currency", "default"].proven != told["currency", "type"].proven
+    assert {(f.column, f.kind): f for f in facts(payments, 3)}["currency", "default"].provisional
+
+
+def test_a_place_before_the_proof_knows_less() -> None:
+    carts = chain.history("postgres/shop-downtime", "shop.carts")
+    here = select(carts, Place("lsn", "32455080")).version
+    assert here is not None
+    told = {(f.column, f.kind): f for f in blame(carts, here, 0, ())}
+    assert told[None, "key"].provisional

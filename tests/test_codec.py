@@ -23,6 +23,7 @@ from schemaman.versions import (
     Evidence,
     KeySpan,
     MemberAnswer,
+    Proof,
     RenameCandidate,
     Revision,
     SchemaVersion,
@@ -165,7 +166,9 @@ VERSIONS = every(
     incarnation=st.integers(1, 3),
     status=st.sampled_from(["confirmed", "provisional", "phantom", "declared", "inferred"]),
     revisions=st.lists(
-        every(Revision, number=st.integers(0, 5), schema=SCHEMAS, at=MARKS), min_size=1, max_size=2
+        every(Revision, number=st.integers(0, 5), schema=SCHEMAS, at=MARKS, after=st.none() | MARKS),
+        min_size=1,
+        max_size=2,
     ).map(tuple),
     after=st.none() | MARKS,
     at=MARKS,
@@ -194,6 +197,9 @@ VERSIONS = every(
         max_size=1,
     ).map(tuple),
     proven=st.none() | MARKS,
+    proofs=st.lists(
+        every(Proof, fact=NAMES, revision=st.integers(0, 5), at=st.none() | MARKS), max_size=3
+    ).map(tuple),
     known_as=st.lists(st.text("0123456789abcdef", min_size=12, max_size=12), max_size=2).map(tuple),
     members=st.lists(
         every(MemberAnswer, old=PATHS, new=PATHS, same=st.booleans()),
@@ -289,6 +295,7 @@ HISTORIES: st.SearchStrategy[TableHistory] = every(
             at=MARKS,
             until=st.none() | MARKS,
             confirmed=st.booleans(),
+            proven=st.none() | MARKS,
         ),
         max_size=2,
     ).map(tuple),

@@ -24,7 +24,7 @@ from schemaman.stores import _forms
 from schemaman.stores._layout import METADATA
 from schemaman.stores.memory import MemoryStore
 from schemaman.stores.sql import SqlStore
-from schemaman.summary.tables import provisional
+from schemaman.summary.late import provisional
 from schemaman.types import Decimal, Floating, Integer, String, Timestamp, Type
 from schemaman.versions import TableHistory
 from schemaman_cli.main import main
@@ -435,7 +435,7 @@ def test_what_is_decided_is_part_of_what_is_checked(tmp_path: Path) -> None:
 def test_a_change_that_is_open_is_said_to_be_one(tmp_path: Path) -> None:
     alone = [record("orders", PRECISE, 10), record("orders", DOUBLE, 20)]
     for found in remembered(tmp_path, alone):
-        notice = provisional(found["orders"].latest)
+        notice = provisional(found["orders"].latest, 0)
         assert notice.message == (
             "A setting of the connector may have changed the type of price. Another table that changes so, "
             "or does not, decides it, or a person."

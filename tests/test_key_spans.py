@@ -93,6 +93,17 @@ def test_the_keys_of_a_recording(run: str, table: str, told: list[tuple[str, boo
     assert [(", ".join(k.columns), k.confirmed) for k in found.keys] == told
 
 
+def test_a_key_is_certain_from_the_record_that_proves_it() -> None:
+    old, new = chain.history(DOWNTIME, "shop.carts").keys
+    assert (old.certain_from, old.at.offset) == (old.at, 0)
+    assert new.certain_from is not None
+    assert (new.at.offset, new.certain_from.offset) == (11, 14)
+    _, passing, last = chain.history(DOWNTIME, "shop.payments").keys
+    assert passing.certain_from is None
+    assert last.certain_from is not None
+    assert last.certain_from.offset > last.at.offset
+
+
 def test_a_unique_index_that_streaming_does_not_ask_for_is_known_as_one() -> None:
     declared_key, without = chain.history("db2/shop-3.4.1-json", "DB2INST1.UNIQ_ONLY").keys
     assert declared_key.origins == ("unique-index",)

@@ -29,6 +29,7 @@ from tests.records import change, column, image
 
 ORDERS = "postgres/shop-json"
 BOOKS = "mariadb/bookshop-mariadb-3.5.0-json"
+AWAY = "postgres/shop-downtime"
 DB2 = "db2/shop-3.4.1-json"
 MONGO = "mongodb/inventory-2.5.4-pre-image"
 FLAT = "postgres/shop-flat-routed"
@@ -350,6 +351,28 @@ def test_blame_of_an_older_version_knows_nothing_of_later_ones(ask: Ask) -> None
     assert "middle" not in {row[0] for row in rows}
 
 
+def test_history_says_from_where_on_a_key_is_proven(ask: Ask) -> None:
+    said = " ".join(ask(AWAY, "history", "carts").out.split())
+    first = "2026-11-21 07:40:25.614 UTC · LSN 0/1EF39A8"
+    proven = "2026-11-21 07:40:28.597 UTC · LSN 0/1EFFC00"
+    assert f"no later than {proven}; told first by the record of {first}" in said
+    assert f"its key: certain from {proven} on, not confirmed before" in said
+    assert f"{proven}; told first {first}, not confirmed before" in said
+    assert "not confirmed: its key" in ask(AWAY, "history", "carriers").out
+
+
+def test_as_of_a_place_no_question_takes_a_later_key_for_certain(ask: Ask) -> None:
+    early, later = "carts@lsn:32455080", "carts@lsn:32504832"
+    assert "Not confirmed here, but from 2026-11-21 07:40:28.597 UTC" in ask(AWAY, "show", early).out
+    assert "not confirmed: its key" in ask(AWAY, "show", early, "--as", "ddl").err
+    assert "not confirmed: its key" not in ask(AWAY, "show", later, "--as", "ddl").err
+    found = ask(AWAY, "diff", early, later, "--format", "json").json
+    assert found["unconfirmed"] == {"old": ["key"], "new": []}
+    assert "its key" in ask(AWAY, "diff", early, later).out
+    key = next(f for f in ask(AWAY, "blame", early, "--format", "json").json["facts"] if f["fact"] == "key")
+    assert (key["status"], key["proven"]) == ("provisional", None)
+
+
 def test_blame_says_what_is_provisional(ask: Ask) -> None:
     found = ask(ORDERS, "blame", "orders", "--format", "json").json
     doubtful = [f"{f['fact']}:{f['column']}" for f in found["facts"] if f["status"] == "provisional"]
@@ -359,8 +382,9 @@ def test_blame_says_what_is_provisional(ask: Ask) -> None:
 
 
 def test_blame_follows_an_answered_rename(ask: Ask) -> None:
-    (before,) = [row[:3] for row in lines_of(ask(ORDERS, "blame", "customers@5")) if row[0] == "phone_number"]
-    assert before[2] == "v5"
+    rows = [row for row in lines_of(ask(ORDERS, "blame", "customers@5")) if row[0] == "phone_number"]
+    before = rows[0][:3]
+    assert {row[2] for row in rows} == {"v5"}
     assert ask(ORDERS, "decide", "rename", "customers@5", "phone", "phone_number").code == 0
     after = [row[:3] for row in lines_of(ask(ORDERS, "blame", "customers@5"))]
     assert ["phone_number", "this name", "v5"] in after

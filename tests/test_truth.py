@@ -89,9 +89,9 @@ def test_the_board_counts_every_line_once() -> None:
         "a/c": [Line(fact, "unknowable", "why"), Line(place, "unknowable", "why")],
     }
     assert board(told).splitlines()[2:] == [
-        "| a/b | 1 | 2 | 1 | 1 | 0 | 2 | 1 | 1 |",
-        "| a/c | 1 | 1 | 0 | 0 | 1 | 1 | 0 | 0 |",
-        "| 2 recordings | 2 | 3 | 1 | 1 | 1 | 3 | 1 | 1 |",
+        "| a/b | 1 | 2 | 1 | 1 | 0 | 2 | 1 | 0 | 1 |",
+        "| a/c | 1 | 1 | 0 | 0 | 1 | 1 | 0 | 1 | 0 |",
+        "| 2 recordings | 2 | 3 | 1 | 1 | 1 | 3 | 1 | 1 | 1 |",
     ]
 
 

@@ -11,6 +11,7 @@ from schemaman.notation import Notation, key_of, written
 from schemaman.resolution import Resolved
 from schemaman.schema import TableSchema
 from schemaman.shelf import Shelf
+from schemaman.summary import late
 from schemaman.summary.listings import show_report
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
@@ -63,6 +64,8 @@ def show(
         door.console.write(f"{done.text}\n")
         for remark in done.remarks:
             door.console.warn(f"{language}: {remark}")
+        if found.version is not None and found.version.unconfirmed and carried is None:
+            door.console.warn(f"{found.ref}: not confirmed: {late.enumerated(found.version.unconfirmed)}")
     if carried is not None and carried.changed:
         door.console.warn(f"the first events of {found.ref} carried another structure")
 

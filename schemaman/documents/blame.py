@@ -39,6 +39,7 @@ def _fact(found: Fact) -> Document:
             "incarnation": found.version.incarnation,
         },
         "from": interval(found.after, found.at),
+        "proven": None if found.proven is None else mark(found.proven),
         "witness": found.witness,
         "others": [{"kind": witness, "first": mark(first)} for witness, first in found.others],
         "statement": found.statement,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, assert_never
 
 from schemaman.compat import READERS, Finding, Rule, Severity
@@ -35,9 +35,14 @@ def diff(
     changes: Diff,
     candidates: Iterable[RenameCandidate] = (),
     remarks: Iterable[Disagreement] = (),
+    unconfirmed: Sequence[Sequence[str]] = ((), ()),
 ) -> Document:
-    """The document of `diff A B`; `old` and `new` are the two REFs, `remarks` what is open between them."""
+    """The document of `diff A B`; `old` and `new` are the two REFs, `remarks` what is open between them.
+
+    `unconfirmed` is what is not certain of each of the two.
+    """
     known = tuple(candidates)
+    before, after = unconfirmed
     return {
         "schema_version": SCHEMA_VERSION,
         "old": old,
@@ -45,6 +50,7 @@ def diff(
         "changes": [change(c, known) for c in changes],
         "candidates": [candidate(c) for c in known],
         "remarks": [_remark(r) for r in remarks],
+        "unconfirmed": {"old": list(before), "new": list(after)},
     }
 
 

@@ -190,6 +190,7 @@ def _version(found: SchemaVersion) -> Document:
         **_structure(found.schema),
         "unconfirmed": list(found.unconfirmed),
         "proven": _optional(found.proven),
+        "late": [{"fact": p.fact, "revision": p.revision, "proven": _optional(p.at)} for p in found.proofs],
         "from": interval(found.after, found.at),
         "until": _optional(found.until),
         "records": found.records,
@@ -207,7 +208,8 @@ def interval(after: Mark | None, at: Mark) -> Document:
 
 
 def _revision(found: Revision) -> Document:
-    return {"revision": found.number, "at": mark(found.at), **_structure(found.schema)}
+    after = _optional(found.after)
+    return {"revision": found.number, "after": after, "at": mark(found.at), **_structure(found.schema)}
 
 
 def _evidence(found: Evidence) -> Document:
@@ -245,6 +247,7 @@ def _key(found: KeySpan) -> Document:
         "told": found.told,
         "origins": list(found.origins),
         "confirmed": found.confirmed,
+        "proven": _optional(found.certain_from),
         "from": {"after": _optional(found.after), "at": mark(found.at)},
         "until": _optional(found.until),
     }

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from schemaman.evidence import Dialect, Observation
 from schemaman.fold.confirmation import Confirmation, confirmations
 from schemaman.fold.faces import match
 from schemaman.fold.inferred_versions import uncover
-from schemaman.fold.late_defaults import late_defaults
+from schemaman.fold.late_defaults import LateDefaults, late_defaults
 from schemaman.fold.open_version import Open, evidence_of, faces_of, status_of, with_emitted
 from schemaman.fold.required import made_required
 from schemaman.renames import candidates
 from schemaman.schema import fingerprint
-from schemaman.versions import Evidence, RenameCandidate, SchemaVersion
+from schemaman.versions import Evidence, Proof, RenameCandidate, SchemaVersion
 
 
 def closed(
@@ -23,18 +24,49 @@ def closed(
     uncover(versions)
     told = [(v.schema, v.incarnation, v.points) for v in versions]
     facts = confirmations(told, dialect_of)
+    defaults = late_defaults([(*t, v.revisions) for t, v in zip(told, versions, strict=True)], dialect_of)
     doubted = [
-        (*(f"nullable:{name}" for name in required), *(f"default:{name}" for name in defaults))
-        for required, defaults in zip(made_required(told), late_defaults(told, dialect_of), strict=True)
+        _with_others(confirmation, required, late)
+        for confirmation, required, late in zip(facts, made_required(told), defaults, strict=True)
     ]
     result: list[SchemaVersion] = []
-    for number, (version, confirmation) in enumerate(zip(versions, facts, strict=True), start=1):
-        if others := doubted[number - 1]:
-            late = any(fact.startswith("nullable:") for fact in others)
-            proven = None if late else confirmation.proven
-            confirmation = Confirmation((*confirmation.unconfirmed, *others), proven)
+    open_ones: set[int | None] = set()
+    for number, (version, confirmation) in enumerate(zip(versions, doubted, strict=True), start=1):
+        came = _new_defaults(versions[number - 2] if number > 1 else None, version, confirmation, open_ones)
+        confirmation = replace(confirmation, proofs=(*came, *confirmation.proofs))
         suspects = _suspects(result[-1] if result else None, version, dialect_of)
         result.append(_closed(number, version, evidence_of(version, spread), confirmation, suspects))
+    return tuple(result)
+
+
+def _with_others(confirmation: Confirmation, required: Sequence[str], defaults: LateDefaults) -> Confirmation:
+    """What is certain of a version, with columns that only seem to be required, and its defaults."""
+    made = tuple(f"nullable:{name}" for name in required)
+    others = (*made, *(f"default:{name}" for name in defaults.unconfirmed))
+    proofs = (*confirmation.proofs, *(Proof(fact, 0, None) for fact in made), *defaults.proofs)
+    proven = None if made else confirmation.proven
+    return Confirmation((*confirmation.unconfirmed, *others), proven, proofs)
+
+
+def _new_defaults(
+    former: Open | None, version: Open, confirmation: Confirmation, open_ones: set[int | None]
+) -> tuple[Proof, ...]:
+    """The defaults that came with their columns: as certain as the nullability that came with them.
+
+    `open_ones` are the columns whose default waits for that; it is kept up to date.
+    """
+    same = former is not None and former.incarnation == version.incarnation
+    older = {c.id for c in former.schema.columns} if former is not None and same else set()
+    proofs = {p.fact: p for p in confirmation.proofs}
+    result = []
+    for column in version.revisions[0].schema.columns:
+        with_it = proofs.get(f"nullable:{column.name}")
+        fresh = column.default is not None and (column.id not in older or column.id in open_ones)
+        open_ones.discard(column.id)
+        if fresh and with_it is not None:
+            result.append(Proof(f"default:{column.name}", 0, with_it.at))
+            if with_it.at is None:
+                open_ones.add(column.id)
     return tuple(result)
 
 
@@ -73,6 +105,7 @@ def _closed(
         unconfirmed=unconfirmed,
         candidates=suspects,
         proven=confirmation.proven,
+        proofs=confirmation.proofs,
         carried=faces_of(version, revisions[-1].schema),
         known_as=_undeclared(version),
     )

@@ -10,13 +10,14 @@ columns, before its key is certain.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from schemaman.evidence import Dialect, Mark
 from schemaman.fold.encoding import keeps_no_key_order, tells_no_facts
 from schemaman.fold.points import Point
 from schemaman.schema import TableSchema
+from schemaman.versions import Proof
 
 Fact = tuple[str, object]
 _NO_KEY: Fact = ("key", ())
@@ -29,10 +30,12 @@ class Confirmation:
     """What is certain of a version: `unconfirmed` names facts that are not, as `key`, `nullable:<column>`.
 
     `proven` is the first mark from which on key and nullability are certain; None while one of them is not.
+    `proofs` tell it of each fact that is not certain from the first point on.
     """
 
     unconfirmed: tuple[str, ...]
     proven: Mark | None
+    proofs: tuple[Proof, ...] = ()
 
 
 def confirmations(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]) -> tuple[Confirmation, ...]:
@@ -64,8 +67,18 @@ def confirmations(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
             proven = {}
         settled = {*proven}
         open_facts = tuple(fact[0] for fact in facts if fact not in proven)
-        result.append(Confirmation(open_facts, None if open_facts else points[max(proven.values())].mark))
+        whole = None if open_facts else points[max(proven.values())].mark
+        result.append(Confirmation(open_facts, whole, _proofs(facts, proven, points)))
     return tuple(result)
+
+
+def _proofs(facts: Iterable[Fact], proven: Mapping[Fact, int], points: Sequence[Point]) -> tuple[Proof, ...]:
+    """Where each fact is proven, but for those that the first point proves."""
+    return tuple(
+        Proof(fact[0], 0, points[proven[fact]].mark if fact in proven else None)
+        for fact in facts
+        if proven.get(fact) != 0
+    )
 
 
 def _shows_no_table(schema: TableSchema, points: Iterable[Point]) -> bool:

@@ -38,6 +38,7 @@ def keys_of(
     for _, same in groupby(pairs, key=lambda p: (p[0].incarnation, p[0].schema.key, p[1].declared)):
         run = list(same)
         first, last = run[0][0], run[-1][0]
+        sure = next((v for v, _ in run if "key" not in v.unconfirmed), None)
         spans.append(
             KeySpan(
                 columns=first.schema.key,
@@ -46,10 +47,17 @@ def keys_of(
                 after=first.after,
                 at=first.at,
                 until=last.until,
-                confirmed=any("key" not in v.unconfirmed for v, _ in run),
+                confirmed=sure is not None,
+                proven=None if sure is None else _proven(sure, first),
             )
         )
     return (*spans, *_beside(carried))
+
+
+def _proven(version: SchemaVersion, first: SchemaVersion) -> Mark | None:
+    """Where a version proves its key, if that is behind the first version that has it."""
+    at = next((p.at for p in version.proofs if p.fact == "key"), version.at)
+    return None if at == first.at else at
 
 
 def _beside(carried: Iterable[tuple[Open, CarriedKey]]) -> Iterator[KeySpan]:

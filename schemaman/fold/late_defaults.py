@@ -16,9 +16,18 @@ from schemaman.evidence import Dialect, Mark
 from schemaman.fold.confirmation import clock_ahead, read_of
 from schemaman.fold.points import Point
 from schemaman.schema import Scalar, TableSchema
+from schemaman.versions import Proof, Revision
 
-Told = tuple[TableSchema, int, Sequence[Point]]
-"""A version as told: structure, incarnation, points."""
+Told = tuple[TableSchema, int, Sequence[Point], Sequence[Revision]]
+"""A version as told: structure, incarnation, points, revisions."""
+
+
+@dataclass(frozen=True, slots=True)
+class LateDefaults:
+    """Of a version, the columns whose default nothing confirms, and where each later default is proven."""
+
+    unconfirmed: tuple[str, ...]
+    proofs: tuple[Proof, ...]
 
 
 @dataclass(slots=True)
@@ -30,37 +39,56 @@ class _Known:
     certain: bool
 
 
-def late_defaults(
-    versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
-) -> Iterator[tuple[str, ...]]:
-    """For each version, in order, the columns whose default nothing confirms."""
-    ahead = clock_ahead(point for _, _, points in versions for point in points)
+def late_defaults(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]) -> Iterator[LateDefaults]:
+    """What of the defaults of each version, in order, is not certain from where it was told first."""
+    ahead = clock_ahead(point for _, _, points, _ in versions for point in points)
     known: dict[str, _Known] = {}
     life = 0
-    for schema, number, points in versions:
+    for schema, number, points, revisions in versions:
         if number != life:
             known, life = {}, number
+        numbers = {revision.at: revision.number for revision in revisions}
+        proven: dict[tuple[str, int], Mark | None] = {(n, 0): None for n, k in known.items() if _open(k)}
+        revision = 0
         for point in points:
+            revision = numbers.get(point.mark, revision)
             if dialect_of(point.observation.connector).late_facts:
-                _learn(known, point, ahead)
-        yield tuple(c.name for c in schema.columns if c.default is not None and _open(known.get(c.name)))
+                proven |= _learn(known, point, ahead, revision, proven)
+        names = {c.name for r in revisions for c in r.schema.columns if c.default is not None}
+        unconfirmed = tuple(
+            c.name for c in schema.columns if c.default is not None and _open(known.get(c.name))
+        )
+        proofs = (Proof(f"default:{n}", r, at) for (n, r), at in proven.items() if n in names)
+        yield LateDefaults(unconfirmed, tuple(p for p in proofs if p.revision or p.at != points[0].mark))
 
 
 def _open(known: _Known | None) -> bool:
     return known is not None and known.default is not None and not known.certain
 
 
-def _learn(known: dict[str, _Known], point: Point, ahead: int) -> None:
-    said = point.observation
+Proven = dict[tuple[str, int], Mark | None]
+"""Where the default that a column has since a revision is proven, if it is."""
+
+
+def _learn(known: dict[str, _Known], point: Point, ahead: int, revision: int, proven: Proven) -> Proven:
+    """What a point changes about it."""
+    said, news = point.observation, Proven()
     for column in said.schema.columns if said.schema is not None else ():
-        before = known.get(column.name)
+        name, before = column.name, known.get(column.name)
         if before is None:
-            known[column.name] = _Known(column.default, 0, certain=True)
+            known[name] = _Known(column.default, 0, certain=True)
         elif not _same(before.default, column.default):
             read_ms = read_of(point.mark) or 0
-            known[column.name] = _Known(column.default, read_ms, certain=said.snapshot)
+            known[name] = _Known(column.default, read_ms, certain=said.snapshot)
+            news[name, revision] = None if _open(known[name]) else point.mark
         elif not before.certain:
             before.certain = said.snapshot or _committed(point.mark) - ahead > before.read_ms
+            if (
+                before.certain
+                and (since := max((r for n, r in proven if n == name), default=None)) is not None
+            ):
+                news[name, since] = point.mark
+    return news
 
 
 def _same(one: Scalar, other: Scalar) -> bool:

@@ -66,6 +66,10 @@ class Open:
         names = {c.emitted_name or c.name: c.name for c in self.schema.columns}
         self.doubtful += tuple(names[field] for field in fields if field in names)
 
+    def revise(self, schema: TableSchema, at: Mark, after: Mark | None) -> None:
+        """Other attributes from `at` on; `after` is the last record before."""
+        self.revisions.append(Revision(self.revisions[-1].number + 1, schema, at, after))
+
     def rename(self, fit: Match) -> None:
         """How events carried it, in the names that were declared later."""
         self.carried = [

@@ -35,7 +35,7 @@ from schemaman.errors import StoreUnavailable
 from schemaman.log import Covered, Entry, tables_of
 from schemaman.schema import TableId
 
-LAYOUT = 4
+LAYOUT = 5
 """Of the tables below; a store of another layout is refused."""
 
 BATCH = 500

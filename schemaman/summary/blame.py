@@ -7,12 +7,15 @@ from itertools import groupby
 
 from schemaman.blame import Fact
 from schemaman.documents import blame as documents
+from schemaman.evidence import Mark
 from schemaman.report import Block, Facts, Grid, Inline, Report, Text
 from schemaman.schema import TableId
 from schemaman.summary import words
 from schemaman.versions import SchemaVersion
 
 _HEADER = ("column", "what", "since", "no later than", "position", "record", "said by")
+_TOLD = "told first, unconfirmed"
+"""Of what was read later than the rows: the record that told it before anything confirmed it."""
 
 
 def blame_report(
@@ -20,9 +23,11 @@ def blame_report(
 ) -> Report:
     """What `blame TABLE` says: since when each column is as it is, and the key; then the statements."""
     rows: list[tuple[Inline, ...]] = []
+    late = any(fact.proven != fact.at for fact in facts)
     for column, mine in groupby(facts, key=lambda f: f.column):
-        rows += _rows(column, tuple(mine))
-    blocks: list[Block] = [Grid(f"{ref}, id {version.id}, {version.status}", _HEADER, tuple(rows))]
+        rows += _rows(column, tuple(mine), late)
+    header = (*_HEADER, *((_TOLD,) if late else ()))
+    blocks: list[Block] = [Grid(f"{ref}, id {version.id}, {version.status}", header, tuple(rows))]
     statements = {
         f"v{words.label(f.version, f.revision)}": (Text(" ".join(f.statement.split()), code=True),)
         for f in sorted(facts, key=lambda f: (f.version.number, f.revision))
@@ -34,34 +39,45 @@ def blame_report(
     return Report(ref, tuple(blocks), dict(data))
 
 
-def _rows(column: str | None, facts: Sequence[Fact]) -> Iterable[tuple[Inline, ...]]:
-    """A row for each stage at which something of the column came; the oldest first."""
+def _rows(column: str | None, facts: Sequence[Fact], late: bool) -> Iterable[tuple[Inline, ...]]:
+    """A row for each stage at which something of the column came, and for each place that proves it."""
     whole = next((f for f in facts if f.kind == "column"), None)
-    stages: dict[tuple[int, int], list[Fact]] = {}
+    stages: dict[tuple[int, int, bool, Mark | None], list[Fact]] = {}
     for fact in facts:
         if whole is None or fact.kind != "column":
-            stages.setdefault((fact.version.number, fact.revision), []).append(fact)
+            stages.setdefault(_stage(fact), []).append(fact)
     if whole is not None:
-        stages.setdefault((whole.version.number, whole.revision), []).append(whole)
-    for place in sorted(stages):
+        stages.setdefault(_stage(whole), []).append(whole)
+    for place in sorted(stages, key=lambda place: place[:3]):
         told = [w for fact in stages[place] if (w := _words(fact, whole))]
         if whole is not None and whole in stages[place]:
             told = told or ["added"]
         if told:
             title = Text(column, code=True) if column is not None else Text("(table)", "muted")
-            yield (title,), (Text(", ".join(told)),), *_origin(stages[place][0])
+            yield (title,), (Text(", ".join(told)),), *_origin(stages[place][0], late)
 
 
-def _origin(fact: Fact) -> tuple[Inline, ...]:
-    at = fact.at
+def _stage(fact: Fact) -> tuple[int, int, bool, Mark | None]:
+    return fact.version.number, fact.revision, fact.proven != fact.at, fact.proven
+
+
+def _origin(fact: Fact, late: bool) -> tuple[Inline, ...]:
+    """Where a fact began: no later than the record that proves it, whichever told it before."""
     others = "".join(f", {witness}" for witness, _ in fact.others)
+    known = fact.proven
+    first = "" if known == fact.at else f"{words.when(fact.at)} · {_record(fact.at)}"
     return (
         (Text(f"v{words.label(fact.version, fact.revision)}"),),
-        (Text(words.time(at.ts_ms)),),
-        (Text(words.position(at.position) or "—"),),
-        (Text(f"{at.topic}[{at.partition}]@{at.offset}", code=True),),
+        (Text("not confirmed" if known is None else words.time(known.ts_ms)),),
+        (Text("" if known is None else words.position(known.position) or "—"),),
+        (Text("" if known is None else _record(known), code=True),),
         (Text(f"{fact.witness or '—'}{others}"),),
+        *(((Text(first),),) if late else ()),
     )
+
+
+def _record(at: Mark) -> str:
+    return f"{at.topic}[{at.partition}]@{at.offset}"
 
 
 def _words(fact: Fact, whole: Fact | None) -> str:

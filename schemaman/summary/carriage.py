@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemaman.report import Block, Grid, Inline, Text
-from schemaman.summary import words
+from schemaman.summary import late, words
 from schemaman.versions import TableHistory
 
 _NOTHING: Inline = (Text("—", "muted"),)
@@ -34,7 +34,7 @@ def keys_grid(history: TableHistory) -> Iterator[Block]:
     for key in history.keys:
         doubt: Inline = () if key.confirmed else (Text(" "), Text("provisional", "note"))
         told = "events, other than declared" if key.told == "events" else key.told
-        since = f"first seen {words.when(key.at)}" if key.after is None else words.when(key.at)
         origins = " or ".join(origin.replace("-", " ") for origin in key.origins)
-        rows.append(((Text(words.key(key.columns)), *doubt), (Text(origins),), (Text(told),), (Text(since),)))
+        since = (Text(late.since(key)),)
+        rows.append(((Text(words.key(key.columns)), *doubt), (Text(origins),), (Text(told),), since))
     yield Grid("Keys, one after the other", ("key", "what makes it one", "told by", "since"), tuple(rows))

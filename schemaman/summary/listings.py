@@ -29,14 +29,14 @@ from schemaman.report import (
 from schemaman.resolution import Resolved
 from schemaman.schema import Column, TableId, TableSchema
 from schemaman.snapshots import without_ids
-from schemaman.summary import words
+from schemaman.summary import late, words
 from schemaman.summary.carriage import epochs_grid, keys_grid
 from schemaman.summary.extent import NO_EXTENT, Extent, extent_grids
 from schemaman.summary.findings import remark_notice
 from schemaman.summary.overview import short_names
 from schemaman.summary.stories import Story
 from schemaman.summary.stories import told as told_changes
-from schemaman.summary.tables import columns_grid, introduction, provisional, questions, timeline
+from schemaman.summary.tables import PROVISIONAL, columns_grid, introduction, questions, timeline
 from schemaman.versions import Disagreement, RenameCandidate, TableHistory
 
 _NOTHING = (Text("—", "muted"),)
@@ -91,7 +91,7 @@ def _table_row(history: TableHistory, title: str, rejected: int) -> tuple[Inline
         (Text(str(history.table), code=True),),
         (Text(f"v{words.label(latest, latest.revision)}"),),
         (Text(str(len(latest.schema.columns))),),
-        (Text(words.key(latest.schema.key)),),
+        (Text(words.key(latest.schema.key)), *(PROVISIONAL if "key" in latest.unconfirmed else ())),
         (Text(words.figure(history.records)),),
         (Text(words.time(_seen_ms(history.last_seen))),),
         (Text(state, "muted" if history.dropped else "plain"),),
@@ -166,7 +166,7 @@ def show_report(found: Resolved, wire: Mark | None = None) -> Report:
     if schema.comment:
         blocks.append(Facts((("comment", (Text(schema.comment),)),)))
     if version is not None and version.unconfirmed and wire is None:
-        blocks.append(provisional(version))
+        blocks.append(late.provisional(version, found.revision or 0))
     data = table_documents.show(found.ref, schema, found.table, version, found.revision, wire)
     return Report(found.ref, tuple(blocks), dict(data))
 
@@ -217,7 +217,11 @@ def diff_report(
             message = f"{candidate.old} went and {candidate.new} came: {candidate.grade} ({evidence})"
             blocks.append(Notice("perhaps a rename", "note", "", message))
     blocks += map(remark_notice, remarks)
-    data = change_documents.diff(old.ref, new.ref, changes, known, remarks)
+    unsure = tuple(() if side.version is None else side.version.unconfirmed for side in (old, new))
+    for side in (old, new):
+        if side.version is not None and side.version.unconfirmed:
+            blocks.append(late.provisional(side.version, side.revision or 0, side.ref))
+    data = change_documents.diff(old.ref, new.ref, changes, known, remarks, unsure)
     return Report("diff", tuple(blocks), dict(data))
 
 

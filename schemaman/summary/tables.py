@@ -19,7 +19,7 @@ from schemaman.report import (
     Tone,
 )
 from schemaman.schema import Column
-from schemaman.summary import words
+from schemaman.summary import late, words
 from schemaman.summary.findings import finding_notice
 from schemaman.summary.plans import plan_blocks
 from schemaman.summary.stories import Judged, Stage, Story, since, told, worst
@@ -27,6 +27,7 @@ from schemaman.versions import Disagreement, RenameCandidate, SchemaVersion, Tab
 
 _VERDICTS: dict[Verdict, Tone] = {"break": "break", "danger": "danger", "note": "note"}
 _NOTHING = (Text("—", "muted"),)
+PROVISIONAL = (Text(" "), Text("provisional", "note"))
 READER_TITLES: dict[Reader, str] = {
     "avro-backward": "Avro backward", "avro-forward": "Avro forward", "spark": "Spark", "delta": "Delta",
     "iceberg": "Iceberg", "sql": "SQL", "merge-key": "Merge key",
@@ -133,17 +134,19 @@ def _attributes(history: TableHistory, column: Column) -> list[Inline]:
     schema = history.latest.schema
     place = schema.key.index(column.name) + 1 if column.name in schema.key else 0
     in_key = "" if not place else "key" if len(schema.key) == 1 else f"key {place}"
-    doubtful = f"nullable:{column.name}" in history.latest.unconfirmed
+    unsure = history.latest.unconfirmed
+    doubtful = f"nullable:{column.name}" in unsure
+    open_default = PROVISIONAL if f"default:{column.name}" in unsure else ()
     null = "null" if column.nullable else "not null"
     has_default = column.default is not None
     return [
         (Text(format_type(column.type), code=True),),
         (
             Text(null, "muted" if column.nullable else "plain"),
-            *((Text(" "), Text("provisional", "note")) if doubtful else ()),
+            *(PROVISIONAL if doubtful else ()),
         ),
-        (Text(words.default(column.default), code=True),) if has_default else _NOTHING,
-        (Text(in_key),) if in_key else _NOTHING,
+        (Text(words.default(column.default), code=True), *open_default) if has_default else _NOTHING,
+        (Text(in_key), *(PROVISIONAL if "key" in unsure else ())) if in_key else _NOTHING,
         (Text(f"v{since(history, column)}"),),
     ]
 
@@ -160,6 +163,7 @@ def _event(stage: Stage, earliest: bool) -> Event:
         lines.append((Text(f"{again}{columns}, key {words.key(revision.schema.key)}"),))
     if not lines:
         lines.append((Text("other attributes only", "muted"),))
+    lines += late.lines(version, revision.number)
     badges: list[Text] = []
     if stage.findings and stage.severity != "off":
         badges.append(Text(stage.severity, words.SEVERITY_TONES[stage.severity]))
@@ -167,7 +171,9 @@ def _event(stage: Stage, earliest: bool) -> Event:
         badges.append(Text(version.status, words.STATUS_TONES[version.status]))
     if first and (spoke := words.evidence(version)):
         badges.append(Text(spoke, "muted"))
-    when = words.began(version) if first else words.when(revision.at)
+    when = (
+        late.began(version, stage.changes) if first else late.revised(version, revision, stage.changes)
+    )
     tone = words.SEVERITY_TONES[stage.severity] if stage.severity != "off" else _calm(stage)
     return Event(f"Version {number}", when, tone, tuple(lines), tuple(badges))
 
@@ -189,25 +195,7 @@ def questions(history: TableHistory) -> Iterator[Block]:
             if candidate.grade != "stated":
                 yield _candidate(history, version, candidate)
     if history.latest.unconfirmed:
-        yield provisional(history.latest)
-
-
-def provisional(version: SchemaVersion) -> Notice:
-    """What of a version may be from the future, or may be how the connector wrote it."""
-    forms = [words.unconfirmed(fact) for fact in version.unconfirmed if fact.startswith("type:")]
-    late = [words.unconfirmed(fact) for fact in version.unconfirmed if not fact.startswith("type:")]
-    told = []
-    if late:
-        told.append(
-            f"Read from the database later than the rows it belongs to: {'; '.join(late)}. "
-            "A later record, a declared structure or a person confirms it."
-        )
-    if forms:
-        told.append(
-            f"A setting of the connector may have changed {'; '.join(forms)}. "
-            "Another table that changes so, or does not, decides it, or a person."
-        )
-    return Notice("provisional", "note", f"version {version.number}", " ".join(told))
+        yield late.provisional(history.latest, history.latest.revision)
 
 
 def _disagreement(found: Disagreement) -> Notice:

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 
-from schemaman.schema import Scalar
+from schemaman.schema import Scalar, TableSchema
 from schemaman.versions import TableHistory
 from tests.truth.compare import TypeOf, name_of, true_table
 from tests.truth.judged import Judged
 from tests.truth.recording import Fact, Place
-from tests.truth.tables import TrueColumn
+from tests.truth.tables import TrueColumn, TrueTable
 from tests.truth.truth import PostgresTruth, Truth, place_of
 
 _EVALUATED = re.compile(r"(?i)nextval\(|now\(\)|clock_timestamp\(\)|current[_ ]|gen_random_uuid\(\)")
@@ -60,6 +60,17 @@ def defaults(
                     sure = not kept or not {f"default:{column.name}", *fresh} & {*version.unconfirmed}
                     yield Judged(name_of(history.table), version.number, fact, "begin", says, truly, sure)
             older |= {c.id for c in version.schema.columns}
+
+
+def told_defaults(schema: TableSchema, table: TrueTable) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Fact → each default that a structure tells, and the one that the column had."""
+    known = {c.name: c for c in table.columns}
+    for column in schema.columns:
+        if column.default is not None and column.name in known:
+            true = known[column.name]
+            says = str(column.default)
+            truly = says if _stands_for(column.default, true) else str(true.default)
+            yield f"default:{column.name}", (says, truly)
 
 
 def _stands_for(says: Scalar, column: TrueColumn) -> bool:

@@ -12,9 +12,12 @@ from typing import Any
 from schemaman.errors import SchemamanError
 from schemaman.references import Place
 from schemaman.resolution import select
+from schemaman.schema import TableSchema
 from schemaman.versions import SchemaVersion, TableHistory
-from tests.truth.compare import LATE, TypeOf, name_of, stated, true_table
+from tests.truth.compare import TypeOf, name_of, stated, true_table
+from tests.truth.defaults import told_defaults
 from tests.truth.recording import Fact
+from tests.truth.tables import TrueTable
 from tests.truth.truth import Truth
 
 
@@ -37,12 +40,10 @@ def asked(
     truth: Truth,
     records: Sequence[Fact],
     type_of: TypeOf,
-    *,
-    late: bool = False,
 ) -> Iterator[Asked]:
     """A question for each streamed record whose table was there when it was written.
 
-    `late`: key and nullability count, too, where the answer does not call them unconfirmed.
+    Key, nullability and defaults count where the answer does not call them unconfirmed.
     """
     # Db2 declares what it finds at the place of the change that it had read last
     exact = all(h.connector != "db2" for h in histories)
@@ -61,13 +62,22 @@ def asked(
             yield Asked(name, where)
             continue
         assert found.version is not None
-        differing = {
-            fact: (says, true)
-            for fact, (says, true) in stated(found.schema, table, type_of)
-            if says != true and true != "generated"
-            if not fact.startswith(LATE) or (late and fact not in found.version.unconfirmed)
-        }
+        earlier = None if step is None else step.between.get(table.name)
+        if earlier is not None and found.schema.key == earlier.key:
+            table = earlier
+        differing = dict(claimed(found.version, found.schema, table, type_of))
         yield Asked(name, where, found.version.number, differing, _altered_since(history, found.version))
+
+
+def claimed(
+    version: SchemaVersion, schema: TableSchema, table: TrueTable, type_of: TypeOf
+) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Fact → what a structure says and what was true, where they differ and the version calls it certain."""
+    for fact, (says, true) in (*stated(schema, table, type_of), *told_defaults(schema, table)):
+        # what is only inferred has no word on NULLs
+        silent = version.status == "inferred" and (fact, says) == (fact, "nullable")
+        if says != true and true != "generated" and fact not in version.unconfirmed and not silent:
+            yield fact, (says, true)
 
 
 def _place(source: dict[str, Any]) -> Place | None:

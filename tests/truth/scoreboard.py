@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -122,26 +122,32 @@ def lines(run: str, histories: Iterable[TableHistory]) -> Iterator[Line]:
     found = [_verdict(f, proven, known.get((f.listed, f.version), "")) for f, proven in judged(run, told)]
     yield from found
     if not run.startswith("mongodb/") and "/documented" not in run:
-        open_ones = {(x.fact.table, x.fact.version, x.fact.fact) for x in found if x.verdict == "unknowable"}
+        open_ones = {
+            (x.fact.table, x.fact.version, x.fact.fact): x.why for x in found if x.verdict == "unknowable"
+        }
         for answer in asked(told, _truth(run), list(_records(run).values()), type_of(run)):
             yield _answered(answer, open_ones, DECIMALS.get(run))
 
 
-def _answered(answer: Asked, open_ones: Collection[tuple[str, int, str]], decimals: set[str] | None) -> Line:
-    """The verdict on an answer: differences that no record tells are none of the answer."""
+def _answered(
+    answer: Asked, open_ones: Mapping[tuple[str, int, str], str], decimals: set[str] | None
+) -> Line:
+    """The verdict on an answer: what no record tells of its version, none tells of a place of it."""
     differing = {
         fact: pair
         for fact, pair in answer.differing.items()
-        if (answer.table, answer.version, fact) not in open_ones
-        and not (decimals and fact.startswith("type:") and shown_as(*pair, decimals))
+        if not (decimals and fact.startswith("type:") and shown_as(*pair, decimals))
     }
     says, truth = (", ".join(f"{f} {pair[i]}" for f, pair in differing.items()) for i in (0, 1))
     fact = Judged(answer.table, answer.version, f"{AT}{answer.place}", "both", says, truth)
     if answer.version == 0:
         return Line(fact, "refused")
-    if differing and answer.doubted:
+    if not differing:
+        return Line(fact, "right")
+    if answer.doubted:
         return Line(fact, "unknowable", UNSEEN_TOLD)
-    return Line(fact, "wrong" if differing else "right")
+    whys = [open_ones.get((answer.table, answer.version, name), "") for name in differing]
+    return Line(fact, "unknowable", min(whys)) if all(whys) else Line(fact, "wrong")
 
 
 AT = "at "
@@ -177,25 +183,24 @@ def listed_in(run: str) -> Path:
 
 def board(told: Mapping[str, Sequence[Line]]) -> str:
     """A line a recording, and the sum."""
-    rows: list[tuple[str, ...]] = [
-        ("recording", "versions", "facts", "right", "wrong", "unknowable", "places", "told", "refused")
-    ]
+    facts = ("versions", "facts", "right", "wrong", "unknowable")
+    rows: list[tuple[str, ...]] = [("recording", *facts, "places", "told", "open", "refused")]
     rows += [(run, *map(str, _score(found))) for run, found in told.items()]
     sums = [_score(found) for found in told.values()]
     rows.append((f"{len(told)} recordings", *(str(sum(column)) for column in zip(*sums, strict=True))))
     head, *rest = ("| " + " | ".join(row) + " |" for row in rows)
-    return "\n".join([head, "|---" + "|---:" * 8 + "|", *rest])
+    return "\n".join([head, "|---" + "|---:" * 9 + "|", *rest])
 
 
 def _score(found: Sequence[Line]) -> tuple[int, ...]:
     stated = [line for line in found if not line.fact.fact.startswith(AT)]
     places = [line for line in found if line.fact.fact.startswith(AT)]
     versions = {(line.fact.table, line.fact.version) for line in stated}
-    right, refused = (sum(x.verdict == v for x in places) for v in ("right", "refused"))
+    answers = Counter(line.verdict for line in places)
     verdicts = Counter(line.verdict for line in stated)
     wrong = sum(line.verdict == "wrong" for line in found)
     facts = len(versions), len(stated), verdicts["right"], wrong, verdicts["unknowable"]
-    return *facts, len(places), right, refused
+    return *facts, len(places), answers["right"], answers["unknowable"], answers["refused"]
 
 
 def unknowable(told: Mapping[str, Sequence[Line]]) -> Iterator[str]:
@@ -209,11 +214,13 @@ def unknowable(told: Mapping[str, Sequence[Line]]) -> Iterator[str]:
     for why, entries in sorted(reasons.items(), key=lambda item: -len(item[1])):
         yield f"\n**{why}**\n"
         for text, runs in entries.items():
-            yield f"- {text} ({', '.join(runs)})"
+            counted = Counter(runs).items()
+            where = (run if number == 1 else f"{run}, {number} places" for run, number in counted)
+            yield f"- {text} ({'; '.join(where) if max(n for _, n in counted) > 1 else ', '.join(where)})"
 
 
 def _both(fact: Judged) -> str:
-    place = f"`{fact.table}@{fact.version}` {fact.fact}"
+    place = f"`{fact.table}@{fact.version}` {'as of a place' if fact.fact.startswith(AT) else fact.fact}"
     if not fact.agrees:
         return f"{place}: {fact.says}, or {fact.truth} (which it was)"
     if fact.fact.startswith("type:"):
@@ -253,8 +260,10 @@ to version; when a table ended. `make scoreboard` prints it, and fails when a fa
   asked: a null would prove of some columns that they take nulls.
 
 Then the history is asked for the structure at the place in the source's log of each streamed record, as in
-`show TABLE@lsn:…`; a column or type that it told and was not so counts as wrong. It refuses where two
-versions may have stood: at the place of two records of two versions, and between two records of two versions.
+`show TABLE@lsn:…`. A column, a type, a key, a nullability or a default that it told and was not so counts as
+wrong, unless the answer itself calls it unconfirmed there; it is open where it is one of those below that no
+record tells. The history refuses where two versions may have stood: at the place of two records of two
+versions, and between two records of two versions.
 """
 
 
