@@ -322,6 +322,16 @@ def test_the_last_member_is_not_dropped_and_recipes_wait_for_renames(format: str
     assert waits[0].refusals[0].reason == "others wait"
 
 
+@both
+def test_a_member_of_a_maps_key_is_not_dropped(format: str) -> None:
+    key = "id INT ID 1, m MAP<STRUCT<a: INT%s>, INT> ID 2"
+    history = told(key % ", b: INT", key % "")
+    made = standing(format, history, 1)
+    drawn = plan(format, until(history, 2), made, DROPS)
+    assert [r.change for r in drawn.refusals] == ["drop `m`.`key`.`b`"]
+    assert statements(drawn) == []
+
+
 NAMES = st.sampled_from("abcdef")
 
 

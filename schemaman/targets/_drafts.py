@@ -23,9 +23,7 @@ from schemaman.diff import (
 from schemaman.plan import Draft, Live, Refusal, StepKind, words
 from schemaman.schema import Path, TableSchema, walk
 from schemaman.targets import _spark_sql as sql
-from schemaman.types import (
-    Struct,
-)
+from schemaman.types import Map, Struct
 
 EXPECTS_VALUE = "readers that expect a value in every row"
 _REKEY = (
@@ -175,12 +173,20 @@ def refuse_drop(live: Live, change: DropColumn) -> Refusal | None:
         return refuse(change, "it is the last column of the table", "drop the table instead")
     if change.path[-1] in ("element", "key", "value") or _alone(live.schema, change.path):
         return refuse(change, "it is the last member of its struct", "drop the whole column instead")
+    if in_map_key(live.schema, change.path):
+        return refuse(change, "keys of a map that differ in it alone would become one", "write a new column")
     if top in live.layout:
         reason = "the files are partitioned, clustered or sorted by it"
         return refuse(change, reason, "change the layout of the table first")
     if top in live.schema.key:
         return refuse(change, "it is a key column", _REKEY)
     return None
+
+
+def in_map_key(schema: TableSchema, path: Path) -> bool:
+    """Whether a path leads through the key of a map, and not through a member that is called `key`."""
+    maps = {at for at, type, _ in walk(schema) if isinstance(type, Map)}
+    return any(path[:i] in maps and path[i] == "key" for i in range(1, len(path)))
 
 
 def _alone(schema: TableSchema, path: Path) -> bool:

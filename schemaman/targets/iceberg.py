@@ -150,8 +150,8 @@ class IcebergTarget:
     def alter(self, live: Live, change: Change) -> Draft | Refusal:
         """The statement for one change, or why Iceberg would refuse it or choke on it."""
         match change:
-            case AddColumn(path) | DropColumn(path) | RenameColumn(path) | ChangeType(path) if _in_map_key(
-                live.schema, path
+            case (AddColumn(path) | DropColumn(path) | RenameColumn(path) | ChangeType(path)) if (
+                drafts.in_map_key(live.schema, path)
             ):
                 return drafts.refuse(change, "Iceberg cannot change the key of a map", "write a new column")
             case ChangeType(_, old, new) if not widens_in_place(old, new):
@@ -195,9 +195,3 @@ def identifiers(live: Live) -> tuple[Path, ...]:
     told = json.loads(live.properties.get("identifier-fields", "[]"))
     paths = {".".join(path): path for path, _, _ in walk(live.schema)}
     return tuple(paths.get(name, (name,)) for name in told)
-
-
-def _in_map_key(schema: TableSchema, path: Path) -> bool:
-    """Whether a path leads through the key of a map, and not through a member that is called `key`."""
-    maps = {at for at, type, _ in walk(schema) if isinstance(type, Map)}
-    return any(path[:i] in maps and path[i] == "key" for i in range(1, len(path)))
