@@ -13,7 +13,7 @@ COMMANDS = Path(__file__).parent / "commands"
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Begin", ("demo", "ingest")),
     ("Look", ("tables", "history", "show", "blame", "diff", "names", "rejects", "report")),
-    ("Judge", ("check", "snapshot", "accept", "rules", "explain", "decide")),
+    ("Judge", ("check", "snapshot", "accept", "rules", "explain", "waive", "decide")),
     ("Move", ("plan", "approve", "apply", "sync", "status", "resume", "unlock", "drift")),
 )
 """The order in which the help tells of commands; others follow behind."""

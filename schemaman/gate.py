@@ -5,7 +5,7 @@ Laws: nothing changed, nothing found; what a step does shows, even if a later on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -74,7 +74,7 @@ class Policy:
     """Who reads and what counts: the declared readers, severities by rule name, what fails, the level.
 
     `level` is one of Avro's compatibility levels; None leaves it to the readers. `named` tells that
-    somebody asked for these very tables.
+    somebody asked for these very tables; `waived` are fingerprints of findings that fail nothing.
     """
 
     readers: tuple[Reader, ...] = READERS
@@ -82,6 +82,7 @@ class Policy:
     fail_on: Severity = "break"
     level: str | None = None
     named: bool = False
+    waived: Collection[str] = ()
 
     def compatibility(self) -> Level | None:
         """The level in question. Raises `UnknownName`."""
@@ -132,7 +133,8 @@ def check(
             found += _echoless(found, _avro_only(judge(t, all_rules) for t in against_all(tables[table])))
         findings += ((f, severity(f, readers, policy.overrides)) for f in found)
     grave = SEVERITIES.index(policy.fail_on)
-    worst = max([SEVERITIES.index(s) for _, s in findings], default=0)
+    open_ones = [s for f, s in findings if f.fingerprint not in policy.waived]
+    worst = max([SEVERITIES.index(s) for s in open_ones], default=0)
     unaccepted = tuple(t for t in sorted(tables) if t not in baseline)
     unmet = unaccepted if policy.named else ()
     worst = max(worst, SEVERITIES.index("danger") if unjudged or unmet else 0)

@@ -109,6 +109,7 @@ class Settings:
     color: Setting[str]
     snapshots: Setting[str]
     decisions: Setting[str]
+    waivers: Setting[str]
     fail_on: Setting[Severity]
     readers: Setting[tuple[Reader, ...]]
     rules: Setting[tuple[tuple[str, Severity], ...]]
@@ -181,6 +182,7 @@ def read(
         color=sources.get("color", _one_of(_COLORS), "auto"),
         snapshots=sources.get("snapshots", _text, "schemas"),
         decisions=sources.get("decisions", _text, "schemaman.decisions.toml"),
+        waivers=sources.get("waivers", _text, "schemaman.waivers.toml"),
         fail_on=sources.get("fail_on", _one_of(SEVERITIES), "break"),
         readers=sources.get("readers", _several_of(READERS), READERS),
         rules=sources.get("rules", _rules, ()),

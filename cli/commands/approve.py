@@ -5,17 +5,17 @@ from __future__ import annotations
 import getpass
 import subprocess
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import click
 
 from schemaman.decisions import Approval, parse, to_text
-from schemaman.errors import BadConfiguration, StalePlan, UsageError
+from schemaman.errors import StalePlan
 from schemaman.plan import Plan
-from schemaman.planfile import document, expiry, from_text, plan_hash
+from schemaman.planfile import document, from_text, plan_hash
 from schemaman.summary.moves import plan_report
 from schemaman_cli.asking import agreed
+from schemaman_cli.days import last_day
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door
 from schemaman_cli.wiring import now_ms, read_file, write_file
@@ -35,7 +35,7 @@ def approve(door: Door, plans: tuple[str, ...], by: str | None, expires: str, ye
     An approval holds for the plan of this hash alone, until its last day is over (UTC).
     """
     chosen = [from_text(read_file(plan)) for plan in plans]
-    last = _day(expires)
+    last = last_day(expires, "an approval")
     needed = [plan for plan in chosen if _needs(door, plan)]
     name = by or _name()
     for plan in needed:
@@ -64,16 +64,6 @@ def _needs(door: Door, plan: Plan) -> bool:
 
 def _words(plan: Plan) -> str:
     return f"{len(plan.approvals_needed)} of {len(plan.steps)} steps on {plan.table}"
-
-
-def _day(text: str) -> date:
-    until = expiry(text, now_ms())
-    if until is None:
-        raise BadConfiguration("an approval ends some day", hint="say 14d, or a day such as 2027-01-31")
-    day = datetime.fromtimestamp(until // 1000, UTC).date()
-    if day < datetime.now(UTC).date():
-        raise UsageError(f"{day} is over already", hint="say a day to come, or 14d")
-    return min(day, date.max - timedelta(1))
 
 
 def _name(command: Sequence[str] = ("git", "config", "user.email")) -> str:

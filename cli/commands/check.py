@@ -14,6 +14,7 @@ from schemaman.snapshots import Snapshot, from_text, snapshot
 from schemaman.summary.findings import check_report, gravest_first
 from schemaman.summary.stories import Judged
 from schemaman.versions import TableHistory
+from schemaman_cli.findings import waivers_of
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import RULES, histories, open_registry, overrides_of, resolve
@@ -36,21 +37,24 @@ def check(
     """Judge every revision of each TABLE, or of all, since the baseline.
 
     The baseline is what the snapshot files say where this branch left the default one. The exit code is 1 for
-    findings at or above --fail-on, 2 without a baseline, 3 if nothing is known of a table.
+    findings at or above --fail-on that nobody has waived, 2 without a baseline, 3 if nothing is known of a
+    table.
     """
     settings = door.settings
     found = histories(door, open_registry(door), tables)
     baseline = _snapshots(door, found, bool(tables)) if against is None else _given(door, found, against)
+    waivers = waivers_of(door)
     policy = gate.Policy(
         settings.readers.value,
         overrides_of(settings),
         settings.fail_on.value,
         level and level.upper(),
         named=bool(tables),
+        waived=waivers.keys(),
     )
     result = gate.check(found, baseline, RULES.all(), policy)
     judged = gravest_first(Judged(f, s) for f, s in result.findings)
-    door.console.show(check_report(judged, result, policy.fail_on), format)
+    door.console.show(check_report(judged, result, policy.fail_on, waivers), format)
     return 1 if result.verdict == "fail" else 0
 
 

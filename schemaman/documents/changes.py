@@ -27,6 +27,7 @@ from schemaman.documents.tables import column as column_document
 from schemaman.gate import Unjudged
 from schemaman.schema import Column, Path, TableId
 from schemaman.versions import Disagreement, RenameCandidate
+from schemaman.waivers import Waiver
 
 
 def diff(
@@ -108,16 +109,17 @@ def check(
     unaccepted: Iterable[str] = (),
     unjudged: Iterable[Unjudged] = (),
     remarks: Iterable[tuple[TableId, Disagreement]] = (),
+    waivers: Mapping[str, Waiver] | None = None,
 ) -> Document:
     """The document of `check`: every finding with the severity that the declared readers give it.
 
     `tables` were looked at; `unaccepted` are those without a baseline; `unjudged` are changes that no
-    rule speaks of; `remarks` are what records leave open or lose.
+    rule speaks of; `remarks` are what records leave open or lose; `waivers` go by fingerprints.
     """
     return {
         "schema_version": SCHEMA_VERSION,
         "verdict": verdict,
-        "findings": [finding(f, severity) for f, severity in findings],
+        "findings": [finding(f, severity, (waivers or {}).get(f.fingerprint)) for f, severity in findings],
         "tables": list(tables),
         "unaccepted": list(unaccepted),
         "unjudged": [
@@ -139,7 +141,11 @@ def _remark(found: Disagreement) -> Document:
     return {"kind": found.kind, "versions": list(found.versions), "message": found.message}
 
 
-def finding(found: Finding, severity: Severity) -> Document:
+def _waiver(waiver: Waiver) -> Document:
+    return {"reason": waiver.reason, "owner": waiver.owner, "expires": waiver.expires.isoformat()}
+
+
+def finding(found: Finding, severity: Severity, waiver: Waiver | None = None) -> Document:
     """One finding; `verdicts` in the order of the seven readers."""
     return {
         "fingerprint": found.fingerprint,
@@ -153,8 +159,8 @@ def finding(found: Finding, severity: Severity) -> Document:
         "message": found.message,
         "verdicts": {reader: found.verdicts[reader] for reader in READERS if reader in found.verdicts},
         "severity": severity,
-        "status": "open",
-        "waiver": None,
+        "status": "open" if waiver is None else "waived",
+        "waiver": None if waiver is None else _waiver(waiver),
         "evidence": list(found.evidence),
         "witness": found.witness,
         "fixes": list(found.fixes),

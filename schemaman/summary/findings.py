@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from schemaman.compat import READERS, Rule, Severity
 from schemaman.documents import changes as documents
@@ -12,6 +13,7 @@ from schemaman.schema import TableId
 from schemaman.summary import words
 from schemaman.summary.stories import Judged
 from schemaman.versions import Disagreement
+from schemaman.waivers import Waiver
 
 
 def finding_notice(judged: Judged) -> Notice:
@@ -36,8 +38,17 @@ def finding_notice(judged: Judged) -> Notice:
     return Notice(finding.rule, tone, step, finding.message, tuple(facts), judged.anchor)
 
 
-def check_report(judged: Sequence[Judged], result: CheckResult, fail_on: Severity) -> Report:
-    """What `check` says: every finding, then one line that sums up, and what was not accepted yet."""
+def check_report(
+    judged: Sequence[Judged],
+    result: CheckResult,
+    fail_on: Severity,
+    waivers: Mapping[str, Waiver] | None = None,
+) -> Report:
+    """What `check` says: every finding, then one line that sums up, and what was not accepted yet.
+
+    `waivers` that stand, by fingerprints.
+    """
+    waived = {j.finding.fingerprint: w for j in judged if (w := (waivers or {}).get(j.finding.fingerprint))}
     data = documents.check(
         ((j.finding, j.severity) for j in judged),
         result.verdict,
@@ -45,11 +56,12 @@ def check_report(judged: Sequence[Judged], result: CheckResult, fail_on: Severit
         unaccepted=[str(t) for t in result.unaccepted],
         unjudged=result.unjudged,
         remarks=result.remarks,
+        waivers=waived,
     )
-    blocks: list[Block] = [*(finding_notice(j) for j in judged), *map(_unjudged_notice, result.unjudged)]
+    blocks: list[Block] = [*(_waived(j, waived) for j in judged), *map(_unjudged_notice, result.unjudged)]
     blocks += map(_unmet_notice, result.unmet)
     blocks += (remark_notice(found, str(table)) for table, found in result.remarks)
-    blocks.append(Paragraph(_sum(judged, result, fail_on)))
+    blocks.append(Paragraph(_sum(judged, result, fail_on, len(waived))))
     if others := [t for t in result.unaccepted if t not in result.unmet]:
         listed = ", ".join(str(t) for t in others)
         told = f"never accepted, so only what they are now was judged: {listed}"
@@ -119,9 +131,21 @@ def _step(judged: Judged) -> str:
     return f"{old.rpartition('@')[2]} → {new.rpartition('@')[2]}" if "@" in old and "@" in new else new
 
 
-def _sum(judged: Sequence[Judged], result: CheckResult, fail_on: Severity) -> Inline:
+def _waived(judged: Judged, waivers: Mapping[str, Waiver]) -> Notice:
+    """A finding; one that was waived hurts no less, and fails nothing."""
+    notice, waiver = finding_notice(judged), waivers.get(judged.finding.fingerprint)
+    if waiver is None:
+        return notice
+    told = f"until {waiver.expires} by {waiver.owner}: {waiver.reason}"
+    facts = (("waived", (Text(told),)), *notice.facts)
+    return replace(notice, tone=words.SEVERITY_TONES["note"], facts=facts)
+
+
+def _sum(judged: Sequence[Judged], result: CheckResult, fail_on: Severity, waived: int = 0) -> Inline:
     counts = [(s, sum(j.severity == s for j in judged)) for s in ("break", "danger", "note", "off")]
     parts = [", ".join(f"{number} {severity}" for severity, number in counts if number)]
+    if waived:
+        parts.append(f"{waived} waived")
     if result.unjudged:
         parts.append(f"{words.count(len(result.unjudged), 'change')} not judged")
     if result.unmet:

@@ -1,0 +1,41 @@
+"""Waivers: what people accept for a while is shown, and fails nothing until its day is over."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemaman.errors import BadConfiguration
+from schemaman.waivers import Waiver, parse, standing, to_text
+
+WORDS = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1)
+WAIVERS = st.builds(Waiver, WORDS, WORDS, WORDS, WORDS, WORDS, st.dates())
+WHOLE = Waiver("1abc", "column-removed", "shop.t", "no reader left", "ann", date(2027, 1, 31))
+
+
+@given(st.lists(WAIVERS, max_size=3))
+def test_waivers_are_read_as_they_were_appended(waivers: list[Waiver]) -> None:
+    assert parse("".join(map(to_text, waivers))) == tuple(waivers)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[waive]", "[[waiver]]", "waive = 1", "[[waive]]", to_text(WHOLE).replace("owner", "ovner"),
+        to_text(WHOLE).replace("2027-01-31", '"2027-01-31"'), to_text(WHOLE).replace('"ann"', '""'),
+        to_text(WHOLE).replace("2027-01-31", "2027-01-31T00:00:00Z"), to_text(WHOLE) + "more = 1",
+    ],
+)  # fmt: skip
+def test_a_file_that_is_wrong_is_refused_with_the_place(text: str) -> None:
+    with pytest.raises(BadConfiguration, match=r"w\.toml"):
+        parse(text, "w.toml")
+
+
+def test_a_waiver_stands_until_its_day_is_over_and_the_longest_counts() -> None:
+    longer = Waiver("1abc", "column-removed", "shop.t", "still nobody", "ben", date(2027, 2, 28))
+    assert standing([longer, WHOLE], date(2027, 1, 31)) == {"1abc": longer}
+    assert standing([WHOLE], date(2027, 1, 31)) == {"1abc": WHOLE}
+    assert standing([WHOLE], date(2027, 2, 1)) == {}
