@@ -41,7 +41,7 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "integer-to-double": "an integer becomes a DOUBLE in place",
     "upgrade": "a feature of Delta or a format version of Iceberg that older readers do not know",
     "narrow": "the source's type became narrower; the lake keeps the wide one",
-    "retype": "a type that the format cannot change in place",
+    "retype": "a type that the format cannot change in place; it rules the phases of a recipe, too",
     "drop-not-null": "NULL becomes allowed",
     "set-not-null": "NULL becomes forbidden",
     "change-default": "another default; writers bring every value, so nothing is to be done",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -90,6 +91,48 @@ def test_a_gate_that_does_not_hold_stops_the_phase_and_says_which_rows(format: s
         with pytest.raises(StalePlan, match="gives 3, not 0"):
             done(plan, made)
     assert under_way(live_of(made))
+
+
+@both
+@pytest.mark.parametrize("late", [0, 2])
+@pytest.mark.parametrize("dies", ["before", "after"])
+def test_a_backfill_that_dies_is_taken_up_and_rows_that_came_late_are_caught(
+    format: str, dies: str, late: int
+) -> None:
+    made = lake(format, "id INT, a INT")
+    expand, backfill, swap, _ = cook(format, source("id INT, a TEXT")).plans(live_of(made))
+    done(expand, made)
+    (step,) = backfill.steps
+    (differing,) = cast("dict[str, int]", step.postcondition["counts"])
+    unfilled = [5]
+    made.counted = lambda query: unfilled[0] if query == differing else 0
+
+    def die(statement: str) -> None:
+        if statement == step.statement:
+            raise Crash
+
+    def fill(statement: str) -> None:
+        unfilled[0] = 0 if statement == step.statement else unfilled[0]
+        if dies == "after":
+            die(statement)
+
+    made.after = fill
+    made.before = die if dies == "before" else made.before
+    journal = PaperJournal()
+    with pytest.raises(Crash):
+        apply(backfill, made, journal, lambda: 0, run="r", approved=True)
+    came_through, dies = dies == "after", "never"
+    made.before = lambda _: None
+    unfilled[0] += late
+    if unfilled[0]:
+        with pytest.raises(StalePlan, match=f"gives {unfilled[0]}, not 0"):
+            done(swap, made)
+    apply(backfill, made, journal, lambda: 0, run="r2", approved=True)
+    assert unfilled == [0]
+    told = [line.state for line in journal.lines if line.run == "r2" and line.step == 0]
+    assert told == (["skipped"] if came_through and not late else ["intent", "done"])
+    assert made.ran.count(step.statement) == (2 if came_through and late else 1)
+    done(swap, made)
 
 
 @both

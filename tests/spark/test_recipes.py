@@ -16,7 +16,7 @@ from schemaman.planfile import from_text, to_text
 from schemaman.planner import make_plan
 from schemaman.policy import PolicyRule
 from schemaman.recipes import Cook
-from schemaman.rollback import rollback, steps_done
+from schemaman.rollback import restored, rollback, rows_written, steps_done, version_before
 from schemaman.spark.lake import SparkExecutor
 from tests.house import PROOF
 from tests.paper_lake import PaperJournal
@@ -283,6 +283,35 @@ def test_a_widening_has_no_way_back_by_statements(executor, format: str) -> None
     back = rollback(forward, look(executor, table, format), steps_done(journal.lines))
     assert back.steps == ()
     assert "no statement undoes it" in back.refusals[0].reason
+
+
+def test_a_delta_table_is_restored_where_no_statement_leads_back_and_nobody_wrote(executor) -> None:
+    table = table_of("delta", "restored")
+    name = TARGETS["delta"].table_name(table)
+    run(plan("delta", table, BACK[1], None), executor)
+    executor.run(f"INSERT INTO {name} (id) VALUES (1)")
+    before = look(executor, table, "delta")
+    forward = plan("delta", table, BACK[2], before)
+    journal = PaperJournal()
+    apply(forward, executor, journal, lambda: 0, run="r", approved=True, store="s")
+    live, version = look(executor, table, "delta"), version_before(journal.lines)
+    assert live.schema != before.schema
+    assert version == before.version
+    history = [(int(str(r[0])), str(r[4])) for r in executor.query(f"DESCRIBE HISTORY {name}")]
+    assert rows_written(history, version) == ()
+    back = restored(forward, live, version, TARGETS["delta"])
+    assert back.approvals_needed
+    applied(back, executor)
+    after = look(executor, table, "delta")
+    assert after.schema == before.schema
+    told = {k: v for k, v in after.properties.items() if k.startswith("schemaman.")}
+    assert told == {k: v for k, v in before.properties.items() if k.startswith("schemaman.")}
+    assert executor.query(f"SELECT id FROM {name}") == ((1,),)
+    again = plan("delta", table, BACK[2], after)
+    assert [s.statement for s in again.steps] == [s.statement for s in forward.steps]
+    executor.run(f"INSERT INTO {name} (id) VALUES (2)")
+    history = [(int(str(r[0])), str(r[4])) for r in executor.query(f"DESCRIBE HISTORY {name}")]
+    assert rows_written(history, after.version) == (f"WRITE made version {int(after.version) + 1}",)
 
 
 REQUIRED = versions(
