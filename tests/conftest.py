@@ -20,9 +20,10 @@ settings.register_profile(
 )
 settings.load_profile("proof" if PROOF else "quick")
 
-# The browser belongs to `make proof`, which asks for Chromium, and so do kills of a streaming job, each of
-# which costs two starts of Spark; a plain run does not collect these at all.
-collect_ignore = [] if PROOF else ["browser", "spark/test_mirror_killed.py"]
+# The browser belongs to `make proof`, which asks for Chromium, and so do tests of the example job, each of
+# which costs a start of Spark or more; a plain run does not collect these at all.
+_JOBS = ("spark/test_mirror_killed.py", "spark/test_mirror_example.py", "live/test_mirroring.py")
+collect_ignore = [] if PROOF else ["browser", *_JOBS]
 
 _FIGURES = pytest.StashKey[Figures]()
 

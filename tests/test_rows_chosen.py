@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.ddl import parse_type
+from schemaman.representation import VARIANT
 from schemaman.rows.chosen import json_text
 from schemaman.rows.lake import fit
 from schemaman.rows.values import Beyond, Unfit
+from schemaman.types import Json
 
 NOON = datetime.fromisoformat("2024-02-29T12:00:00.000005")
 NUMBERS = st.integers(0, 59)
@@ -122,3 +124,31 @@ def test_what_json_has_no_word_for_is_text() -> None:
     assert json.loads(str(json_text(day))) == {
         "at": "2024-02-29T12:00:00.000005", "day": "2024-02-29", "raw": "ff", "far": "infinity", "nan": "nan",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a": [1, 2.5, null, {"b": "x"}]}', None),
+        ("12345678901234567890123456789012345678", None),
+        ("1.5e3", None),
+        (r'"\ud83d\ude00"', None),
+        ("12345678901234567890123456789012345678901", "is not exactly one that a VARIANT holds"),
+        ("1e400", "is not exactly one that a VARIANT holds"),
+        ("1e-400", "is not exactly one that a VARIANT holds"),
+        ("7" * 5_000, "is not exactly one that a VARIANT holds"),
+        ('{"a": 1, "a": 2}', "a document with a key that comes twice"),
+        ("[NaN]", "a document with NaN, which is no JSON"),
+        ('{"a": ', "no JSON document that a VARIANT holds"),
+        (r'{"a": "\ud800"}', "half a surrogate pair"),
+        ("[" * 600 + "]" * 600, "nested too deeply"),
+        (f'"{"x" * (5 << 20)}"', "too large for a VARIANT"),
+    ],
+)
+def test_a_document_is_held_as_a_variant_exactly_or_not_at_all(text: str, reason: str | None) -> None:
+    found = fit(text, Json(), VARIANT, "d")
+    if reason is None:
+        assert found == text
+    else:
+        assert isinstance(found, Unfit)
+        assert reason in found.reason

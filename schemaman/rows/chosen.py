@@ -16,6 +16,7 @@ from uuid import UUID
 
 from schemaman.representation import MAX_DIGITS
 from schemaman.rows.values import Beyond, Convert, UnfitValue, Value, told
+from schemaman.rows.variant import document
 from schemaman.types import (
     Array,
     Binary,
@@ -23,6 +24,7 @@ from schemaman.types import (
     EnumSet,
     Floating,
     Integer,
+    Json,
     Map,
     Numeric,
     String,
@@ -30,6 +32,7 @@ from schemaman.types import (
     Time,
     Timestamp,
     Type,
+    Unknown,
     Uuid,
 )
 
@@ -46,6 +49,8 @@ def chosen(source: Type, lake: Type) -> Convert | None:
     match source, lake:
         case ((Array() | Map() | Struct()), String()):
             return json_text
+        case Json(), Unknown("variant"):
+            return document
         case Struct(), Binary():
             return _well_known_binary
         case Uuid(), Binary():

@@ -23,6 +23,7 @@ from schemaman.types import (
     Struct,
     Timestamp,
     Type,
+    Unknown,
 )
 
 _INTEGERS = {8: arrow.int8(), 16: arrow.int16(), 32: arrow.int32(), 64: arrow.int64()}
@@ -45,8 +46,8 @@ def arrow_type(type: Type) -> Any:
             return arrow.float32() if bits == 32 else arrow.float64()
         case Decimal(precision, scale):
             return arrow.decimal128(precision, scale)
-        case String():
-            return arrow.string()
+        case String() | Unknown("variant"):
+            return arrow.string()  # a VARIANT travels as the text of its document
         case Binary():
             return arrow.binary()
         case Date():

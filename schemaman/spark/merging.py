@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from schemaman.ddl import quote_name
 from schemaman.schema import Column
 from schemaman.targets._spark_sql import literal
+from schemaman.targets._types import has_variant
+from schemaman.types import Array, Map, Struct, Type
 from schemaman.upserts import DELETED, KEYLESS, OFFSET, ORDER, PARTITION, STREAM, TOPIC
 
 KEPT = "__kept"
@@ -24,14 +26,15 @@ def merge_rows(
     own = [c.name for c in columns if c.name not in (ORDER, DELETED)]
     names = [*own, ORDER, DELETED]
     later = f"(t.{q(ORDER)} IS NULL OR s.{q(ORDER)} > t.{q(ORDER)})"
-    sets = [f"t.{q(n)} = {_kept(i, n)}" for i, n in enumerate(own) if n not in key]
+    values = {c.name: value_of(f"s.{q(c.name)}", c.type) for c in columns}
+    sets = [f"t.{q(n)} = {_kept(i, n, values[n])}" for i, n in enumerate(own) if n not in key]
     sets += [f"t.{q(n)} = s.{q(n)}" for n in (ORDER, DELETED)]
     lines = [
         f"MERGE INTO {table} t USING {staged} s",
         f"ON {' AND '.join(f't.{q(k)} <=> s.{q(k)}' for k in key)}",
         f"WHEN MATCHED AND {later} THEN UPDATE SET {', '.join(sets)}",
         f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(q, names))}) "
-        f"VALUES ({', '.join(f's.{q(n)}' for n in names)})",
+        f"VALUES ({', '.join(values[n] for n in names)})",
     ]
     if truncated is not None:
         place = literal(truncated)
@@ -50,7 +53,7 @@ def append_rows(table: str, staged: str, columns: Sequence[Column]) -> str:
     return (
         f"MERGE INTO {table} t USING {staged} s\nON {same}\n"
         f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(q, names))}) "
-        f"VALUES ({', '.join(f's.{q(n)}' for n in names)})"
+        f"VALUES ({', '.join(value_of(f's.{q(c.name)}', c.type) for c in columns)})"
     )
 
 
@@ -72,8 +75,24 @@ def q(name: str) -> str:
     return quote_name(name)
 
 
-def _kept(number: int, name: str) -> str:
+def value_of(text: str, type: Type) -> str:
+    """A staged value as the table holds it: a VARIANT is made of the text that it travelled as."""
+    if not has_variant(type):
+        return text
+    match type:
+        case Array(element):
+            return f"transform({text}, e -> {value_of('e', element)})"
+        case Map(_, value):
+            return f"transform_values({text}, (k, v) -> {value_of('v', value)})"
+        case Struct(fields):
+            made = (f"{literal(f.name)}, {value_of(f'{text}.{q(f.name)}', f.type)}" for f in fields)
+            return f"if({text} IS NULL, NULL, named_struct({', '.join(made)}))"
+        case _:
+            return f"parse_json({text})"
+
+
+def _kept(number: int, name: str, value: str) -> str:
     """The value of the source, or of the table where the source does not bring it."""
     kept = f"array_contains(s.{q(KEPT)}, {number}) AND NOT coalesce(t.{q(DELETED)}, false)"
     old = f"array_contains(s.{q(KEPT)}, {number}) AND s.{q(DELETED)}"
-    return f"CASE WHEN ({kept}) OR ({old}) THEN t.{q(name)} ELSE s.{q(name)} END"
+    return f"CASE WHEN ({kept}) OR ({old}) THEN t.{q(name)} ELSE {value} END"

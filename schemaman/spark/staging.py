@@ -18,6 +18,7 @@ from schemaman.decode.body import SchemaLookup
 from schemaman.decode.framing import Forms
 from schemaman.evidence import Record, Reject
 from schemaman.lake_rows import Ended, RowMap, lake_change
+from schemaman.representation import VARIANT
 from schemaman.rows.change import RowChange, RowOutcome
 from schemaman.rows.horizon import Past
 from schemaman.rows.modes import UNTOLD, Modes
@@ -29,6 +30,7 @@ from schemaman.spark.arrow_types import arrow_type, key_bytes, misfit, rows
 from schemaman.spark.batches import COLUMNS, RAW, records_of
 from schemaman.spark.merging import KEPT
 from schemaman.targets._spark_sql import type_name
+from schemaman.types import Array, Map, String, Struct, Type
 from schemaman.upserts import DELETED, KEYED, KEYLESS, ORDER, LakeChange, folded
 from schemaman.versions import TableHistory
 
@@ -102,8 +104,21 @@ def staged_ddl(to: RowMap) -> str:
 
     Those that begin with two underscores help to write; where `__reason` is not null a row cannot be written.
     """
-    members = [f"{quote_name(c.name)} {type_name(c.type)}" for c in staged_columns(to)]
+    members = [f"{quote_name(c.name)} {_staged_type(c.type)}" for c in staged_columns(to)]
     return ", ".join([*members, _HELPERS])
+
+
+def _staged_type(type: Type) -> str:
+    """A type in Spark's words; a VARIANT travels as text, since Arrow has none."""
+    match type:
+        case Array(element):
+            return f"ARRAY<{_staged_type(element)}>"
+        case Map(key, value):
+            return f"MAP<{_staged_type(key)}, {_staged_type(value)}>"
+        case Struct(fields):
+            return f"STRUCT<{', '.join(f'{quote_name(f.name)}: {_staged_type(f.type)}' for f in fields)}>"
+        case _:
+            return type_name(String() if type == VARIANT else type)
 
 
 def staged_columns(to: RowMap) -> tuple[Column, ...]:

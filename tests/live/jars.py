@@ -107,7 +107,7 @@ def _checksum(path: Path) -> str:
 def _lock() -> None:
     sets = tomllib.loads(LOCK.read_text(encoding="utf-8"))
     head = "".join(line for line in LOCK.read_text(encoding="utf-8").splitlines(True) if line.startswith("#"))
-    written = [_section(name, each, _kept(each, _resolved(each["wanted"]))) for name, each in sets.items()]
+    written = [_section(name, each, _kept(each, _resolved(each))) for name, each in sets.items()]
     LOCK.write_text(head + "".join(written), encoding="utf-8")
 
 
@@ -118,7 +118,7 @@ def _kept(each: Mapping[str, list[str]], found: Mapping[str, str]) -> dict[str, 
 
 
 def _section(name: str, each: Mapping[str, list[str]], found: Mapping[str, str]) -> str:
-    lines = [f"\n[{name}]"]
+    lines = [f"\n[{name}]", *(["alone = true"] if "alone" in each else [])]
     for key in ("wanted", "kept"):
         if key in each:
             lines += [f"{key} = [", *(f'    "{text}",' for text in each[key]), "]"]
@@ -127,12 +127,12 @@ def _section(name: str, each: Mapping[str, list[str]], found: Mapping[str, str])
     return "\n".join(lines) + "\n"
 
 
-def _resolved(wanted: Iterable[str]) -> dict[str, str]:
-    """Path in a Maven repository → checksum, of the coordinates and all they need to run."""
+def _resolved(each: Mapping[str, list[str]]) -> dict[str, str]:
+    """Path in a Maven repository → checksum, of the coordinates and, unless `alone`, all they need to run."""
     ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
     with tempfile.TemporaryDirectory() as folder:
         module = Path(folder) / "ivy.xml"
-        module.write_text(_module(wanted))
+        module.write_text(_module(each["wanted"], alone="alone" in each))
         pattern = (
             f"{folder}/jars/[organisation]/[module]/[revision]/[artifact]-[revision](-[classifier]).[ext]"
         )
@@ -159,13 +159,13 @@ def _resolved(wanted: Iterable[str]) -> dict[str, str]:
     return {f"{p.parts[0].replace('.', '/')}/{Path(*p.parts[1:])}": checksum for p, checksum in found.items()}
 
 
-def _module(wanted: Iterable[str]) -> str:
+def _module(wanted: Iterable[str], *, alone: bool) -> str:
     """The module that asks for `group:name:version` and `group:name:version:classifier`."""
     named: dict[str, list[str]] = {}
     for coordinate in wanted:
         module, classifier = ":".join(coordinate.split(":")[:3]), coordinate.split(":")[3:]
         named.setdefault(module, []).extend(classifier or [""])
-    needs = "".join(_need(module.split(":"), classifiers) for module, classifiers in named.items())
+    needs = "".join(_need(module.split(":"), classifiers, alone) for module, classifiers in named.items())
     return (
         '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
         '<info organisation="schemaman" module="live"/>'
@@ -174,12 +174,13 @@ def _module(wanted: Iterable[str]) -> str:
     )
 
 
-def _need(module: Sequence[str], classifiers: Sequence[str]) -> str:
+def _need(module: Sequence[str], classifiers: Sequence[str], alone: bool) -> str:
     """A dependency. With an artifact named, Ivy takes no other one of the module: then all are named."""
     group, name, version = module
     told = ["" if not each else f' m:classifier="{each}"' for each in classifiers]
     artifacts = "".join(f'<artifact name="{name}" type="jar"{each}/>' for each in told) if any(told) else ""
     words = f'org="{group}" name="{name}" rev="{version}" conf="default->default"'
+    words += ' transitive="false"' if alone else ""
     return f"<dependency {words}>{artifacts}</dependency>"
 
 

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from schemaman.adapters.schema_registry import NO_REGISTRY
 from schemaman.evidence import Record
 from schemaman.plan import STORE_PROPERTY
+from schemaman.policy import Policy, ProjectionRule
+from schemaman.spark.following import TARGETS
 from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED
 from tests.house import CAPTURES, PROOF
+from tests.records import event, node, record, struct
 from tests.spark.compared import compared
 from tests.spark.mirrored import Run, batches, frame, recorded
 from tests.test_mirror_policy import EMPTIED, FIRST, LATER, THEN
@@ -69,6 +73,39 @@ def test_a_truncate_stops_its_table_until_the_policy_lets_it_through(spark, tmp_
         assert run.withheld() == []
         (lake,) = run.lake()
         assert lake.live.properties[STORE_PROPERTY] == run.store.id
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_documents_are_written_as_variants(spark, tmp_path: Path, format: str) -> None:
+    store = SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True).__enter__()
+    run = Run(spark, store, format, f"variants_{format}", NO_REGISTRY)
+    run.policy = Policy(projections=(ProjectionRule((("json", "variant"),)),))
+    with store:
+        run.mirror()(frame(spark, [document(0, 1, '{"a": [1, 2.50, null]}', ['"x"', None])]), 0)
+        told = [
+            document(1, 1, '{"b": 1e2}', None, "u"),
+            document(2, 2, '{"a": 1, "a": 2}', []),
+            document(3, 3, None, ["[7]", None]),
+        ]
+        run.mirror()(frame(spark, told), 1)
+        (table,) = store.tables()
+        name = TARGETS.get(format).table_name(run.target().address(table))
+        query = f"SELECT id, to_json(d), transform(l, e -> to_json(e)) FROM {name} ORDER BY id"
+        found = [tuple(row) for row in spark.sql(query).collect()]
+        assert found == [(1, '{"b":100.0}', None), (3, None, ["[7]", None])]
+        (reason,) = [reason for *_, reason in run.withheld()]
+        assert "a key that comes twice" in reason
+
+
+def document(offset: int, id: int, text: str | None, more: list[str | None] | None, op: str = "c") -> Record:
+    """A row with a document and a list of documents."""
+    json = node("string", "io.debezium.data.Json", optional=True)
+    listed = node("array", optional=True, items=json)
+    place = {"lsn": 100 + offset, "sequence": f'["{100 + offset}","{100 + offset}"]'}
+    value = event(struct("srv.public.t.Value", id=node("int32"), d=json, l=listed), op, **place)
+    value["payload"]["after"] = {"id": id, "d": text, "l": more}
+    made = record(value, {"schema": struct("srv.public.t.Key", id=node("int32")), "payload": {"id": id}})
+    return Record(made.topic, 0, offset, 1, made.key, made.value)
 
 
 def living(run: Run) -> list[int]:

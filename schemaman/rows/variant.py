@@ -1,0 +1,93 @@
+"""JSON documents that a lake holds as VARIANT: checked to come through as they are, and handed on as text.
+
+Law: what Spark's `parse_json` would refuse, or would write as another value, is unfit.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from decimal import Decimal as Number
+from typing import NoReturn
+
+from schemaman.representation import MAX_DIGITS
+from schemaman.rows.values import UnfitValue, Value, told
+
+_DEEPEST = 500
+"""Of nested arrays and objects; Jackson, with which Spark reads, ends at 1000."""
+_LONGEST = 4 << 20
+"""Of characters; a VARIANT has at most 16 MiB. Source: Spark `VariantUtil.SIZE_LIMIT`."""
+_LONGEST_NUMBER = 1_000
+"""Of digits. Source: Jackson `StreamReadConstraints.DEFAULT_MAX_NUM_LEN`."""
+
+
+def document(value: object) -> Value:
+    """The text of a document that a VARIANT holds exactly.
+
+    Source: Spark `VariantBuilder`: whole numbers of 64 bits and decimals of 38 digits are kept as such, all
+    other numbers as doubles; a key that comes twice is an error.
+    """
+    if type(value) is not str:
+        raise UnfitValue(f"{told(value)} is no JSON text")
+    if len(value) > _LONGEST:
+        raise UnfitValue(f"a document of {len(value)} characters is too large for a VARIANT")
+    try:
+        found = json.loads(
+            value, object_pairs_hook=_object, parse_float=_number, parse_int=_number, parse_constant=_constant
+        )
+        _check_depth(found)
+        if "\\u" in value:
+            json.dumps(found, ensure_ascii=False).encode()
+    except UnfitValue:
+        raise
+    except UnicodeEncodeError:
+        raise UnfitValue("a document with half a surrogate pair, which is no Unicode") from None
+    except RecursionError:
+        raise UnfitValue("a document that is nested too deeply for a VARIANT") from None
+    except ValueError as error:
+        raise UnfitValue(f"no JSON document that a VARIANT holds: {error}") from None
+    return value
+
+
+def _object(members: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(members)
+    if len(found) < len(members):
+        raise UnfitValue("a document with a key that comes twice, which a VARIANT cannot hold")
+    return found
+
+
+def _number(text: str) -> int:
+    """Raises UnfitValue for a number that would be rounded; nothing asks for the number itself."""
+    number = Number(text) if len(text) <= _LONGEST_NUMBER else Number("NaN")
+    digits, exponent = number.as_tuple().digits, number.as_tuple().exponent
+    plain = "e" not in text.lower() and isinstance(exponent, int)
+    if plain and max(len(digits), -int(exponent)) <= MAX_DIGITS:
+        return 0
+    nearest = float(text) if number.is_finite() else math.inf
+    if not math.isfinite(nearest) or Number(repr(nearest)) != number:
+        raise UnfitValue(f"the number {text[:50]} of a document is not exactly one that a VARIANT holds")
+    return 0
+
+
+def _constant(text: str) -> NoReturn:
+    raise UnfitValue(f"a document with {text}, which is no JSON")
+
+
+def _check_depth(found: object) -> None:
+    level, depth = [found], 0
+    while level:
+        depth += 1
+        if depth > _DEEPEST:
+            raise RecursionError
+        level = [one for each in level for one in _members(each)]
+
+
+def _members(found: object) -> Iterable[object]:
+    match found:
+        case dict():
+            return found.values()
+        case list():
+            return found
+        case _:
+            return ()
