@@ -105,7 +105,7 @@ def _lake_names(expected: Table, shape: Shape) -> dict[str, str]:
     """The source's names of columns → the lake's: their own, or one that the connector wrote, in any case."""
     there = {name.lower(): name for name in shape.columns if name not in shape.own}
     wanted = {c.name: (c.name, *expected.spellings.get(c.name, ())) for c in expected.columns}
-    return _assigned(wanted, there)
+    return assigned(wanted, there)
 
 
 def _left_names(expected: Table, shape: Shape, live: Mapping[str, str]) -> dict[str, str]:
@@ -114,10 +114,10 @@ def _left_names(expected: Table, shape: Shape, live: Mapping[str, str]) -> dict[
     there = {name.lower(): name for name in shape.columns if name not in taken}
     gone = {name for row in expected.rows for name in row.left}
     spelled = {n: (n, *expected.left_spellings.get(n, ()), *expected.spellings.get(n, ())) for n in gone}
-    return _assigned(spelled, there)
+    return assigned(spelled, there)
 
 
-def _assigned(wanted: Mapping[str, Sequence[str]], there: Mapping[str, str]) -> dict[str, str]:
+def assigned(wanted: Mapping[str, Sequence[str]], there: Mapping[str, str]) -> dict[str, str]:
     """As many as there can be, no two to one: a misread name may be the right one of another column."""
     owner: dict[str, str] = {}
 
