@@ -43,7 +43,7 @@ def test_the_example_mirrors_what_a_broker_has_and_what_comes(
     finally:
         os.killpg(job.pid, signal.SIGKILL)
         job.wait()
-    # the Iceberg tables have taken every record, as the job has told; test_mirror_example compares their cells
+    # that the Iceberg tables have taken every record the job has told; their cells: test_mirror_example
     found = outcome(spark, tmp_path, NAME, "delta")
     assert unknown(NAME, found.differences) == []
     assert found.rows > 0

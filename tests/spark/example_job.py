@@ -32,6 +32,8 @@ def outcome(spark: Any, folder: Path, name: str, format: str) -> Comparison:
     for key, value in session_settings(folder / "warehouse", "ice", "local[2]").items():
         if key.startswith("spark.sql.catalog.ice"):
             other.conf.set(key, value)
+    # a catalogue is made with the settings of whatever session is active when it is first asked for
+    other.sql("SHOW NAMESPACES IN ice").collect()
     ours = format == "iceberg"
     rows = [row for row in _aside(other, folder) if not row[3] or row[3].startswith("ice.") == ours]
     with SqlStore.open(f"sqlite:///{folder / 'schemaman.db'}") as store:
