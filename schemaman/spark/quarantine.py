@@ -30,9 +30,9 @@ UNPLACED = ""
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How many records of one lake table stand in quarantine; `waiting` of them for another row.
+    """How many records of one source table stand in quarantine for one lake table.
 
-    `emptied` of them wait since the source table was emptied.
+    `waiting` of them wait for another row, `emptied` of them since the source table was emptied.
     """
 
     lake_table: str
@@ -56,20 +56,22 @@ class Quarantine:
         self._there = False
 
     def held(self, spark: SparkSession, stream: str) -> tuple[Held, ...]:
-        """What stands here, by lake table. Raises `StatementFailed`."""
+        """What stands here, by lake and source table. Raises `StatementFailed`."""
         if not self._exists(spark):
             return ()
         rows = SparkExecutor(spark).query(
-            "SELECT lake_table, max(source_table), count(*), "
+            "SELECT lake_table, source_table, count(*), "
             f"count_if(reason = {literal(NO_OLD_ROW)}), "
             f"count_if(startswith(reason, {literal(EMPTIED)})) FROM {self.name} "
-            f"WHERE stream = {literal(stream)} GROUP BY lake_table ORDER BY lake_table"
+            f"WHERE stream = {literal(stream)} "
+            "GROUP BY lake_table, source_table ORDER BY lake_table, source_table"
         )
         return tuple(Held(str(t), str(s), int(str(n)), int(str(w)), int(str(e))) for t, s, n, w, e in rows)
 
-    def records(self, spark: SparkSession, stream: str, lake_table: str) -> DataFrame:
-        """The records of one lake table, with the columns of a batch."""
-        mine = (F.col("stream") == stream) & (F.col("lake_table") == lake_table)
+    def records(self, spark: SparkSession, stream: str, held: Held) -> DataFrame:
+        """The records that are held, with the columns of a batch."""
+        mine = (F.col("stream") == stream) & (F.col("lake_table") == held.lake_table)
+        mine &= F.col("source_table") == held.source_table
         return spark.table(self.name).where(mine).select(*COLUMNS)
 
     def add(self, rows: DataFrame, stream: str, lake_table: str, source_table: str, attempt: str) -> None:
@@ -94,11 +96,12 @@ class Quarantine:
             "WHEN NOT MATCHED THEN INSERT *"
         )
 
-    def release(self, spark: SparkSession, stream: str, lake_table: str, attempt: str) -> None:
-        """Let go of the records of a lake table, but for those that this attempt has put back."""
+    def release(self, spark: SparkSession, stream: str, held: Held, attempt: str) -> None:
+        """Let go of the records that are held, but for those that this attempt has put back."""
         SparkExecutor(spark).run(
             f"DELETE FROM {self.name} WHERE stream = {literal(stream)} "
-            f"AND lake_table = {literal(lake_table)} AND attempt <> {literal(attempt)}"
+            f"AND lake_table = {literal(held.lake_table)} AND source_table = {literal(held.source_table)} "
+            f"AND attempt <> {literal(attempt)}"
         )
 
     def _exists(self, spark: SparkSession) -> bool:

@@ -123,7 +123,7 @@ class Mirror:
         self._decisions = decisions
         self._told = told
         self._small = small
-        self._tried: dict[str, object] = {}
+        self._tried: dict[tuple[str, str], object] = {}
         self._store = store
         self._clock = clock
         allowed = approved or self._approved
@@ -150,7 +150,8 @@ class Mirror:
     def _take(self, spark: SparkSession, raw: DataFrame | arrow.Table, number: int) -> BatchReport:
         _, topics = remember(raw, self._registry, self._stream, self._schemas, self._forms)
         tables = {t for topic in topics for t in self._store.aliased(topic) if t.stream == self._stream}
-        waiting = {held.lake_table: held for held in self._quarantine.held(spark, self._stream)}
+        held_back = self._quarantine.held(spark, self._stream)
+        waiting = {(held.lake_table, held.source_table): held for held in held_back}
         tables |= {t for held in waiting.values() if (t := _table_of(held.source_table)) is not None}
         histories = self._histories(tables)
         return _Run(self, spark, number, histories, waiting).all(raw)
@@ -196,7 +197,7 @@ class _Run:
         spark: SparkSession,
         number: int,
         histories: Mapping[TableId, TableHistory],
-        waiting: Mapping[str, Held],
+        waiting: Mapping[tuple[str, str], Held],
     ) -> None:
         self.mirror = mirror
         self.spark = spark
@@ -237,7 +238,7 @@ class _Run:
             followers = self.mirror.followers(table)
             untargeted += 0 if followers else count
             changes = Changes(rows.of(text), count, truncated)
-            due += [(f, changes) for f in followers if count or f.lake_table in self.waiting]
+            due += [(f, changes) for f in followers if count or _place(f) in self.waiting]
         reports: list[TableReport] = []
         locked: list[tuple[Follower, Changes]] = []
         for follower, changes in due:
@@ -285,7 +286,7 @@ class _Run:
 
     def _require_unstopped(self, follower: Follower) -> None:
         """Raises `_Emptied` if a TRUNCATE that came before has stopped the table."""
-        held = self.waiting.get(follower.lake_table)
+        held = self.waiting.get(_place(follower))
         said, why = verdict(self.mirror._policy, follower)
         if said == "stop" and held is not None and held.emptied:
             raise _Emptied(why)
@@ -330,10 +331,10 @@ class _Run:
 
     def _replay(self, follower: Follower, writer: Writer) -> int:
         """Write what waits in quarantine for a table that can take it, before anything newer."""
-        held = self.waiting.get(follower.lake_table)
+        held = self.waiting.get(_place(follower))
         if held is None or not self.quarantine.keep_bytes or self._in_vain(held, writer):
             return 0
-        records = self.quarantine.records(self.spark, self.stream, follower.lake_table)
+        records = self.quarantine.records(self.spark, self.stream, held)
         few = gathered(records, self.mirror._small)
         rows = decoded(self.spark, records if few is None else few, self.reading)
         try:
@@ -347,7 +348,7 @@ class _Run:
                 changes = Changes(rows.of(text), count, truncated)
                 changes, aside = self._ruled_again(follower, writer, changes)
                 aside += writer.write(changes, None, self._keeper(follower, changes.rows)).aside
-            self.quarantine.release(self.spark, self.stream, follower.lake_table, self.attempt)
+            self.quarantine.release(self.spark, self.stream, held, self.attempt)
             return count - aside
         finally:
             rows.done()
@@ -364,8 +365,8 @@ class _Run:
     def _in_vain(self, held: Held, writer: Writer) -> bool:
         """Whether the same records were tried before on a table of the same structure."""
         now = (structure(writer.live.schema), held.records)
-        before = self.mirror._tried.get(held.lake_table)
-        self.mirror._tried[held.lake_table] = now
+        before = self.mirror._tried.get((held.lake_table, held.source_table))
+        self.mirror._tried[held.lake_table, held.source_table] = now
         return now == before and not held.waiting
 
     def _stop(self, follower: Follower, changes: Changes, report: TableReport, reason: str) -> TableReport:
@@ -380,6 +381,11 @@ class _Run:
     def _keep(self, rows: DataFrame, follower: Follower) -> None:
         source = table_text(follower.table)
         self.quarantine.add(rows, self.stream, follower.lake_table, source, self.attempt)
+
+
+def _place(follower: Follower) -> tuple[str, str]:
+    """The lake table and the source table, as the quarantine holds them."""
+    return follower.lake_table, table_text(follower.table)
 
 
 def _table_of(text: str) -> TableId | None:

@@ -10,6 +10,7 @@ from schemaman.adapters.schema_registry import NO_REGISTRY
 from schemaman.evidence import Record
 from schemaman.plan import STORE_PROPERTY
 from schemaman.policy import Policy, ProjectionRule
+from schemaman.settings import TargetSetting
 from schemaman.spark.following import TARGETS
 from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED
@@ -112,6 +113,28 @@ def living(run: Run) -> list[int]:
     """The keys of the rows that readers see in the only table."""
     (lake,) = run.lake()
     return sorted(row["id"] for row in lake.rows if not row[DELETED])
+
+
+class Crowded(Run):
+    """Settings that send every table to one."""
+
+    def target(self) -> TargetSetting:
+        return TargetSetting("lake", "iceberg", ("*",), table=f"ice.{self.name}.one")
+
+
+def test_what_waits_of_one_table_is_not_let_go_for_another(spark, tmp_path: Path) -> None:
+    records, schemas = recorded("postgres/shop-json")
+    both = [[r for r in records if r.topic.endswith(end)] for end in ("shop.documents", "inventory.stock")]
+    with SqlStore.open(f"sqlite:///{tmp_path / 'crowded.db'}", create=True) as store:
+        run = Crowded(spark, store, "iceberg", "crowded", schemas)
+        mirror = run.mirror()
+        for number, batch in enumerate(zip(*both, strict=False)):
+            if number < 3:
+                mirror(frame(spark, batch), number)
+        stopped = [t for report in run.reports for t in report.tables if t.stopped]
+        assert {t.aside for t in stopped} == {1}
+        assert len({t.source_table for t in stopped}) == 1
+        assert len(run.withheld()) == len(stopped) == 3
 
 
 def documents(records: list[Record]) -> list[Record]:
