@@ -139,6 +139,13 @@ def test_the_default_of_a_new_column_is_as_certain_as_its_nullability() -> None:
     assert {(f.column, f.kind): f for f in facts(payments, 3)}["currency", "default"].provisional
 
 
+def test_a_default_that_went_is_as_doubtful_as_one_that_came() -> None:
+    """`tier` lost its default before its row at LSN 0/1A64A78 was read, and perhaps behind that row."""
+    customers = chain.history("postgres/shop-json", "shop.customers")
+    went = {(f.column, f.kind): f for f in facts(customers, 10)}["tier", "default"]
+    assert (went.value, went.version.number, went.provisional) == (None, 10, True)
+
+
 def test_a_place_before_the_proof_knows_less() -> None:
     carts = chain.history("postgres/shop-downtime", "shop.carts")
     here = select(carts, Place("lsn", "32455080")).version

@@ -1,8 +1,8 @@
-"""Defaults that a column got later, and that may be from the future of the rows that tell them.
+"""Defaults that a column got or lost later, and that may be from the future of the rows that tell them.
 
-A PostgreSQL record has the defaults of the moment when it was read. Another default of a column is certain
-from the first record that was committed after it had been read, as for a key. With a column that is new comes
-the doubt about its nullability, which says the same.
+A PostgreSQL record has the defaults of the moment when it was read. Another default of a column, or none, is
+certain from the first record that was committed after it had been read, as for a key. With a column that is
+new comes the doubt about its nullability, which says the same.
 Source: Debezium PgOutputMessageDecoder.handleRelationMessage, which reads defaults through JDBC.
 """
 
@@ -54,16 +54,14 @@ def late_defaults(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
             revision = numbers.get(point.mark, revision)
             if dialect_of(point.observation.connector).late_facts:
                 proven |= _learn(known, point, ahead, revision, proven)
-        names = {c.name for r in revisions for c in r.schema.columns if c.default is not None}
-        unconfirmed = tuple(
-            c.name for c in schema.columns if c.default is not None and _open(known.get(c.name))
-        )
+        names = {c.name for r in revisions for c in r.schema.columns}
+        unconfirmed = tuple(c.name for c in schema.columns if _open(known.get(c.name)))
         proofs = (Proof(f"default:{n}", r, at) for (n, r), at in proven.items() if n in names)
         yield LateDefaults(unconfirmed, tuple(p for p in proofs if p.revision or p.at != points[0].mark))
 
 
 def _open(known: _Known | None) -> bool:
-    return known is not None and known.default is not None and not known.certain
+    return known is not None and not known.certain
 
 
 Proven = dict[tuple[str, int], Mark | None]
