@@ -168,6 +168,7 @@ class PaperMirror:
     modes: Modes = UNTOLD
     reached: Reached = field(init=False)
     stopped: set[str] = field(default_factory=set)
+    plans: dict[str, Plan] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
 
     def __post_init__(self) -> None:
@@ -214,6 +215,7 @@ class PaperMirror:
             return
         if isinstance(brought, Stopped):
             self.stopped.add(follower.lake_table)
+            self.plans |= {} if brought.plan is None else {follower.lake_table: brought.plan}
             self._keep(follower, {_place(row): row for row in rows}, lambda _: brought.reason)
             return
         self.steps += brought.steps

@@ -10,6 +10,7 @@ import pytest
 
 from schemaman.evidence import Record
 from schemaman.plan import KEPT_PROPERTY, STORE_PROPERTY
+from schemaman.planfile import from_text, plan_hash, to_text
 from schemaman.policy import ChangeKind, Level, Policy, PolicyRule
 from schemaman.rows.modes import Modes
 from schemaman.stores.sql import SqlStore
@@ -31,7 +32,9 @@ def store(tmp_path: Path) -> Iterator[SqlStore]:
 
 
 def policy(**levels: Level) -> Policy:
-    kinds: dict[str, ChangeKind] = {"truncate": "truncate", "proven": "rename-proven", "new": "new-table"}
+    kinds: dict[str, ChangeKind] = {
+        "truncate": "truncate", "proven": "rename-proven", "new": "new-table", "add": "add-required-column",
+    }  # fmt: skip
     return Policy(rules=tuple(PolicyRule(level, (kinds[name],)) for name, level in levels.items()))
 
 
@@ -232,3 +235,20 @@ def test_rows_that_nobody_tells_the_types_of_wait_with_that_reason(tmp_path: Pat
         lake.take(records[:50])
         assert all("nobody tells the types of the values" in r for r in lake.withheld().values())
         assert lake.lake() == []
+
+
+# Who lets it through.
+
+
+def test_the_plan_that_a_table_waits_for_is_approved_as_a_file_and_then_applied(store: SqlStore) -> None:
+    approved: set[str] = set()
+    lake = mirror(store, add="approve")
+    lake.approve = lambda plan: plan_hash(plan) in approved
+    lake.take([told(0, row={"id": 1, "n": 1})])
+    lake.take([told(1, row={"id": 2, "n": 1, "m": 5})])
+    assert alive(lake) == [{"id": 1, "n": 1}]
+    # As a person has it, who reads a file.
+    (plan,) = lake.plans.values()
+    approved.add(plan_hash(from_text(to_text(plan))))
+    lake.take([])
+    assert alive(lake) == [{"id": 1, "n": 1, "m": None}, {"id": 2, "n": 1, "m": 5}]

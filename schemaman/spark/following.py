@@ -34,7 +34,6 @@ from schemaman.plan import (
     Source,
     Target,
 )
-from schemaman.planfile import plan_hash
 from schemaman.planner import make_plan
 from schemaman.policy import ChangeKind, Level
 from schemaman.registry import Memory, Registry
@@ -82,14 +81,14 @@ class Brought:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A lake table that can take no rows now: why, and the plan that a person may approve.
+    """A lake table that can take no rows now: why, and its plan, which a person may approve or look at.
 
     `locked`: somebody migrates it, or died while he did, and his lease has not run out. `unwanted`: the
     policy leaves the table out, so that its records need not wait.
     """
 
     reason: str
-    plan: str | None = None
+    plan: Plan | None = None
     locked: bool = False
     unwanted: bool = False
 
@@ -213,9 +212,9 @@ class Bringer:
             store=self.store.id,
         )
         if done.state == "refused" or done.live is None:
-            return Stopped("; ".join(done.reasons), done.plan)
+            return Stopped("; ".join(done.reasons), plan)
         if done.differences:
-            return Stopped("after the migration the table is not what its plan promised", done.plan)
+            return Stopped("after the migration the table is not what its plan promised")
         return Brought(done.live, tuple(o.statement for o in done.outcomes if o.state == "done"))
 
 
@@ -223,10 +222,10 @@ def _stopped(plan: Plan, live: Live | None) -> Stopped | None:
     """Why the policy, or the plan itself, lets no rows into a table; None if they may come."""
     if plan.refusals:
         told = "; ".join(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
-        return Stopped(told, plan_hash(plan))
+        return Stopped(told, plan)
     waiting = [f"{r.change}: {r.why}" for r in plan.rulings if r.level == "quarantine" or r.kind in _LIVES]
     if waiting:
-        return Stopped("; ".join(waiting), plan_hash(plan))
+        return Stopped("; ".join(waiting), plan)
     if live is None and not plan.steps:
         return Stopped("; ".join(plan.notes), unwanted=True)
     return None

@@ -53,8 +53,9 @@ class TableReport:
 
     Of its `records`, `rows` rows were merged, `ended` records belong to an earlier life of the source table,
     and `aside` stand in quarantine; `replayed` came out of it. `steps` are the statements that changed the
-    structure of the table. `stopped` is the reason why it takes nothing now; `notes` say what the policy left
-    out: with `left` the records of a table that it does not want.
+    structure of the table. `stopped` is the reason why it takes nothing now, and `plan` what would be done to
+    it: the text of `planfile.to_text` is the file that `schemaman approve` reads. `notes` say what the policy
+    left out: with `left` the records of a table that it does not want.
     """
 
     source_table: str
@@ -68,6 +69,7 @@ class TableReport:
     stopped: str | None = None
     left: int = 0
     notes: tuple[str, ...] = ()
+    plan: Plan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +277,7 @@ class _Run:
             if isinstance(brought, Stopped):
                 if brought.unwanted:
                     return replace(report, left=changes.count, notes=(brought.reason,))
-                return self._stop(follower, changes, report, brought.reason)
+                return self._stop(follower, changes, replace(report, plan=brought.plan), brought.reason)
             report = replace(report, steps=brought.steps)
             writer = self._writer(follower, brought)
             self._require_unstopped(follower)
