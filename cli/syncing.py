@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from schemaman.counterparts import source_of
 from schemaman.documents.sync import Followed, State
-from schemaman.errors import SchemamanError
+from schemaman.errors import SchemamanError, SessionLost
 from schemaman.ingest import Summary
 from schemaman.plan import Plan
 from schemaman.planfile import from_text, plan_hash, to_text
@@ -48,7 +49,7 @@ class Keeper:
 
         Raises:
             UsageError: the settings name no target.
-            CouldNotDo: Spark does not start, or the store cannot be read.
+            CouldNotDo: Spark does not start or is gone, or the store cannot be read.
         """
         chosen = self._chosen(followers(self._door, self._registry, (), None, None), read.tables)
         if not chosen:
@@ -75,12 +76,15 @@ class Keeper:
         self._door.console.progress(f"looking at {follower.table}")
         try:
             return self._moved(mover, follower)
+        except SessionLost:
+            raise
         except SchemamanError as error:
             reason = f"{error.message}; {error.hint}" if error.hint else error.message
             return _told(follower, "failed", code=code_of(error), reasons=(reason,))
 
     def _moved(self, mover: Mover, follower: Follower) -> Followed:
-        plan, file = self._planned(mover, follower), self._file(follower)
+        plan = self._planned(mover, follower)
+        file = plan_file(self._folder, follower.target, follower.table)
         if not plan.steps and not plan.refusals:
             file.unlink(missing_ok=True)
             return _told(follower, "current")
@@ -112,11 +116,13 @@ class Keeper:
             target_name=follower.target,
         )
 
-    def _file(self, follower: Follower) -> Path:
-        name = "".join(
-            ch if ch.isalnum() or ch in "-_." else "_" for ch in f"{follower.target}.{follower.table}"
-        )
-        return self._folder / f"{name}.plan.json"
+
+def plan_file(folder: Path, target: str, table: str) -> Path:
+    """Where the plan of a lake table waits for a person; no two tables share a file."""
+    place = f"{target}.{table}"
+    name = "".join(ch if ch.isalnum() or ch in "-_." else "_" for ch in place)
+    told_apart = "" if name == place else f"-{hashlib.sha256(place.encode()).hexdigest()[:8]}"
+    return folder / f"{name}{told_apart}.plan.json"
 
 
 def _place(followed: Followed) -> tuple[str, str]:

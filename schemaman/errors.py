@@ -90,6 +90,10 @@ class StatementConflict(StatementFailed):
     """Another writer of the target committed first; the statement may be tried again."""
 
 
+class SessionLost(StatementFailed):
+    """The engine behind the session is gone: no statement will do any more."""
+
+
 class Stale(SchemamanError):
     """The world is not the one that the caller last looked at."""
 

@@ -14,7 +14,8 @@ import click.testing
 import pytest
 
 from schemaman.columns import parse_columns
-from schemaman.decisions import parse
+from schemaman.decisions import Approval, parse
+from schemaman.decisions import to_text as answers
 from schemaman.errors import BadConfiguration
 from schemaman.log import Migrated
 from schemaman.plan import Plan, Policy, Source
@@ -24,6 +25,7 @@ from schemaman.stores.sql import SqlStore
 from schemaman.targets import iceberg
 from schemaman_cli.commands.approve import COMMAND as APPROVE
 from schemaman_cli.main import main
+from schemaman_cli.syncing import plan_file
 
 DAY_MS = 86_400_000
 NOON = 1_800_014_400_000  # 2027-01-15T12:00:00Z
@@ -98,6 +100,26 @@ def test_nothing_is_approved_where_nobody_can_be_asked(run: Run) -> None:
     assert "--yes" in done.err
     assert "CREATE TABLE" in done.out
     assert approvals() == []
+
+
+def test_an_answer_that_somebody_wrote_meanwhile_stays(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = plan(expires_ms=1)
+
+    def meanwhile(*_: object) -> bool:
+        answer = answers(Approval(plan_hash(other), "b", date(2999, 1, 1)))
+        Path("schemaman.decisions.toml").write_text(answer)
+        return True
+
+    monkeypatch.setattr("schemaman_cli.commands.approve.agreed", meanwhile)
+    assert run("approve", written(plan())).code == 0
+    assert [hash for hash, *_ in approvals()] == [plan_hash(other), plan_hash(plan())]
+
+
+def test_plans_of_tables_that_are_written_alike_wait_in_files_of_their_own() -> None:
+    tables = ("ice.raw.a", "ice.raw.`a b`", "ice.raw.`a c`", "/lake/a", "/lake_a")
+    files = [plan_file(Path("plans"), "lake", table) for table in tables]
+    assert len({file.name.lower() for file in files}) == len(tables)
+    assert files[0] == Path("plans/lake.ice.raw.a.plan.json")
 
 
 @pytest.mark.parametrize(("answer", "approved"), [("y\n", 1), ("\n", 0), ("n\n", 0)])

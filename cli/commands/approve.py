@@ -41,17 +41,19 @@ def approve(door: Door, plans: tuple[str, ...], by: str | None, expires: str, ye
     for plan in needed:
         door.console.show(plan_report([plan], document(plan)), "text")
     path = door.path(door.settings.decisions)
-    before = read_file(str(path)) if path.exists() else ""
-    known = parse(before, str(path))
     for plan in needed:
         hash = plan_hash(plan)
-        found = known.approved(hash, last)
+        found = parse(_answers(path), str(path)).approved(hash, last)
         if found is not None:
             door.console.say(f"{path} says so already: {found.by}, until {found.expires}")
         elif agreed(f"Approve {_words(plan)} as {name} until {last}?", yes, "schemaman approve PLAN"):
-            before += to_text(Approval(hash, name, last))
-            write_file(path, before)
+            # Read again: somebody may have written an answer while this one was thought over.
+            write_file(path, _answers(path) + to_text(Approval(hash, name, last)))
             door.console.say(f"written to {path}; next: commit it, then schemaman apply PLAN")
+
+
+def _answers(path: Path) -> str:
+    return read_file(str(path)) if path.exists() else ""
 
 
 def _needs(door: Door, plan: Plan) -> bool:

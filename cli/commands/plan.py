@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from schemaman.counterparts import source_of
-from schemaman.errors import UsageError
+from schemaman.errors import SessionLost, StatementFailed, UsageError
 from schemaman.plan import Executor, Plan
 from schemaman.planfile import document, expiry, to_sql, to_text
 from schemaman.planner import make_plan
@@ -68,7 +68,7 @@ def plan(
 ) -> int:
     """Plan steps and refusals for the lake tables that follow each TABLE, or all; nothing is changed.
 
-    The exit code is 1 if anything is refused.
+    The exit code is 1 if anything is refused, and 3 if a lake table could not be looked at.
     """
     if (phase or into or exact) and not recipe:
         raise UsageError("--phase, --into and --exact go with --recipe")
@@ -85,13 +85,21 @@ def plan(
     spark = executor(door) if chosen else None
     until = expiry(expires or door.settings.plan_expires.value, now_ms())
     plans: list[Plan] = []
+    unseen = 0
     for follower in chosen if spark is not None else ():
         assert spark is not None
-        if recipe:
-            plans += phases(door, spark, follower, phase, into, exact, until)
-        else:
-            plans.append(_planned(door, spark, follower, until))
-    return _told(door, plans, output, format)
+        try:
+            if recipe:
+                plans += phases(door, spark, follower, phase, into, exact, until)
+            else:
+                plans.append(_planned(door, spark, follower, until))
+        except StatementFailed as error:
+            if len(chosen) == 1 or isinstance(error, SessionLost):
+                raise
+            unseen += 1
+            door.console.warn(f"{follower.table} cannot be planned for: {error.message}", error.hint)
+    code = _told(door, plans, output, format)
+    return 3 if unseen else code
 
 
 def _told(door: Door, plans: Sequence[Plan], output: str | None, format: str) -> int:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from schemaman.errors import StatementConflict, StatementFailed
+from schemaman.errors import SessionLost, StatementConflict, StatementFailed
 from schemaman.settings import without_secrets
 
-RAISED = (PySparkException, Py4JError)
-"""What a session raises when a statement fails."""
+RAISED = (PySparkException, Py4JError, ConnectionError)
+"""What a session raises when a statement fails; py4j lets the socket's error through once the JVM is gone."""
+_GONE = "StatusCode.UNAVAILABLE"
+"""What Spark Connect says of a server that answers no more. Source: gRPC's status codes."""
 
 _DETAILS = re.compile(r'^<\w*Rendezvous.*?^\s*details = "(.*?)"$', re.MULTILINE | re.DOTALL)
 _ABSENT = frozenset({
@@ -49,6 +51,9 @@ def failure(error: Exception, statement: str) -> StatementFailed:
     line = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
     if condition and condition.split(".")[0] not in line:
         line = f"[{condition}] {line}"
+    if isinstance(error, Py4JNetworkError | ConnectionError) or _GONE in str(error):
+        told = f"{_first_line(statement)}: Spark is gone: {without_secrets(line)}"
+        return SessionLost(told, hint="start again: what was done is known, and is not done twice")
     kind = StatementConflict if any(word in f"{condition} {text}" for word in _CONFLICTS) else StatementFailed
     # A catalogue that cannot be reached is told by its address, with all that this says.
     return kind(f"{_first_line(statement)}: {without_secrets(line)}")

@@ -56,7 +56,10 @@ class SparkExecutor:
         name = (delta if format == "delta" else iceberg).TARGET.table_name(table)
         catalog = _catalog(name)
         if (format, catalog) not in self._fit:
-            require(self._spark, format, catalog)
+            try:
+                require(self._spark, format, catalog)
+            except RAISED as error:
+                raise failure(error, f"inspect {name}") from error
             self._fit.add((format, catalog))
         return (self._inspect_delta if format == "delta" else self._inspect_iceberg)(table, name)
 
@@ -65,6 +68,7 @@ class SparkExecutor:
 
         Raises:
             StatementConflict: another writer committed first; the statement may be tried again.
+            SessionLost: the engine is gone.
             StatementFailed: the target refused; nothing of the statement was done.
         """
         try:
