@@ -472,6 +472,25 @@ def test_a_column_that_comes_back_where_it_was_may_have_been_left_out(names: str
     assert ("perhaps-excluded" in kinds(found)) == doubted
 
 
+@pytest.mark.parametrize(
+    ("committed", "unconfirmed"), [(TIME + 60_000, ("nullable:b", "nullable:a")), (TIME + 100_000, ())]
+)
+def test_what_was_certain_of_a_column_is_not_of_another_one_of_its_name(
+    committed: int, unconfirmed: tuple[str, ...]
+) -> None:
+    """A row may be read when a column that came anew takes NULLs at last, as the one before it did."""
+    a, b = node("int32", optional=True), node("string", optional=True)
+    other = {"id": ID, "b": b, "a": b}
+    first, second = versions(
+        *(event(n, {"id": ID, "a": a, "b": b}) for n in range(3)),
+        event(3, other, committed=TIME + 30_000, lag=60_000),
+        event(4, other, committed=committed, lag=30_000),
+    )
+    assert first.unconfirmed == ()
+    assert second.unconfirmed == unconfirmed
+    assert {p.fact for p in second.proofs} == {"nullable:b", "nullable:a"}
+
+
 @pytest.mark.parametrize(("committed", "unconfirmed"), [(TIME + 1_000, ("default:n",)), (TIME + 9_000, ())])
 def test_a_default_that_came_later_is_confirmed_as_a_key_is(committed: int, unconfirmed: tuple[str]) -> None:
     """Rows that were written before a default was set may be read with it: it may be from their future."""

@@ -130,9 +130,11 @@ def clock_ahead(points: Iterable[Point]) -> int:
 def _facts(schema: TableSchema, points: Sequence[Point]) -> list[Fact]:
     """Facts in order; the position among equal names does not matter.
 
-    What is inferred has a key; nobody says which columns may be null.
+    What is inferred has a key; nobody says which columns may be null. Of a column that came again under its
+    old name nothing is known yet: what was certain was so of the other one.
     """
-    key: Fact = ("key", schema.key)
+    ids = {c.name: c.id for c in schema.columns}
+    key: Fact = ("key", tuple((name, ids.get(name)) for name in schema.key))
     if all(p.observation.witness == "inferred" for p in points):
         return [key]
-    return [key, *((f"nullable:{c.name}", c.nullable) for c in schema.columns)]
+    return [key, *((f"nullable:{c.name}", (c.id, c.nullable)) for c in schema.columns)]

@@ -43,10 +43,13 @@ def late_defaults(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
     """What of the defaults of each version, in order, is not certain from where it was told first."""
     ahead = clock_ahead(point for _, _, points, _ in versions for point in points)
     known: dict[str, _Known] = {}
+    columns: dict[str, int | None] = {}
     life = 0
     for schema, number, points, revisions in versions:
-        if number != life:
-            known, life = {}, number
+        before, columns = columns, {c.name: c.id for c in schema.columns}
+        # of another column of that name nothing is known yet
+        known = {n: k for n, k in known.items() if number == life and before.get(n) == columns.get(n)}
+        life = number
         numbers = {revision.at: revision.number for revision in revisions}
         proven: dict[tuple[str, int], Mark | None] = {(n, 0): None for n, k in known.items() if _open(k)}
         revision = 0

@@ -82,8 +82,11 @@ def _sequence(fact: Fact) -> str | None:
 
 
 def _late(version: SchemaVersion) -> list[tuple[str, object]]:
+    """Facts of these very columns: another one of the same name has facts of its own."""
     schema = version.schema
-    return [("key", schema.key), *((f"nullable:{c.name}", c.nullable) for c in schema.columns)]
+    ids = {c.name: c.id for c in schema.columns}
+    key = tuple((name, ids.get(name)) for name in schema.key)
+    return [("key", key), *((f"nullable:{c.name}", (c.id, c.nullable)) for c in schema.columns)]
 
 
 def _back(versions: Sequence[SchemaVersion], index: int, fact: tuple[str, object]) -> list[SchemaVersion]:
