@@ -146,8 +146,9 @@ class _Building:
                 self.end("dropped", point.mark, None)
             if observation.schema is not None:
                 self.image(point, observation.schema)
-        # what shows no structure may stand behind the end of the old one
-        if observation.action not in ("statement", "truncate"):
+        # what shows no structure, or that of a later version, may stand behind the end of the old one
+        early = bool(self.early) and self.early[-1][0] is point
+        if observation.action not in ("statement", "truncate") and not early:
             self.last_mark = point.mark
 
     def is_older(self, point: Point) -> bool:
@@ -230,8 +231,7 @@ class _Building:
 
     def follow(self, point: Point, schema: TableSchema, declared: bool) -> None:
         """Same shape: support, or a revision of attributes. Another shape: another version."""
-        current = self.versions[-1]
-        observation = point.observation
+        current, observation = self.versions[-1], point.observation
         if hides_types(observation) and learn(current, schema):
             current.points.append(point)
             return

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from schemaman.evidence import STATEMENTS, Mark, Observation, Rank
+from schemaman.evidence import STATEMENTS, Mark, Observation, PositionKind, Rank
 from schemaman.schema import TableSchema, fingerprint
 
 OrderKey = tuple[int, Rank, int, int, str, int, int]
+_BEFORE_ALL: tuple[int, Rank] = (-1, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,10 @@ class _Streamed:
 
     def __init__(self, streamed: Sequence[Point], declared: bool) -> None:
         points = self._points = [p for p in streamed if p.observation.witness not in STATEMENTS]
+        self._statements: dict[PositionKind, list[tuple[Rank, int]]] = {}
+        for told in (p for p in streamed if p.observation.witness in STATEMENTS):
+            position = told.mark.position
+            self._statements.setdefault(position.kind, []).append((position.rank, told.order[0]))
         self._declared = declared
         self._places = [p.order[:2] for p in points]
         # places never go back, but times may, after a restart
@@ -95,7 +100,13 @@ class _Streamed:
             at = self._past_late_ones(at, point)
         if at < 0:
             return point if self._declared else _before_the_stream(point)
-        return replace(point, order=(*self._places[at], *point.order[2:]))
+        return replace(point, order=(*max(self._places[at], self._stated(point.mark)), *point.order[2:]))
+
+    def _stated(self, mark: Mark) -> tuple[int, Rank]:
+        """The place of the last statement up to the read's own position: it was made before the read."""
+        told = self._statements.get(mark.position.kind, []) if mark.position.kind != "none" else []
+        at = bisect_right(told, mark.position.rank, key=lambda one: one[0])
+        return (told[at - 1][1], told[at - 1][0]) if at else _BEFORE_ALL
 
     def _processed_before(self, point: Point, read_ms: int) -> int:
         """The last point that was processed before the read.

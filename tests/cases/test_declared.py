@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from schemaman.diff import MoveColumn, RenameColumn
 from tests import chain
-from tests.cases.connector import INT, NOTE, TEXT, Connector, entry, revised, shapes, steps
-from tests.records import change, column, image
+from tests.cases.connector import INT, LONG, NOTE, TEXT, Connector, entry, revised, shapes, steps
+from tests.records import Node, change, column, image
 
 ID = column("id", "INT", 1, optional=False)
 NAME = column("name", "VARCHAR", 2, length=20)
@@ -242,6 +243,25 @@ def test_rows_of_an_incremental_snapshot_do_not_move_the_clock():
     assert [len(v.schema.columns) for v in history.versions] == [1, 2]
     assert history.latest.at.position.kind == "lsn"
     assert history.latest.records == 9
+
+
+@pytest.mark.case(41)
+@pytest.mark.parametrize("kind", ["ALTER", "CREATE"])
+@pytest.mark.parametrize("wide", [{"id": INT, "name": NOTE}, {"id": LONG}])
+def test_rows_that_were_read_behind_a_statement_are_of_what_it_made(kind: str, wide: Mapping[str, Node]):
+    """Nothing was streamed between: they neither close the version before nor stand in it."""
+    connector = Connector("mysql")
+    connector.change(entry("CREATE", MYSQL, table(ID)), ddl="CREATE TABLE t (id INT)", snapshot="true")
+    connector.rows({"id": INT})
+    columns = [ID, NAME] if "name" in wide else [column("id", "BIGINT", 1, optional=False)]
+    connector.change(entry(kind, MYSQL, table(*columns)), ddl=f"{kind} TABLE t …")
+    connector.rows(wide, op="r", snapshot="incremental")
+    history = connector.told()["t"]
+    first, second = history.versions
+    assert (first.records, second.records, second.status) == (4, 4, "confirmed")
+    assert second.after is not None
+    assert (second.after.offset, second.after.position.rank < second.at.position.rank) == (2, True)
+    assert not [d for d in history.disagreements if not d.remark]
 
 
 @pytest.mark.case(42)
