@@ -159,17 +159,19 @@ def _numbered(history: TableHistory, number: int, revision: int | None) -> Resol
 
 
 def _shaped(history: TableHistory, digits: str) -> Resolved:
-    found = [v for v in history.versions if v.id.startswith(digits)]
+    found = [v for v in history.versions if v.answers_to(digits)]
     if not found:
         ids = ", ".join(dict.fromkeys(v.id for v in history.versions))
         told = f"{history.table}@id:{digits}: no version of that shape; there are: {ids}"
         raise UnknownName(told, hint=_look(history))
-    if len({v.id for v in found}) > 1:
-        ids = ", ".join(sorted({v.id for v in found}))
+    # one that was declared later has the id that its events gave it still, beside its own
+    meant = [v for v in found if v.id == digits] or [v for v in found if digits in v.known_as] or found
+    if len({v.id for v in meant}) > 1:
+        ids = ", ".join(sorted({v.id for v in meant}))
         raise AmbiguousName(
             f"{history.table}@id:{digits}: several shapes begin so: {ids}", hint="write more of its digits"
         )
-    return _resolved(history, found[-1])
+    return _resolved(history, meant[-1])
 
 
 def _at_position(history: TableHistory, selector: Place, kind: PositionKind, value: str) -> Resolved:

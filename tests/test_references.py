@@ -43,6 +43,7 @@ from schemaman.resolution import Readers, select
 from schemaman.schema import SCHEMES, TableId, TableSchema
 from schemaman.snapshots import snapshot, to_text
 from schemaman.stores.memory import MemoryStore
+from schemaman.types import Integer
 from tests.orders import ORDERS, fold, mark, said, schema
 from tests.test_codec import TABLES
 
@@ -292,6 +293,19 @@ def test_an_id_that_begins_several_shapes_is_ambiguous(shop: Registry):
     versions = tuple(replace(v, id=f"9f2c{n}".ljust(12, "0")) for n, v in enumerate(history.versions))
     with pytest.raises(AmbiguousName, match="several shapes begin so: 9f2c00000000, 9f2c10000000"):
         select(replace(history, versions=versions), Shape("9f2c"))
+
+
+def test_a_version_that_was_declared_later_is_found_by_the_id_that_it_had():
+    """Unsigned integers travel as wider ones; a plan or a snapshot may hold the id of these."""
+    wide = replace(A, columns=tuple(replace(c, type=Integer(64)) for c in A.columns))
+    declared = replace(A, columns=tuple(replace(c, type=Integer(32, signed=False)) for c in A.columns))
+    former = registry(said(wide, 5)).resolve("orders").version
+    assert former is not None
+    shop = registry(said(wide, 5), replace(said(declared, 0), witness="declared"))
+    for digits in (former.id, former.id[:6]):
+        found = shop.resolve(f"orders@id:{digits}").version
+        assert found is not None
+        assert (found.number, found.id == former.id) == (1, False)
 
 
 def test_a_revision_has_its_own_attributes():
