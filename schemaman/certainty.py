@@ -51,12 +51,13 @@ def _proves(version: SchemaVersion, proof: Proof, rank: RankOf, wanted: Rank) ->
         return proven <= wanted
     # rows that are read beside the stream have no place in it: the next record that has one stands behind
     marks = [(m, found) for m in _marks(version) if (found := rank(m)) is not None]
-    behind = [found for m, found in marks if _follows(m, proof.at)]
+    behind = [found for m, found in marks if follows(m, proof.at)]
     last = max((found for _, found in marks), default=None)
     return min(behind) <= wanted if behind else last is not None and last < wanted
 
 
-def _follows(mark: Mark, other: Mark) -> bool:
+def follows(mark: Mark, other: Mark) -> bool:
+    """Whether a record surely came behind another one: they stand in one partition."""
     same = (mark.topic, mark.partition) == (other.topic, other.partition)
     return same and mark.offset > other.offset
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
-from schemaman.certainty import RankOf, certain_at
+from schemaman.certainty import RankOf, certain_at, follows
 from schemaman.errors import AmbiguousName, NoHistory, UnknownName, UsageError
 from schemaman.evidence import Mark, Position, PositionKind, Rank
 from schemaman.positions import log_of, position_rank, rank_of, stands_at
@@ -238,13 +238,24 @@ def _standing(history: TableHistory, selector: Selector, rank: RankOf, wanted: R
 
 def _then(history: TableHistory, version: SchemaVersion, rank: RankOf, wanted: Rank) -> Resolved:
     """A version with the attributes that it had at `wanted`; what is proven later is not confirmed then."""
-    revisions = [r for r in version.revisions if r.number == 0 or _reached(rank(r.at), wanted)]
+    revisions = [r for r in version.revisions if r.number == 0 or _told(version, r, rank, wanted)]
     found = _resolved(history, version, revisions[-1])
     return replace(found, version=certain_at(version, revisions[-1].number, rank, wanted))
 
 
+def _told(version: SchemaVersion, revision: Revision, rank: RankOf, wanted: Rank) -> bool:
+    at = rank(revision.at)
+    if at is None:
+        behind = (rank(mark) for mark in _marks_of(version) if follows(mark, revision.at))
+        return any(_reached(found, wanted) for found in behind)
+    return at <= wanted
+
+
 def _begun(version: SchemaVersion, rank: RankOf, wanted: Rank) -> bool:
     at = rank(version.at)
+    if at is None:
+        # rows that are read beside the stream have no place in it: what was streamed of it since has one
+        return any(_reached(rank(mark), wanted) for mark in _marks_of(version))
     if at != wanted or not _noticed_late(version):
         return _reached(at, wanted)
     shown = _shown(version, rank)

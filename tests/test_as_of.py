@@ -22,6 +22,7 @@ from schemaman.resolution import select
 from schemaman.schema import TableSchema
 from schemaman.versions import SchemaVersion, TableHistory
 from tests import chain
+from tests.cases.connector import INT, NOTE, Connector
 from tests.house import CAPTURES, PROOF
 from tests.truth.compare import name_of, true_table
 from tests.truth.inferred import DECIMALS
@@ -197,3 +198,21 @@ def test_a_key_that_came_while_the_connector_was_away_is_not_told_of_the_rows_be
     assert later is not None
     assert (here.number, here.status, here.unconfirmed) == (2, "provisional", ("key",))
     assert (later.number, later.status, later.unconfirmed) == (2, "confirmed", ())
+
+
+def test_what_is_read_beside_the_stream_stands_from_the_next_record_that_has_a_place() -> None:
+    """Incremental reads tell no place; what they show first is so at the places of the rows behind them."""
+    number = {**INT, "optional": True}
+    for wider in ({"id": INT, "n": {**number, "default": 7}}, {"id": INT, "n": number, "a": NOTE}):
+        connector = Connector()
+        connector.rows({"id": INT, "n": number})
+        connector.rows(wider, op="r", snapshot="incremental", lsn=None, txId=None, sequence=None)
+        connector.rows(wider)
+        history = connector.told()["t"]
+        for place in (connector.at, connector.at + 1000):
+            found = select(history, Place("lsn", str(place)))
+            assert found.schema == history.latest.schema
+            assert found.version is not None
+            assert "default:n" not in found.version.unconfirmed
+        with pytest.raises(NoHistory):
+            select(history, Place("lsn", "1"))
