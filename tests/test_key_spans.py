@@ -10,6 +10,7 @@ from schemaman.schema import Column, TableSchema
 from schemaman.types import Integer, String
 from schemaman.versions import KeySpan, TableHistory
 from tests import chain
+from tests.cases.connector import INT, LONG, NOTE, Connector
 from tests.test_history import A, declared, history, mark, schema, seen
 
 ANY = ("primary-key", "unique-index", "configured")
@@ -112,3 +113,13 @@ def test_a_unique_index_that_streaming_does_not_ask_for_is_known_as_one() -> Non
     assert (grown.columns, grown.origins) == (("ORDER_NO", "LINE_NO", "CUSTOMER_ID"), ("primary-key",))
     indexed = chain.history("mariadb/bookshop-mysql-2.5.4-avro", "bookshop.uq").keys[-1]
     assert indexed.origins == ("unique-index",)
+
+
+def test_a_key_of_another_column_of_its_name_is_another_key() -> None:
+    connector = Connector()
+    connector.rows({"id": INT, "a": NOTE})
+    connector.lag_ms = 100_000
+    connector.rows({"a": NOTE, "id": LONG})
+    history = connector.told()["t"]
+    assert history.latest.unconfirmed == ("key", "nullable:a", "nullable:id")
+    assert [(k.columns, k.confirmed) for k in history.keys] == [(("id",), True), (("id",), False)]

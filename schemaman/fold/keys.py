@@ -35,7 +35,7 @@ def keys_of(
     """The keys of closed versions and, where events of declared ones have other keys, those beside them."""
     spans: list[KeySpan] = []
     pairs = list(zip(versions, opened, strict=True))
-    for _, same in groupby(pairs, key=lambda p: (p[0].incarnation, p[0].schema.key, p[1].declared)):
+    for _, same in groupby(pairs, key=lambda p: (p[0].incarnation, _columns(p[0].schema), p[1].declared)):
         run = list(same)
         first, last = run[0][0], run[-1][0]
         sure = next((v for v, _ in run if "key" not in v.unconfirmed), None)
@@ -52,6 +52,12 @@ def keys_of(
             )
         )
     return (*spans, *_beside(carried))
+
+
+def _columns(schema: TableSchema) -> tuple[tuple[str, int | None], ...]:
+    """The very columns of the key: another one of the same name makes another key."""
+    ids = {c.name: c.id for c in schema.columns}
+    return tuple((name, ids.get(name)) for name in schema.key)
 
 
 def _proven(version: SchemaVersion, first: SchemaVersion) -> Mark | None:
