@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -95,6 +96,29 @@ def test_a_damaged_file_tells_nothing_false(whole: bytes, tmp_path: Path) -> Non
         assert path.read_bytes() == data, f"{told}, seed {seed}"
         found += bool(faults)
     assert found > CASES / 10
+
+
+def test_a_history_that_is_not_as_it_was_written_is_never_told(whole: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    path.write_bytes(whole)
+    chance = random.Random(5)
+    with sqlite3.connect(path) as connection:
+        for key, body in connection.execute("SELECT table_key, body FROM history").fetchall():
+            place = chance.randrange(len(body))
+            other = chance.choice([c for c in "0az" if c != body[place]])
+            altered = body[:place] + other + body[place + 1 :]
+            connection.execute("UPDATE history SET body = ? WHERE table_key = ?", (altered, key))
+    connection.close()
+    with SqlStore.open(str(path)) as store:
+        tables = store.tables()
+        assert tables
+        for table in tables:
+            with pytest.raises(StoreUnavailable, match="not as it was written") as caught:
+                store.history(table)
+            assert "rebuild" in (caught.value.hint or "")
+        store.rebuild()
+        assert store.check() == ()
+        assert all(store.history(table) for table in tables)
 
 
 def test_what_cannot_be_appended_changes_nothing(whole: bytes, tmp_path: Path) -> None:

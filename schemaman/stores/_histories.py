@@ -1,10 +1,12 @@
 """The folded histories of a SQL store: read, written with the entries that they follow from, folded again.
 
-Law: whatever was appended, in one piece or in many, the rows are those that a fold of the whole log gives.
+Laws: whatever was appended, in one piece or in many, the rows are those that a fold of the whole log gives;
+a row that is not as it was written is never told.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,7 +72,7 @@ class Histories:
         def history(table: TableId) -> TableHistory | None:
             body = bodies.get(table_key(table))
             where = f"{self.where}: history of {table}"
-            return None if body is None else history_codec.from_bytes(body, where)
+            return None if body is None else history_codec.from_bytes(_opened(body, table), where)
 
         return history
 
@@ -220,7 +222,10 @@ class Histories:
         """Keep the ids of all versions, as they were before this transaction and as they will be."""
         tables = {table_key(table): table for table in folded}
         query = select(HISTORY.c.table_key, HISTORY.c.body).where(HISTORY.c.table_key.in_(tables))
-        before = {tables[key]: history_codec.ids_of(body) for key, body in connection.execute(query)}
+        before = {
+            tables[key]: history_codec.ids_of(_opened(body, tables[key]))
+            for key, body in connection.execute(query)
+        }
         for table, history in folded.items():
             first, _ = numbers.get(table, (before.get(table, ()), ()))
             numbers[table] = (first, ids_now(first, history.versions if history else ()))
@@ -256,4 +261,22 @@ def read_entry(where: str, sequence: int, body: str) -> Entry:
 
 
 def _body(folded: TableHistory | None) -> str | None:
-    return None if folded is None else structure_codec.canonical(history_codec.to_json(folded)).decode()
+    if folded is None:
+        return None
+    text = structure_codec.canonical(history_codec.to_json(folded)).decode()
+    return f"{_seal(text)} {text}"
+
+
+def _seal(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _opened(body: str, table: TableId) -> str:
+    """The text of a history. Raises `StoreUnavailable` if it is not the one that was sealed."""
+    seal, _, text = body.partition(" ")
+    if seal != _seal(text):
+        raise StoreUnavailable(
+            f"the store is damaged: the history of {table} is not as it was written",
+            hint="run `schemaman store check`; `schemaman store rebuild` folds it again if the log is whole",
+        )
+    return text
