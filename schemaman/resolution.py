@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
 from schemaman.certainty import RankOf, certain_at, follows
-from schemaman.errors import AmbiguousName, NoHistory, UnknownName, UsageError
+from schemaman.errors import AmbiguousName, NoHistory, SchemamanError, UnknownName, UsageError
 from schemaman.evidence import Mark, Position, PositionKind, Rank
 from schemaman.positions import log_of, position_rank, rank_of, stands_at
 from schemaman.references import (
@@ -223,10 +223,7 @@ def _standing(history: TableHistory, selector: Selector, rank: RankOf, wanted: R
             )
     shown = _shown(version, rank) if _noticed_late(version) else None
     if shown is not None and wanted < shown:
-        former = history.versions[began[-1] - 1] if began[-1] else None
-        if former is None or former.incarnation != version.incarnation:
-            raise NoHistory(f"{history.table}@{selector}: nothing is known so early", hint=_first(history))
-        raise _uncertain(history, selector, former, version, _ended(version))
+        raise _not_shown(history, selector, began[-1], rank, wanted)
     if began[-1] + 1 < len(history.versions):
         following = history.versions[began[-1] + 1]
         seen = [rank(m) for m in (*_marks_of(version), following.after) if m is not None]
@@ -234,6 +231,33 @@ def _standing(history: TableHistory, selector: Selector, rank: RankOf, wanted: R
             raise _uncertain(history, selector, version, following, _ended(following))
     found = _then(history, version, rank, wanted)
     return replace(found, last_seen=_before(history, rank, wanted))
+
+
+def _not_shown(
+    history: TableHistory, selector: Selector, index: int, rank: RankOf, wanted: Rank
+) -> SchemamanError:
+    """Why there is no answer at `wanted`, behind the notice of a version and before its first event."""
+    version, former = history.versions[index], history.versions[index - 1] if index else None
+    if former is None:
+        return NoHistory(f"{history.table}@{selector}: nothing is known so early", hint=_first(history))
+    if former.incarnation != version.incarnation:
+        for event in history.events:
+            # what ended only with the notice of the next, ended behind its place as well
+            ended = event.kind in ("dropped", "renamed") and event.at != version.at
+            if ended and event.incarnation == former.incarnation and _reached(rank(event.at), wanted):
+                return NoHistory(
+                    f"{history.table}@{selector}: the table was {event.kind} by then, and no event shows the "
+                    f"one that was made anew before {_first_shown(version)}",
+                    hint=f"its last version before that is {history.table}@{former.number}, "
+                    f"the first of the new one {history.table}@{version.number}",
+                )
+    return _uncertain(history, selector, former, version, _ended(version))
+
+
+def _first_shown(version: SchemaVersion) -> str:
+    """When, or else where, an event first showed the version."""
+    mark = next(e.first for e in version.evidence if e.witness == "emitted")
+    return f"{mark.topic}[{mark.partition}]@{mark.offset}" if mark.ts_ms is None else str(AsOf(mark.ts_ms))
 
 
 def _then(history: TableHistory, version: SchemaVersion, rank: RankOf, wanted: Rank) -> Resolved:

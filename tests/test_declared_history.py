@@ -13,12 +13,15 @@ from schemaman.compat import judge
 from schemaman.counterparts import source_of
 from schemaman.decode.decode import decode
 from schemaman.decode.origin import DIALECTS
+from schemaman.errors import NoHistory, UsageError
 from schemaman.evidence import Aside, Note, Observation, Outcome, Record, told_once
 from schemaman.gate import every_step
 from schemaman.history import fold
 from schemaman.plan import Policy
 from schemaman.planner import make_plan
 from schemaman.reading import wires
+from schemaman.references import AsOf, Place
+from schemaman.resolution import select
 from schemaman.scan import scan
 from schemaman.schema import TableId
 from schemaman.targets import delta
@@ -531,6 +534,53 @@ def test_oracle_is_ordered_by_numbers_and_renames_columns_by_statement():
     )  # fmt: skip
     assert [[c.id for c in v.schema.columns] for v in found.versions] == [[1, 2], [1, 2]]
     assert [(e.kind, e.at.position.value) for e in found.events] == [("dropped", "1000")]
+
+
+def noticed(at: int, kind: str, *names: str, connector: str = "db2") -> Payload:
+    """A change of the table that is told at the place of the change that was read last."""
+    told = entry(kind, '"S"."T"' if connector == "db2" else '"LIVE"."S"."T"', *names)
+    return db2(at, told, connector=connector, change_lsn=f"00000000:{at:08x}", ts_ms=at)
+
+
+def made_anew(drop: int, create: int, *rows: int, connector: str = "db2") -> TableHistory:
+    """A table that had a row at 3, was dropped, and made anew with another column."""
+    place: dict[str, Any] = {"connector": connector, "schema": "S", "table": "T"}
+    return live(
+        "T",
+        row(3, "a", **place, ts_ms=3),
+        noticed(drop, "DROP", "a", connector=connector),
+        noticed(create, "CREATE", "a", "b", connector=connector),
+        *(row(at, "a", "b", **place, ts_ms=at) for at in rows),
+    )
+
+
+@pytest.mark.parametrize("connector", ["db2", "sqlserver"])
+@pytest.mark.parametrize("place", [AsOf, lambda at: Place("commit_lsn", f"00000000:{at:08x}")])
+@pytest.mark.parametrize("created", [8, 12])
+def test_between_a_drop_and_the_first_row_of_the_next_table_there_is_none(connector, place, created):
+    found = made_anew(8, created, 20, connector=connector)
+    assert [v.incarnation for v in found.versions] == [1, 2]
+    assert [select(found, place(at)).schema.names for at in (7, 20, 21)] == [("a",), ("a", "b"), ("a", "b")]
+    for at in range(8, 20):
+        with pytest.raises(NoHistory, match="the table was dropped by then") as caught:
+            select(found, place(at))
+        assert str(caught.value.hint).startswith("its last version before that is srv.LIVE.S.T@1")
+        anew = "no event shows the one that was made anew before 1970-01-01T00:00:00.020Z"
+        assert (anew in str(caught.value)) == (at > created)
+
+
+def test_a_table_made_anew_of_which_no_row_came_stands_as_it_was_declared():
+    found = made_anew(8, 12)
+    assert select(found, AsOf(13)).schema.names == ("a", "b")
+    with pytest.raises(NoHistory, match="the table was dropped by then"):
+        select(found, AsOf(12))
+
+
+def test_where_only_the_next_create_tells_that_a_table_has_gone_either_may_have_stood():
+    found = made_anew(8, 12, 20)
+    gone = replace(found.events[0], at=found.versions[1].at)
+    with pytest.raises(UsageError, match="version 1 or version 2 stood then"):
+        select(replace(found, events=(gone,)), AsOf(15))
 
 
 @pytest.mark.case(35)
