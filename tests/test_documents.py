@@ -22,6 +22,8 @@ from schemaman.summary.naming import names_report
 from schemaman.summary.overview import report
 from schemaman.types import Array, Integer, String, Struct
 from schemaman.types import Field as Member
+from tests import chain
+from tests.house import CAPTURES
 from tests.shop import ORDERS, history, judged, orders_story, plan
 
 RULE = Rule("column-dropped", "A column is gone", {"sql": "break"}, lambda t: iter(()), (), "What happened.")
@@ -58,6 +60,8 @@ NOTES = (
     Note("main", "t", 0, 7, "ddl-not-parsed", "nobody reads this", ORDERS),
     Note("main", "t", 0, 8, "order-lost", "more than one partition", None, 2),
 )
+
+RUNS = sorted(str(p.parent.relative_to(CAPTURES)) for p in CAPTURES.glob("*/*/records.*"))
 
 
 def documents() -> Iterator[tuple[str, Any]]:
@@ -145,6 +149,20 @@ def test_an_unknown_output_lists_the_known_ones() -> None:
     with pytest.raises(UnknownName, match="history") as caught:
         schemas.get("histori")
     assert caught.value.hint == "did you mean history?"
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_versions_and_what_they_share_make_the_records_of_the_table(run: str) -> None:
+    every = chain.histories(run)
+    told: Any = tables.tables(every)["tables"]
+    for found, entry in zip(every, told, strict=True):
+        document: Any = tables.history(found)
+        table, versions = document["table"], document["versions"]
+        assert sum(v["records"] for v in versions) + table["shared"] == table["records"] == entry["records"]
+        # each version at an edge tells the same records, the table tells them once
+        sharing = [v["shared"] for v in versions if v["shared"]]
+        assert table["shared"] * min(len(sharing), 2) <= sum(sharing)
+        assert max(sharing, default=0) <= table["shared"]
 
 
 def test_a_version_says_in_which_interval_it_began() -> None:

@@ -28,6 +28,7 @@ from tests.house import CAPTURES
 from tests.records import change, column, image
 
 ORDERS = "postgres/shop-json"
+AVRO = "postgres/shop-avro"
 BOOKS = "mariadb/bookshop-mariadb-3.5.0-json"
 AWAY = "postgres/shop-downtime"
 DB2 = "db2/shop-3.4.1-json"
@@ -118,6 +119,23 @@ def test_behind_the_last_record_the_newest_version_is_told_with_a_warning(ask: A
     assert said.err.endswith("; what came after is not known\n")
     last = ask(ORDERS, "tables", "shop.orders", "--format", "json").json["tables"][0]["last_seen"]
     assert ask(ORDERS, "show", f"orders@lsn:{last['position']['value']}").err == ""
+
+
+@pytest.mark.parametrize(
+    ("table", "records", "shared", "told"),
+    [("shop.orders", 163, 1, [1, 1]), ("shop.order_lines", 60, 5, [5, 5])],
+)
+def test_a_record_that_two_versions_tell_is_one_record_of_the_table(
+    ask: Ask, table: str, records: int, shared: int, told: list[int]
+) -> None:
+    found = ask(AVRO, "history", table, "--format", "json").json
+    assert (found["table"]["records"], found["table"]["shared"]) == (records, shared)
+    assert [v["shared"] for v in found["versions"] if v["shared"]] == told
+    assert sum(v["records"] for v in found["versions"]) == records - shared
+    assert ask(AVRO, "tables", table, "--format", "json").json["tables"][0]["records"] == records
+    assert f" {records} records" in ask(AVRO, "history", table).out
+    # of the table, however few of its versions are shown
+    assert ask(AVRO, "history", table, "--last", 1, "--format", "json").json["table"] == found["table"]
 
 
 def test_the_last_structure_of_a_table_that_is_gone_comes_with_a_warning(ask: Ask) -> None:

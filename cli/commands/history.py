@@ -27,7 +27,7 @@ def history(door: Door, table: str, last: int | None, format: str) -> None:
     read = registry.covered(found.table.stream, {version.at.topic for version in shown.versions})
     extent = Extent(coverage.holes(shown, read), registry.renumberings(found.table))
     if format == "json":
-        door.console.show(history_data(shown, notes, extent), format)
+        door.console.show(history_data(shown, notes, extent, found), format)
         return
     judge = judge_of(door.settings)
     told = story(found, judge) if last is None else newest(found, last, judge)

@@ -41,11 +41,17 @@ def tables(histories: Iterable[TableHistory], rejected: Mapping[TableId, int] | 
     }
 
 
-def history(found: TableHistory) -> Document:
-    """The document of `history TABLE`, but for the notes."""
+def history(found: TableHistory, whole: TableHistory | None = None) -> Document:
+    """The document of `history TABLE`, but for the notes.
+
+    `whole` is all that is known, where `found` has the last versions alone. The records of all versions and
+    `shared` of the table make its `records`; those that versions share are told by each of them, so that
+    their sum may be more.
+    """
+    every = whole or found
     return {
         "schema_version": SCHEMA_VERSION,
-        "table": _table(found),
+        "table": _table(found) | {"records": every.records, "shared": every.shared},
         "aliases": [_alias(a) for a in found.aliases],
         "versions": [_version(v) for v in found.versions],
         "events": [_event(e) for e in found.events],

@@ -128,12 +128,20 @@ def history_report(
         *extent_grids(extent),
         *([_notes_grid(notes)] if notes else []),
     ]
-    return replace(history_data(history, notes, extent), blocks=tuple(blocks))
+    return replace(history_data(history, notes, extent, every), blocks=tuple(blocks))
 
 
-def history_data(history: TableHistory, notes: Sequence[Note] = (), extent: Extent = NO_EXTENT) -> Report:
-    """What `history TABLE` says to scripts: nothing has to be compared or judged for it."""
-    data = table_documents.history(history) | {"notes": [table_documents.note(n) for n in notes]}
+def history_data(
+    history: TableHistory,
+    notes: Sequence[Note] = (),
+    extent: Extent = NO_EXTENT,
+    whole: TableHistory | None = None,
+) -> Report:
+    """What `history TABLE` says to scripts: nothing has to be compared or judged for it.
+
+    `whole` is all that is known, where the history is of the last versions.
+    """
+    data = table_documents.history(history, whole) | {"notes": [table_documents.note(n) for n in notes]}
     return Report(str(history.table), (), dict(data | extent.document()))
 
 
