@@ -410,9 +410,9 @@ def test_plans_lead_members_through_their_life(format: str, policy: Policy, hist
     for number in range(1, len(history.versions) + 1):
         drawn = make_plan(until(history, number), made.live, target, table, policy)
         assert from_text(to_text(drawn)) == drawn
-        migrated(made, drawn)
-        assert made.live is not None
         if not drawn.refusals:
+            migrated(made, drawn)
+            assert made.live is not None
             again = make_plan(until(history, number), made.live, target, table, policy)
             assert again.steps == ()
             assert again.refusals == ()

@@ -171,6 +171,14 @@ def test_what_nobody_knows_is_refused(target, type: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+@pytest.mark.parametrize("type", ["MAP<MAP<STRING, INT>, INT>", "ARRAY<MAP<STRUCT<a: MAP<INT, INT>>, INT>>"])
+def test_a_map_that_no_value_can_be_written_into_is_refused(target, type: str) -> None:
+    answer = target.hold(parse_type(type))
+    assert isinstance(answer, Refusal)
+    assert "the key of a map" in answer.reason
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @given(type=TYPES)
 def test_holding_twice_is_holding_once_and_loses_nothing(target, type: Type) -> None:
     held = target.hold(type)

@@ -153,7 +153,7 @@ class Holder:
             case Map() | Struct() if how.documents == "string":
                 return self._as_json(type)
             case Map(key, value):
-                return self._wrapped((key, value), lambda held: Map(held[0], held[1]))
+                return _writable(self._wrapped((key, value), lambda held: Map(held[0], held[1])))
             case Struct(fields):
                 return self._struct(fields)
 
@@ -209,6 +209,29 @@ def is_geometry(type: Struct) -> bool:
     """
     names = {f.name for f in type.fields}
     return {"wkb", "srid"} <= names <= {"wkb", "srid", "x", "y"}
+
+
+def _writable(answer: Held | Refusal) -> Held | Refusal:
+    """A map, unless no value of it can be written: Spark makes the table and then refuses each key.
+
+    Source: Spark's error condition `DATATYPE_MISMATCH.INVALID_MAP_KEY_TYPE`; Spark 4.1.1 tried.
+    """
+    if isinstance(answer, Refusal) or not isinstance(answer.type, Map) or not _holds_map(answer.type.key):
+        return answer
+    instead = "say documents = string in [[projection]], or leave the column out"
+    return Refusal("", "the key of a map can hold no map or VARIANT", instead)
+
+
+def _holds_map(type: Type) -> bool:
+    match type:
+        case Map():
+            return True
+        case Array(element):
+            return _holds_map(element)
+        case Struct(fields):
+            return any(_holds_map(f.type) for f in fields)
+        case _:
+            return type == VARIANT
 
 
 def has_variant(type: Type) -> bool:
