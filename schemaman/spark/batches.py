@@ -80,7 +80,8 @@ def remember(
         StoreUnavailable: the store cannot be written.
     """
     intake = Intake(registry, stream, schemas, forms=forms)
-    scanner = BatchScanner(intake.known, schemas, forms)
+    known = intake.known if isinstance(batch, arrow.Table) else intake.known.loaded()
+    scanner = BatchScanner(known, schemas, forms)
     # A partition of a topic lies in one task, whose takes come in order.
     taken = together(_takes(batch, scanner))
     intake.enter(taken)
