@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from schemaman.ddl import quote_name
 from schemaman.targets._spark_sql import literal, type_name
+from schemaman.targets._types import has_map
 from schemaman.types import (
     Array,
     Boolean,
@@ -107,7 +108,7 @@ def exact(value: str, old: Type, new: Type, depth: int = 0) -> str:
 
 def same(one: str, other: str, type: Type) -> str:
     """A condition in SQL, never NULL: both values of one type are the same one. Maps cannot be compared."""
-    if _has_map(type):
+    if has_map(type):
         shown = [f"to_json(struct({v} AS v), map('ignoreNullFields', 'false'))" for v in (one, other)]
         return f"({shown[0]} <=> {shown[1]})"
     return f"({one} <=> {other})"
@@ -152,15 +153,3 @@ def _pairs(fields: tuple[Field, ...], others: tuple[Field, ...]) -> list[tuple[F
     """Each member of the new struct with the old one of its name, without regard to case."""
     named = {field.name.lower(): field for field in fields}
     return [(named.get(member.name.lower()), member) for member in others]
-
-
-def _has_map(type: Type) -> bool:
-    match type:
-        case Map():
-            return True
-        case Array(element):
-            return _has_map(element)
-        case Struct(fields):
-            return any(_has_map(field.type) for field in fields)
-        case _:
-            return False

@@ -216,32 +216,35 @@ def _writable(answer: Held | Refusal) -> Held | Refusal:
 
     Source: Spark's error condition `DATATYPE_MISMATCH.INVALID_MAP_KEY_TYPE`; Spark 4.1.1 tried.
     """
-    if isinstance(answer, Refusal) or not isinstance(answer.type, Map) or not _holds_map(answer.type.key):
+    if isinstance(answer, Refusal) or not isinstance(answer.type, Map):
+        return answer
+    key = answer.type.key
+    if not has_map(key) and not has_variant(key):
         return answer
     instead = "say documents = string in [[projection]], or leave the column out"
     return Refusal("", "the key of a map can hold no map or VARIANT", instead)
 
 
-def _holds_map(type: Type) -> bool:
+def holds(type: Type, wanted: Callable[[Type], bool]) -> bool:
+    """Whether a type is what is wanted, or a part of it is."""
+    if wanted(type):
+        return True
     match type:
-        case Map():
-            return True
         case Array(element):
-            return _holds_map(element)
+            return holds(element, wanted)
+        case Map(key, value):
+            return holds(key, wanted) or holds(value, wanted)
         case Struct(fields):
-            return any(_holds_map(f.type) for f in fields)
+            return any(holds(f.type, wanted) for f in fields)
         case _:
-            return type == VARIANT
+            return False
+
+
+def has_map(type: Type) -> bool:
+    """Whether a map is in it somewhere."""
+    return holds(type, lambda part: isinstance(part, Map))
 
 
 def has_variant(type: Type) -> bool:
     """Whether a VARIANT is in it somewhere."""
-    match type:
-        case Array(element):
-            return has_variant(element)
-        case Map(key, value):
-            return has_variant(key) or has_variant(value)
-        case Struct(fields):
-            return any(has_variant(f.type) for f in fields)
-        case _:
-            return type == VARIANT
+    return holds(type, lambda part: part == VARIANT)

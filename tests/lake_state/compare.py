@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from typing import TypeGuard
 
 from tests.lake_state.cells import UNTOLD, Beyond, Cell
 from tests.lake_state.fold import Row, Table
@@ -249,12 +250,12 @@ def _boolean(told: Cell, there: object, type: str) -> bool:
     return isinstance(told, bool) and told is there
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[int | Decimal]:
     return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
 def _number(told: Cell, there: object, type: str) -> bool:
-    return _is_number(told) and _is_number(there) and Decimal(told) == Decimal(there)  # type: ignore[arg-type]
+    return _is_number(told) and _is_number(there) and Decimal(told) == Decimal(there)
 
 
 def _floating(told: Cell, there: object, type: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -65,7 +66,7 @@ class Unplaced(LookupError):
 State = Mapping[int, Structure]
 
 
-class Truth:
+class Truth(ABC):
     """What the tables of a run were after each of its steps."""
 
     renames_are_stated = False
@@ -75,13 +76,13 @@ class Truth:
         self.steps = list(_lines(folder))
         self.states: list[State] = []
 
+    @abstractmethod
     def place(self, event: Event) -> Placed:
         """Where an event belongs.
 
         Raises:
             Unplaced: no table of that name ever had such columns.
         """
-        raise NotImplementedError
 
     @property
     def last(self) -> State:
