@@ -13,9 +13,11 @@ from pyspark.sql import functions as F
 from schemaman.spark.batches import COLUMNS, HEADERS
 from schemaman.spark.emptying import EMPTIED
 from schemaman.spark.lake import SparkExecutor
+from schemaman.spark.views import view
 from schemaman.targets import delta, iceberg
 from schemaman.targets._spark_sql import create_namespace, literal, table_parts
 
+_VIEW = "schemaman_set_aside"
 _MEMBERS = (
     "lake_table string, source_table string, stream string, topic string, `partition` int, `offset` bigint, "
     f"`timestamp` timestamp, `key` binary, `value` binary, headers {HEADERS}, reason string, attempt string"
@@ -88,13 +90,13 @@ class Quarantine:
             F.col("reason"),
             F.lit(attempt).alias("attempt"),
         ).dropDuplicates(list(_PLACE))
-        told.createOrReplaceTempView("schemaman_set_aside")
         same = " AND ".join(f"q.`{n}` = s.`{n}`" for n in _PLACE)
-        SparkExecutor(spark).run(
-            f"MERGE INTO {self.name} q USING schemaman_set_aside s ON {same} "
-            "WHEN MATCHED THEN UPDATE SET q.reason = s.reason, q.attempt = s.attempt "
-            "WHEN NOT MATCHED THEN INSERT *"
-        )
+        with view(told, _VIEW):
+            SparkExecutor(spark).run(
+                f"MERGE INTO {self.name} q USING {_VIEW} s ON {same} "
+                "WHEN MATCHED THEN UPDATE SET q.reason = s.reason, q.attempt = s.attempt "
+                "WHEN NOT MATCHED THEN INSERT *"
+            )
 
     def release(self, spark: SparkSession, stream: str, held: Held, attempt: str) -> None:
         """Let go of the records that are held, but for those that this attempt has put back."""

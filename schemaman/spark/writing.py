@@ -20,6 +20,7 @@ from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.merging import append_rows, merge_rows, without_old_row
 from schemaman.spark.quarantine import NO_OLD_ROW
 from schemaman.spark.staging import NEEDS_ROW, PLACES, staged_columns
+from schemaman.spark.views import view
 from schemaman.targets._spark_sql import literal, set_properties
 from schemaman.upserts import TRUNCATED_PROPERTY, Place
 from schemaman.versions import TableHistory
@@ -109,9 +110,9 @@ class Writer:
         """The rows that can be written, and the records of those that need a row which is not there."""
         if not found.needing:
             return found.rows, []
-        found.rows.where(NEEDS_ROW).createOrReplaceTempView(_SOURCE)
         query = without_old_row(self._follower.name, _SOURCE, self._to.key)
-        lacking = [row[PLACES] for row in self._spark.sql(query).select(PLACES).collect()]
+        with view(found.rows.where(NEEDS_ROW), _SOURCE):
+            lacking = [row[PLACES] for row in self._spark.sql(query).select(PLACES).collect()]
         if not lacking:
             return found.rows, []
         missing = self._spark.createDataFrame([(p,) for p in lacking], found.rows.select(PLACES).schema)
@@ -120,14 +121,13 @@ class Writer:
     def _merge(self, rows: DataFrame, truncated: str | None, batch: Batch | None) -> None:
         if batch is not None and self._follower.target.format == "iceberg" and self._stamped(batch):
             return
-        rows.createOrReplaceTempView(_VIEW)
         columns: tuple[Column, ...] = staged_columns(self._to)
         name = self._follower.name
         if self._to.key:
             statement = merge_rows(name, _VIEW, columns, self._to.key, truncated)
         else:
             statement = append_rows(name, _VIEW, columns)
-        with _stamps(self._spark, self._follower.target.format, batch):
+        with view(rows, _VIEW), _stamps(self._spark, self._follower.target.format, batch):
             self._executor.run(statement)
 
     def _stamped(self, batch: Batch) -> bool:

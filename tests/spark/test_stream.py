@@ -47,6 +47,7 @@ def test_a_recording_that_is_replayed_ends_in_the_state_of_its_events(
         found = compared(CAPTURES / name, run.store, run.lake(), {row[:3] for row in run.withheld()})
         assert unknown(name, found.differences) == []
         assert all(reason for *_, reason in run.withheld())
+        assert [view.name for view in spark.catalog.listTables() if view.isTemporary] == []
         counts = f"{found.tables} tables, {found.rows} rows, {found.cells} cells"
         figure(f"mirror on Spark: {name}, {format}", counts)
 

@@ -1,0 +1,22 @@
+"""Rows under a name for the time of one statement: a user's session is left as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from pyspark.sql import DataFrame
+
+from schemaman.spark.failures import RAISED
+
+
+@contextmanager
+def view(rows: DataFrame, name: str) -> Iterator[None]:
+    """A temporary view of the rows, as long as the block lasts."""
+    rows.createOrReplaceTempView(name)
+    try:
+        yield
+    finally:
+        # What the block raised says more than that the view of an engine that is gone is gone, too.
+        with suppress(*RAISED):
+            rows.sparkSession.catalog.dropTempView(name)
