@@ -1,7 +1,7 @@
 """A run of every test at full counts, in pieces side by side; `docs/proof.md` shows their figures.
 
 Tests that wait for a JVM or a server run beside those that compute: `python -m tests.proof`. With
-names of pieces only those run, and the page says which did not.
+names of pieces only those run. The page says of each piece at which commit it ran, or that it did not.
 """
 
 from __future__ import annotations
@@ -64,12 +64,18 @@ class Figures:
         """Write down what a piece told."""
         minutes = (time.monotonic() - self.began) / 60
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"tests": tests, "minutes": minutes, "lines": self.lines}))
+        told = {"tests": tests, "minutes": minutes, "commit": _commit(), "lines": self.lines}
+        path.write_text(json.dumps(told))
 
 
 def prove(names: Sequence[str] = ()) -> int:
-    """Run the pieces of these names, or all; if none failed, write the page anew; the exit code."""
+    """Run the pieces of these names, or all; if none failed, write the page anew; the exit code.
+
+    A piece that did not run now is told as it ran last.
+    """
     chosen = {name: PIECES[name] for name in names or PIECES}
+    for name in chosen:
+        _place(name, "json").unlink(missing_ok=True)
     runs = {name: _started(name, arguments) for name, arguments in chosen.items()}
     codes = {name: run.wait() for name, run in runs.items()}
     for name, code in codes.items():
@@ -78,7 +84,8 @@ def prove(names: Sequence[str] = ()) -> int:
         sys.stdout.write("\n".join((f"{name}: exit {code}", *told, "")))
     if any(codes.values()):
         return 1
-    write({name: json.loads(_place(name, "json").read_text()) for name in chosen})
+    saved = {name: place for name in PIECES if (place := _place(name, "json")).exists()}
+    write({name: json.loads(place.read_text()) for name, place in saved.items()})
     return 0
 
 
@@ -97,8 +104,8 @@ def write(pieces: Mapping[str, Mapping[str, Any]]) -> None:
 
 def _told(piece: Mapping[str, Any] | None) -> str:
     if piece is None:
-        return "not run at this commit"
-    return f"{piece['tests']}, none failed, {piece['minutes']:.1f} minutes"
+        return "not run"
+    return f"{piece['tests']}, none failed, {piece['minutes']:.1f} minutes, commit {piece['commit']}"
 
 
 def _started(name: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
@@ -115,15 +122,17 @@ def _place(name: str, kind: str) -> Path:
     return ROOT / "build" / "proof" / f"{name}.{kind}"
 
 
+def _commit() -> str:
+    described = ["git", "describe", "--always", "--dirty"]
+    found = subprocess.run(described, cwd=ROOT, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "without a checkout"
+
+
 def _machine() -> list[tuple[str, str]]:
     java = subprocess.run(
         ["java", "-version"], capture_output=True, text=True, check=False
     ).stderr.splitlines()
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
     return [
-        ("commit", commit or "no checkout"),
         ("day", datetime.now(UTC).date().isoformat()),
         ("Python", platform.python_version()),
         ("Java", java[0] if java else "none"),
