@@ -187,10 +187,6 @@ class Observation:
 
     For `declared`, `schema` is the source face: raw names, database types. For `emitted`
     it is the wire face: field names as they travel, the logical types that the Connect
-    schema tells, the key in key-schema order (empty for a null key). `schema` is None for
-    `drop` and `truncate`; `previous` is the old identity of a `rename`. `snapshot`: read from
-    the table, not from the log. `renames`: (old, new) column names that a DDL text states. `weak`: the
-    identity of the table rests on names of topics or schemas, as no source block told it.
     schema tells, the key in key-schema order (empty for a null key). `internal` is the source
     face as the connector's own schema history keeps it. `schema` is None for `drop`, `truncate`
     and `statement`, a DDL text that came without a structure; it may be None for a `rename`.
@@ -198,7 +194,8 @@ class Observation:
     the old identity of a `rename`, or the copy that took the table's place. `snapshot`: read from
     the table, not from the log. `renames`: (old, new) column names that a DDL text states;
     `stated`: what it says of defaults and comments; `silent`: attributes that the structure
-    itself cannot tell.
+    itself cannot tell. `weak`: the identity of the table rests on names of topics or schemas, as
+    no source block told it.
     """
 
     table: TableId
