@@ -6,6 +6,7 @@ import gzip
 import json
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,32 @@ from tests.spark.test_cli import Run, checked, run
 pytestmark = pytest.mark.spark
 __all__ = ["run"]
 RECORDS = CAPTURES / "mariadb" / "bookshop-mariadb-3.5.0-json"
+SHOP = CAPTURES / "postgres" / "shop-json"
 AUTHOR = 'tables = ["author"]'
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """A column that a recording renames: its kind of change, and the records before and up to it."""
+
+    kind: str
+    recording: Path
+    table: str
+    old: str
+    new: str
+    before: int
+    after: int
+
+    def __str__(self) -> str:
+        return self.kind
+
+    def lake(self, folder: Path, format: str) -> str:
+        """The lake table, as SQL and as `lake:` name it after `settings`."""
+        return f"delta.`{folder}/lake/{self.table}`" if format == "delta" else f"ice.synced.{self.table}"
+
+
+PROVEN = Renamed("rename-proven", SHOP, "customers", "phone", "phone_number", 206, 207)
+STATED = Renamed("rename-stated", RECORDS, "book", "pages", "page_count", 32, 33)
 
 
 def settings(folder: Path, *more: str, tables: str = AUTHOR, format: str = "delta") -> None:
@@ -28,11 +54,11 @@ def settings(folder: Path, *more: str, tables: str = AUTHOR, format: str = "delt
     Path("schemaman.toml").write_text("\n".join((target, *more)))
 
 
-def cut(folder: Path, records: int) -> Path:
-    """The first records of the recording: what there was at an earlier time."""
+def cut(folder: Path, records: int, recording: Path = RECORDS) -> Path:
+    """The first records of a recording: what there was at an earlier time."""
     found = folder / f"first-{records}"
     found.mkdir()
-    with gzip.open(RECORDS / "records.ndjson.gz", "rt", encoding="utf-8") as lines:
+    with gzip.open(recording / "records.ndjson.gz", "rt", encoding="utf-8") as lines:
         (found / "records.ndjson").write_text("".join(islice(lines, records)), encoding="utf-8")
     return found
 
@@ -78,6 +104,75 @@ def test_what_a_person_has_to_approve_waits_while_rows_are_written(
     assert (done.code, applied["state"]) == (0, "applied")
     assert not Path(told["file"]).exists()
     assert run("drift").code == 0
+
+
+@pytest.mark.parametrize(
+    ("renamed", "format"), [(STATED, "delta"), (STATED, "iceberg"), (PROVEN, "iceberg")], ids=str
+)
+def test_a_rename_that_is_automatic_takes_the_old_values_along(
+    spark: Any, run: Run, tmp_path: Path, renamed: Renamed, format: str
+) -> None:
+    level = None if renamed is STATED else "auto"  # a stated one is so by default
+    lake, rows = before_the_rename(spark, run, tmp_path, renamed, format, level)
+    told = run("sync", cut(tmp_path, renamed.after, renamed.recording), "--once", "--format", "json")
+    (done,) = checked("sync", told)["tables"]
+    assert (told.code, done["state"], done["reasons"]) == (0, "applied", [])
+    (statement,) = [s for s in done["statements"] if "SET TBLPROPERTIES" not in s]
+    assert statement.endswith(f"RENAME COLUMN `{renamed.old}` TO `{renamed.new}`")
+    assert shown(spark, lake) == in_the_new_name(rows, renamed)
+    assert run("drift").code == 0
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_rename_on_proof_waits_for_approval_and_touches_nothing(
+    spark: Any, run: Run, tmp_path: Path, format: str
+) -> None:
+    lake, rows = before_the_rename(spark, run, tmp_path, PROVEN, format)
+    later = cut(tmp_path, PROVEN.after, PROVEN.recording)
+    first = run("sync", later, "--once", "--format", "json")
+    (told,) = checked("sync", first)["tables"]
+    assert (first.code, told["state"], told["statements"]) == (1, "waiting", [])
+    assert "rename-proven = approve by default" in " ".join(told["reasons"])
+    assert shown(spark, lake) == rows
+    # a round later it is the same plan, and the lake still has the old name alone
+    (same,) = checked("sync", run("sync", later, "--once", "--format", "json"))["tables"]
+    assert (same["state"], same["plan"], same["file"]) == ("waiting", told["plan"], told["file"])
+    assert shown(spark, lake) == rows
+    assert run("approve", told["file"], "--yes").code == 0
+    (done,) = checked("sync", run("sync", later, "--once", "--format", "json"))["tables"]
+    assert (done["state"], Path(told["file"]).exists()) == ("applied", False)
+    assert shown(spark, lake) == in_the_new_name(rows, PROVEN)
+    assert run("drift").code == 0
+
+
+def before_the_rename(
+    spark: Any, run: Run, folder: Path, renamed: Renamed, format: str, level: str | None = None
+) -> tuple[str, list[dict[str, Any]]]:
+    """The lake table with rows of the old name, under a policy for this kind of change; its name and rows."""
+    rule = [f'[[policy]]\n{renamed.kind} = "{level}"'] if level else []
+    settings(folder, *rule, tables=f'tables = ["{renamed.table}"]', format=format)
+    lake = renamed.lake(folder, format)
+    if format == "iceberg":
+        spark.sql(f"DROP TABLE IF EXISTS {lake}")
+    made = run("sync", cut(folder, renamed.before, renamed.recording), "--once", "--format", "json")
+    assert states(checked("sync", made)) == {renamed.table: "applied"}
+    named = {f.name: f for f in spark.table(lake).schema}
+    given = {n: "2024" for n, f in named.items() if not f.nullable} | {renamed.old: "17"}
+    values = ", ".join(f"CAST('{v}' AS {named[n].dataType.simpleString()})" for n, v in given.items())
+    spark.sql(f"INSERT INTO {lake} ({', '.join(given)}) VALUES ({values})")
+    return lake, shown(spark, lake)
+
+
+def shown(spark: Any, lake: str) -> list[dict[str, Any]]:
+    """The rows of a lake table as they lie there now."""
+    spark.sql(f"REFRESH TABLE {lake}")
+    return sorted((row.asDict() for row in spark.table(lake).collect()), key=repr)
+
+
+def in_the_new_name(rows: list[dict[str, Any]], renamed: Renamed) -> list[dict[str, Any]]:
+    """The rows as they ought to be once the column has its new name, in its old place."""
+    now = [{renamed.new if n == renamed.old else n: v for n, v in row.items()} for row in rows]
+    return sorted(now, key=repr)
 
 
 def test_a_table_that_is_refused_stops_no_other(spark: Any, run: Run, tmp_path: Path) -> None:
