@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from string import Formatter
 from typing import Any
 
+from schemaman.ddl import quote_name
+from schemaman.errors import BadReference
 from schemaman.policy import nearest
 from schemaman.policy_entries import patterns
 from schemaman.schema import TableId
+from schemaman.targets._spark_sql import table_parts
 
 _PLACES = ("stream", "server", "database", "schema", "table")
+_PATH = re.compile(r"`?(/|[A-Za-z][A-Za-z0-9+.-]*:/)")
+_PART = re.compile(r"`(?:[^`]|``)+`|[^.`]+")
+"""A part of a name, in back-ticks or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +43,33 @@ class TargetSetting:
     def address(self, table: TableId) -> str:
         """The lake table, or the path in the form of a `lake:` REF, that follows a table.
 
-        In a path each name is one step: a source table called `../t` leaves no folder.
+        In a path each name is one step: a source table called `../t` leaves no folder. In a name it is no
+        more than a piece of one part: a table called `a.b` is in no namespace of its own.
         """
         names = {place: getattr(table, place) for place in _PLACES}
-        if self.table is not None:
-            return self.table.format(**names)
-        return (self.path or "").format(**{place: _step(name) for place, name in names.items()})
+        if self.table is None or _PATH.match(self.table):
+            return _placed(self.table or self.path or "", names)
+        return _PART.sub(lambda part: _named(part[0], names), self.table)
+
+
+def _placed(path: str, names: Mapping[str, str]) -> str:
+    """A path with each name as one step of it."""
+    return path.format(**{place: _step(name) for place, name in names.items()})
+
+
+def _named(part: str, names: Mapping[str, str]) -> str:
+    """A part of a lake table's name with names of the source in it, in back-ticks if they need them."""
+    if _PATH.match(part):
+        return _placed(part, {place: _quoted(name) for place, name in names.items()})
+    if part.startswith("`"):
+        return part.format(**{place: _quoted(name) for place, name in names.items()})
+    told = part.format(**names)
+    return quote_name(told) if re.search("[.`]", told) else told
+
+
+def _quoted(name: str) -> str:
+    """A name as it stands between back-ticks."""
+    return name.replace("`", "``")
 
 
 def _step(name: str) -> str:
@@ -81,9 +110,16 @@ def _target(entry: Any, number: int) -> TargetSetting:
     if ("table" in entry) == ("path" in entry):
         raise ValueError(f"target {entry['name']!r} needs either table or path")
     address = _text(entry.get("table", entry.get("path")))
-    for _, place, _, _ in Formatter().parse(address):
+    for _, place, form, conversion in Formatter().parse(address):
         if place is not None and place not in _PLACES:
             raise ValueError(f"target {entry['name']!r}: {{{place}}} is none of {', '.join(_PLACES)}")
+        if form or conversion:
+            raise ValueError(f"target {entry['name']!r}: write {{{place}}} alone, without a format")
+    if "table" in entry and not _PATH.match(address):
+        try:
+            table_parts(address)
+        except BadReference as error:
+            raise ValueError(f"target {entry['name']!r}: {error.message}") from error
     return TargetSetting(
         name=_text(entry["name"]),
         format=_text(entry["format"]),

@@ -85,6 +85,10 @@ has the plain name, later ones `_2`, `_3`, …. A column that is in the lake kee
 comes later and whatever `names` says by then, until the source renames it. Which is which stands in the
 table property `schemaman.names`.
 
+A lake table is called as `table` or `path` of its `[[target]]` says, where `{stream}`, `{server}`,
+`{database}`, `{schema}` and `{table}` stand for the source's names. Each of them stays inside the part or
+the step of the path that it stands in: for a source table `a.b`, `ice.raw.{table}` is ``ice.raw.`a.b` ``.
+
 ## Metadata columns
 
 `metadata` lists what is to be kept beside each row, or gives it names: `metadata = { op = "_operation" }`.

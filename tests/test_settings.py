@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,8 @@ from hypothesis import strategies as st
 from schemaman.compat import READERS
 from schemaman.errors import BadConfiguration, UnknownName
 from schemaman.schema import TableId
-from schemaman.settings import KEYS, Settings, SettingsFile, read
+from schemaman.settings import KEYS, Settings, SettingsFile, TargetSetting, read
+from schemaman.targets._spark_sql import table_parts
 
 ORDERS = TableId("shop", "app", "public", "orders")
 
@@ -112,6 +115,45 @@ def test_a_target_holds_tables_by_pattern_and_names_them() -> None:
     other = TableId("shop", "app", "audit", "orders")
     assert not raw.holds(other)
     assert not files.holds(other)
+
+
+ODD_NAMES = st.text("a.b`/ {}:T", min_size=1, max_size=8)
+
+
+@pytest.mark.parametrize("template", [
+    "ice.raw.{table}", "ice.raw.{schema}_{table}", "ice.raw.`{table}`", "ice.raw.`{schema}.{table}`",
+])  # fmt: skip
+@given(ODD_NAMES, ODD_NAMES)
+def test_a_name_of_the_source_adds_no_part_to_that_of_the_lake(
+    template: str, schema: str, table: str
+) -> None:
+    target = TargetSetting("raw", "iceberg", ("*",), table=template)
+    parts = table_parts(target.address(TableId("shop", "app", schema, table)))
+    wanted = template.removeprefix("ice.raw.").strip("`").format(schema=schema, table=table)
+    assert parts == ("ice", "raw", wanted)
+
+
+def test_a_name_is_quoted_where_it_has_to_be() -> None:
+    plain, quoted, path = (
+        TargetSetting("raw", "delta", ("*",), table=text)
+        for text in ("ice.raw.{table}", "ice.raw.`{schema}.{table}`", "delta.`/lake/{schema}/{table}`")
+    )
+    dotted = TableId("shop", "app", "public", "a.b")
+    assert plain.address(dotted) == "ice.raw.`a.b`"
+    assert plain.address(replace(dotted, table="Order Items")) == "ice.raw.Order Items"
+    assert quoted.address(ORDERS) == "ice.raw.`public.orders`"
+    assert path.address(dotted) == "delta.`/lake/public/a.b`"
+    assert path.address(TableId("shop", "app", "..", "../`a")) == "delta.`/lake/__/.._``a`"
+
+
+@pytest.mark.parametrize(("table", "said"), [
+    ("ice.raw.`{table}", "is no table name"), ("ice..{table}", "is no table name"),
+    ("ice.raw.{table!r}", "write {table} alone"), ("ice.raw.{table:.3}", "write {table} alone"),
+])  # fmt: skip
+def test_a_lake_table_that_is_no_name_is_refused_when_settings_are_read(table: str, said: str) -> None:
+    with pytest.raises(BadConfiguration) as caught:
+        of(f"[[target]]\nname='raw'\nformat='iceberg'\ntable='{table}'")
+    assert said in caught.value.message
 
 
 def test_an_unknown_target_lists_the_known_ones() -> None:
