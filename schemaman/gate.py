@@ -220,8 +220,8 @@ class _Stand:
 
     @staticmethod
     def of(history: TableHistory, version: SchemaVersion, revision: Revision) -> _Stand:
-        number = f"{version.number}.{revision.number}" if revision.number else f"{version.number}"
-        return _Stand(history, version, revision, f"{history.table}@{number}", revision.schema)
+        ref = f"{history.table}@{version.numbered(revision)}"
+        return _Stand(history, version, revision, ref, revision.schema)
 
     @property
     def incarnation(self) -> int:

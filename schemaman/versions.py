@@ -147,6 +147,10 @@ class SchemaVersion:
         """The number of the last revision."""
         return self.revisions[-1].number
 
+    def numbered(self, revision: Revision) -> str:
+        """What a reference to one of its revisions says: `3.0`; `3` if it is the only one."""
+        return f"{self.number}.{revision.number}" if self.revision else str(self.number)
+
     @property
     def shared(self) -> int:
         """Records that are of it or of another version, which nobody can tell."""

@@ -91,7 +91,7 @@ def test_a_step_tells_between_what_it_lies() -> None:
     (finding,) = (f for f, _ in gate(history).findings)
     assert (finding.old_ref, finding.new_ref) == ("shop.app.public.orders@1.1", "shop.app.public.orders@2")
     first, second = steps(history, snapshot(history, history.versions[0], revision=0))
-    assert (first.old_ref, first.new_ref) == ("shop.app.public.orders@1", "shop.app.public.orders@1.1")
+    assert (first.old_ref, first.new_ref) == ("shop.app.public.orders@1.0", "shop.app.public.orders@1.1")
     assert second.at == mark(2)
 
 

@@ -63,7 +63,7 @@ Judge = Callable[[Transition], Iterable[Judged]]
 
 def story(history: TableHistory, judge: Judge, plans: Iterable[Plan] = ()) -> Story:
     """The story of a table; `judge` says what the rules and the declared readers make of a transition."""
-    stands = {_label(v, r): Stage(v, r) for v in history.versions for r in v.revisions}
+    stands = {v.numbered(r): Stage(v, r) for v in history.versions for r in v.revisions}
     gone: tuple[Judged, ...] = ()
     for transition in every_step(history):
         found = tuple(judge(transition))
@@ -121,10 +121,6 @@ def told(changes: Diff) -> tuple[Change, ...]:
         or (c.attribute == "emitted_name" and None not in (c.old, c.new) and c.new != c.path[-1])
         or (c.attribute == "source_type" and c.old is not None and c.path not in retyped)
     )
-
-
-def _label(version: SchemaVersion, revision: Revision) -> str:
-    return f"{version.number}.{revision.number}" if revision.number else str(version.number)
 
 
 def _same(then: Column, now: Column) -> bool:
