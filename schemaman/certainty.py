@@ -63,5 +63,5 @@ def follows(mark: Mark, other: Mark) -> bool:
 
 
 def _marks(version: SchemaVersion) -> tuple[Mark, ...]:
-    edges = (m for e in version.evidence for m in (e.first, e.last))
+    edges = (m for e in version.evidence for m in e.marks)
     return (version.at, *edges, *(r.at for r in version.revisions))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from schemaman import epochs_codec
+from schemaman.evidence import Mark
 from schemaman.structure_codec import (
     VERSION,
     Json,
@@ -185,13 +186,22 @@ def _evidence_to_json(evidence: Evidence) -> Json:
         "records": evidence.records,
         "first": mark_to_json(evidence.first),
         "last": mark_to_json(evidence.last),
-        **given(shared=evidence.shared or None),
+        **given(
+            shared=evidence.shared or None,
+            placed=None if evidence.placed is None else [mark_to_json(m) for m in evidence.placed],
+        ),
     }
 
 
 def _evidence(value: Parsed) -> Evidence:
     first, last = mark_from_json(value["first"]), mark_from_json(value["last"])
-    return Evidence(value["witness"], value["records"], first, last, value.get("shared", 0))
+    placed = maybe(_pair, value.get("placed"))
+    return Evidence(value["witness"], value["records"], first, last, value.get("shared", 0), placed)
+
+
+def _pair(value: list[Parsed]) -> tuple[Mark, Mark]:
+    first, last = value
+    return mark_from_json(first), mark_from_json(last)
 
 
 def _candidate_to_json(candidate: RenameCandidate) -> Json:

@@ -288,7 +288,7 @@ def _begun(version: SchemaVersion, rank: RankOf, wanted: Rank) -> bool:
 
 def _shown(version: SchemaVersion, rank: RankOf) -> Rank | None:
     """Where an event first showed the version."""
-    ranks = (rank(e.first) for e in version.evidence if e.witness == "emitted")
+    ranks = (rank(mark) for e in version.evidence if e.witness == "emitted" for mark in e.marks)
     return min((r for r in ranks if r is not None), default=None)
 
 
@@ -308,7 +308,7 @@ def _witnessed(version: SchemaVersion) -> Iterator[Mark]:
     """The marks of a version at which it stood."""
     noticed = version.at.position if _noticed_late(version) else None
     for evidence in version.evidence:
-        for mark in (evidence.first, evidence.last):
+        for mark in evidence.marks:
             if evidence.witness != "declared" or mark.position != noticed:
                 yield mark
 
@@ -341,8 +341,7 @@ def _marks(history: TableHistory) -> Iterator[Mark]:
 def _marks_of(version: SchemaVersion) -> Iterator[Mark]:
     yield version.at
     for evidence in version.evidence:
-        yield evidence.first
-        yield evidence.last
+        yield from evidence.marks
 
 
 def _resolved(history: TableHistory, version: SchemaVersion, revision: Revision | None = None) -> Resolved:

@@ -19,7 +19,8 @@ class Evidence:
 
     `records` are surely of it. `shared` counts those of runs that began before the version or went on behind
     it: of such a run only the first and the last record tell where they stand, the others are of this version
-    or of the one where the other edge lies, or of one between them.
+    or of the one where the other edge lies, or of one between them. `placed` are the first and the last
+    record that have a position, where those are others: what is read beside the stream has none.
     """
 
     witness: Witness
@@ -27,6 +28,12 @@ class Evidence:
     first: Mark
     last: Mark
     shared: int = 0
+    placed: tuple[Mark, Mark] | None = None
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """Every record of which it is known where it stands, in the order of the source."""
+        return (self.first, *(self.placed or ()), self.last)
 
 
 @dataclass(frozen=True, slots=True)

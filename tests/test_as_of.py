@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -216,3 +217,50 @@ def test_what_is_read_beside_the_stream_stands_from_the_next_record_that_has_a_p
             assert "default:n" not in found.version.unconfirmed
         with pytest.raises(NoHistory):
             select(history, Place("lsn", "1"))
+
+
+BESIDE: dict[str, Any] = {"op": "r", "snapshot": "incremental", "lsn": None, "txId": None, "sequence": None}
+"""What makes a record one of an incremental snapshot, which tells no place."""
+
+
+def at_lsn(history: TableHistory, lsn: int) -> int:
+    """The number of the version that stood at a place of PostgreSQL's log."""
+    version = select(history, Place("lsn", str(lsn))).version
+    assert version is not None
+    return version.number
+
+
+def test_places_are_told_from_the_first_record_that_has_one() -> None:
+    """A table that was not snapshotted and is read beside the stream: its first record has no place."""
+    connector = Connector()
+    connector.rows({"id": INT}, **BESIDE)
+    first = connector.at + 8
+    connector.rows({"id": INT}, 4)
+    history = connector.told()["t"]
+    assert history.latest.at.position.kind == "none"
+    for lsn in (first, first + 1, first + 8, connector.at - 1, connector.at, connector.at + 1000):
+        assert at_lsn(history, lsn) == 1
+    with pytest.raises(NoHistory, match="nothing is known so early"):
+        at_lsn(history, first - 1)
+
+
+def test_places_are_told_between_rows_that_are_read_beside_the_stream() -> None:
+    """Such rows stand first and last of both versions: what was streamed of each between has places."""
+    connector = Connector()
+    edges = []
+    for columns in ({"id": INT}, {"id": INT, "note": NOTE}):
+        connector.rows(columns, **BESIDE)
+        edges.append(connector.at + 8)
+        connector.rows(columns)
+        edges.append(connector.at)
+        connector.rows(columns, **BESIDE)
+    history = connector.told()["t"]
+    assert len(history.versions) == 2
+    for version, first, last in ((1, *edges[:2]), (2, *edges[2:])):
+        assert {at_lsn(history, lsn) for lsn in (first, first + 9, last)} == {version}
+    seen = select(history, Place("lsn", str(edges[3] + 1))).last_seen
+    assert seen is not None
+    assert seen.position.value == str(edges[3])
+    for lsn in (edges[1] + 1, edges[2] - 1):
+        with pytest.raises(UsageError, match="version 1 or version 2 stood then"):
+            at_lsn(history, lsn)

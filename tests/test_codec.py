@@ -182,6 +182,7 @@ VERSIONS = every(
             first=MARKS,
             last=MARKS,
             shared=COUNTS,
+            placed=st.none() | st.tuples(MARKS, MARKS),
         ),
         max_size=2,
     ).map(tuple),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from schemaman.epochs import WireFace
@@ -128,11 +128,20 @@ def evidence_of(version: Open, spread: Collection[Observation]) -> tuple[Evidenc
     surely, shared = _counts(version, spread)
     for witness in dict.fromkeys(witness for witness, _ in edges):
         marks = [mark for said, mark in edges if said == witness]
-        result.append(Evidence(witness, surely[witness], marks[0], marks[-1], shared[witness]))
+        edge = (marks[0], marks[-1])
+        result.append(Evidence(witness, surely[witness], *edge, shared[witness], _placed(marks)))
     if version.second:
         told = sorted(version.second, key=lambda o: (o.first.topic, o.first.partition, o.first.offset))
         result.append(Evidence("internal", sum(o.count for o in told), told[0].first, told[-1].last))
     return tuple(result)
+
+
+def _placed(marks: Sequence[Mark]) -> tuple[Mark, Mark] | None:
+    """The first and the last of the marks that have a position, if those are not the outer ones."""
+    placed = [mark for mark in marks if mark.position.kind != "none"]
+    if not placed or (placed[0], placed[-1]) == (marks[0], marks[-1]):
+        return None
+    return (placed[0], placed[-1])
 
 
 def _counts(version: Open, spread: Collection[Observation]) -> tuple[Counter[Witness], Counter[Witness]]:

@@ -35,7 +35,7 @@ from schemaman.errors import StoreUnavailable
 from schemaman.log import Covered, Entry, tables_of
 from schemaman.schema import TableId
 
-LAYOUT = 6
+LAYOUT = 7
 """Of the tables below; a store of another layout is refused."""
 
 BATCH = 500
