@@ -25,6 +25,7 @@ from schemaman.plan import (
     column_of,
 )
 from schemaman.rulings import Judge
+from schemaman.schema import walk
 from schemaman.versions import SchemaVersion, TableHistory
 
 TEMPORARY = "__schemaman_"
@@ -129,12 +130,12 @@ def blocked(source: Source, live: Live, talk: Talk) -> bool:
         )
     refusals += (
         Refusal(
-            f"plan over {quote_name(name)}",
-            "another plan stopped between two names of this column",
-            "finish that plan with `schemaman resume`, or rename the column by hand",
+            f"plan over {'.'.join(map(quote_name, path))}",
+            f"another plan stopped between two names of this {'member' if path[1:] else 'column'}",
+            "finish that plan with `schemaman resume`, or rename it by hand",
         )
-        for name in live.schema.names
-        if name.startswith(TEMPORARY)
+        for path, _, _ in walk(live.schema)
+        if path[-1].startswith(TEMPORARY)
     )
     return ended or bool(refusals)
 

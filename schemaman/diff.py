@@ -10,7 +10,7 @@ drops, renames (all at once, by old names), moves, additions, then attributes by
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
@@ -156,13 +156,14 @@ def patch(schema: TableSchema, changes: Sequence[Change]) -> TableSchema:
     Raises:
         KeyError: a change names a place that the schema does not have, or gives a name that is taken.
     """
-    renames = [c for c in changes if isinstance(c, RenameColumn) and len(c.path) == 1]
-    done = False
+    renames = [c for c in changes if isinstance(c, RenameColumn)]
+    done: set[Path] = set()
     for change in changes:
         match change:
-            case RenameColumn((_,), _):
-                if not done:
-                    schema, done = _rename(schema, renames), True
+            case RenameColumn(path, _):
+                if path[:-1] not in done:
+                    schema = _rename(schema, [c for c in renames if c.path[:-1] == path[:-1]])
+                    done.add(path[:-1])
             case ChangeKey(_, key):
                 schema = replace(schema, key=key)
             case ChangeComment((), _, comment):
@@ -275,14 +276,16 @@ def _nullable_change(path: Path, old: bool, new: bool) -> list[Change]:
     return [] if old == new else [ChangeNullable(path, old, new)]
 
 
-def _rename(schema: TableSchema, renames: Iterable[RenameColumn]) -> TableSchema:
-    names = {c.path[-1]: c.name for c in renames}
-    if missing := names.keys() - set(schema.names):
-        raise KeyError(tuple(missing))
-    columns = tuple(replace(c, name=names.get(c.name, c.name)) for c in schema.columns)
-    if len({c.name for c in columns}) < len(columns):
-        raise KeyError(tuple(names.values()))
-    return replace(schema, columns=columns, key=tuple(names.get(k, k) for k in schema.key))
+def _rename(schema: TableSchema, renames: Sequence[RenameColumn]) -> TableSchema:
+    """The schema after the renames of one place, all at once: names may be handed on."""
+    names = {c.path[0]: c.name for c in renames if len(c.path) == 1}
+    aside = [replace(c, name=f"\0{number}") for number, c in enumerate(renames)]
+    columns: Members = schema.columns
+    for change in aside:
+        columns = _at(columns, change.path, change)
+    for change, final in zip(aside, renames, strict=True):
+        columns = _at(columns, (*change.path[:-1], change.name), final)
+    return replace(schema, columns=_all(Column, columns), key=tuple(names.get(k, k) for k in schema.key))
 
 
 def _at(members: Members, path: Path, change: Change) -> Members:

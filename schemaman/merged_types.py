@@ -104,27 +104,29 @@ class Merging:
         self, path: Path, live: Sequence[Field], news: Mapping[str, str]
     ) -> tuple[dict[str, str], set[str]]:
         """The members that have another name now, each with it; and names that must not be touched."""
-        here = {f.name.lower() for f in live}
+        fates = {f.name: fate for f in live if (fate := self.fates.get((*path, f.name)))}
+        wanted = {
+            old: fate.became.name
+            for old, fate in fates.items()
+            if fate.became.sure and fate.became.name and fate.became.name.lower() in news
+        }
+        taken = _taken(wanted, fates, live)
         renamed: dict[str, str] = {}
         frozen: set[str] = set()
-        for old in live:
-            fate = self.fates.get((*path, old.name))
-            name = fate.became.name if fate and fate.became.sure else None
-            if fate is None or name is None or name.lower() not in news:
-                continue
-            at, new = (*path, old.name), (*path, name)
+        for old, name in wanted.items():
+            at, new = (*path, old), (*path, name)
             change = f"rename {_words(at)} to {quote_name(name)}"
-            if name.lower() in here:
-                if fate.exact:
-                    frozen |= {old.name.lower(), name.lower()}
+            if old in taken:
+                if fates[old].exact:
+                    frozen |= {old.lower(), name.lower()}
                     aside = f"rename one of the two, ALTER TABLE … RENAME COLUMN {_words(at)} TO …"
                     self.talk.refuse(change, "the lake has a member of that name", f"{aside}, and plan again")
-            elif old.name.lower() in news and not fate.exact:
-                frozen |= {old.name.lower(), name.lower()}
+            elif old.lower() in news and not fates[old].exact:
+                frozen |= {old.lower(), name.lower()}
                 reason = "another member has the old name now, and nothing says where this table stands"
                 self.talk.refuse(change, reason, f"rename it by hand to {_words(new)}, and plan again")
             else:
-                renamed[old.name] = news[name.lower()]
+                renamed[old] = news[name.lower()]
         self.waiting = self.waiting or bool(frozen)
         return renamed, frozen
 
@@ -167,6 +169,22 @@ class Merging:
             return [live]
         talk.note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
         return [replace(live, nullable=True)]
+
+
+def _taken(wanted: Mapping[str, str], fates: Mapping[str, Fate], live: Sequence[Field]) -> set[str]:
+    """The members whose new name another one has that stays, or that nothing says to be where it was."""
+    taken: set[str] = set()
+    while True:
+        moving = {old.lower() for old in wanted if old not in taken and fates[old].exact}
+        here = {f.name.lower() for f in live} - moving
+        more = {
+            old
+            for old, name in wanted.items()
+            if name.lower() in here or (not fates[old].exact and name.lower() in moving)
+        } - taken
+        if not more:
+            return taken
+        taken |= more
 
 
 def _words(path: Path) -> str:

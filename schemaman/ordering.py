@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from schemaman.counterparts import TEMPORARY
@@ -12,14 +12,45 @@ from schemaman.schema import Path, TableSchema, walk
 from schemaman.types import Struct
 
 
-def in_turn(renames: Sequence[RenameColumn]) -> tuple[list[RenameColumn], list[RenameColumn]]:
+def in_turn(
+    renames: Sequence[RenameColumn], members: Sequence[RenameColumn]
+) -> tuple[list[RenameColumn], list[RenameColumn]]:
     """Renames one at a time, each to a name that is free by then; then those that close a chain or a ring.
 
-    Where names are handed on, one column goes by a temporary name. While such a name is in the table nothing
-    else is planned for it: with the stamp between the two lists, a crash anywhere leaves a table that tells
-    where it stands.
+    Where names are handed on, one column or member goes by a temporary name. While such a name is in the
+    table nothing else is planned for it: with the stamp between the two lists, a crash anywhere leaves a
+    table that tells where it stands. `members` are named by places under their new names (see
+    `diff.Renamed`): they come before the columns, those inside first, and are closed in the other order.
     """
-    waiting = {c.path[0].lower(): c for c in renames}
+    was = {(*c.path[:-1], c.name): c.path[-1] for c in (*renames, *members)}
+    turns: list[RenameColumn] = []
+    closing: list[RenameColumn] = []
+    for place in _inside_first(dict.fromkeys(c.path[:-1] for c in members)):
+        before = formerly(was, place)
+        first, last = _handed_on([c for c in members if c.path[:-1] == place])
+        turns += (replace(c, path=(*before, c.path[-1])) for c in first)
+        closing = last + closing
+    first, last = _handed_on(renames)
+    return turns + first, last + closing
+
+
+def formerly(was: Mapping[Path, str], path: Path) -> Path:
+    """A place as it was called before renames; `was` maps places under their new names to their old ones."""
+    return tuple(was.get(path[:n], path[n - 1]) for n in range(1, len(path) + 1))
+
+
+def _inside_first(places: Iterable[Path]) -> list[Path]:
+    """Places in their order, but each before those that it is inside of."""
+    found: list[Path] = []
+    for place in places:
+        at = next((n for n, other in enumerate(found) if place[: len(other)] == other), len(found))
+        found.insert(at, place)
+    return found
+
+
+def _handed_on(renames: Sequence[RenameColumn]) -> tuple[list[RenameColumn], list[RenameColumn]]:
+    """The renames of one place in turn, and those that close a chain or a ring."""
+    waiting = {c.path[-1].lower(): c for c in renames}
     heads = [old for old in waiting if old not in {c.name.lower() for c in renames}]
     turns: list[RenameColumn] = []
     closing: list[RenameColumn] = []
@@ -32,7 +63,7 @@ def in_turn(renames: Sequence[RenameColumn]) -> tuple[list[RenameColumn], list[R
         if len(line) > 1:
             temporary = f"{TEMPORARY}{len(closing) + 1}"
             turns.append(RenameColumn(line[0].path, temporary))
-            closing.append(RenameColumn((temporary,), line.pop(0).name))
+            closing.append(RenameColumn((*line[0].path[:-1], temporary), line.pop(0).name))
         turns += reversed(line)
     return turns, closing
 

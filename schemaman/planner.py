@@ -6,14 +6,12 @@ can be checked on the table alone.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from schemaman import guards
 from schemaman.approving import Approving
 from schemaman.conditions import step
-from schemaman.counterparts import began_text
 from schemaman.diff import (
     AddColumn,
     Change,
@@ -28,15 +26,10 @@ from schemaman.diff import (
     patch,
 )
 from schemaman.exchanges import retired, retired_text
-from schemaman.lake_names import as_json, names_told
 from schemaman.ordering import at_end, in_turn, inside, is_there, renamed, waves
 from schemaman.plan import (
-    BEGAN_PROPERTY,
-    KEY_PROPERTY,
-    NAMES_PROPERTY,
     RETIRED_PROPERTY,
     SOURCE_PROPERTY,
-    VERSION_PROPERTY,
     Draft,
     Live,
     Plan,
@@ -52,11 +45,16 @@ from schemaman.policy import Level, Ruling
 from schemaman.projection import Projection, key_is_known, project
 from schemaman.rulings import Judge, blocked_by, kinds_of
 from schemaman.schema import Path, TableSchema
+from schemaman.stamps import stamp
 
 _ORDER: tuple[type[Change], ...] = (ChangeNullable, ChangeType, ChangeComment, AddColumn, DropColumn)
 _NOT_MADE: tuple[Level, ...] = ("ignore", "quarantine")
 _LACKS_FEATURE = (
     "the table lacks a feature that this needs, and older readers cannot read tables that have it"
+)
+_UNSTAMPED = (
+    "a member is left for a plan that settles all names: a table that is only partly migrated bears no stamp "
+    "that could tell of it"
 )
 _HALF_STAMPED = (
     "names are exchanged, and a table that is only partly migrated could not tell that it was done"
@@ -155,9 +153,9 @@ class _Drawing:
         namespace = self.target.create_namespace(self.table)
         if namespace is not None:
             self._add(namespace, None)
-        stamp = self._stamp(wanted.key, settled=True)
         why = ruling.why if ruling.level == "approve" else ""
-        self._add(self.target.create(self.table, wanted, stamp), Live(self.table, wanted, "", ""), why)
+        made = self.target.create(self.table, wanted, self._stamp(wanted.key, settled=True))
+        self._add(made, Live(self.table, wanted, "", ""), why)
         key = self.target.set_key(self.table, wanted)
         if key is not None:
             self._add(key, self.now)
@@ -193,14 +191,10 @@ class _Drawing:
 
     def _rename(self, renames: Sequence[RenameColumn], members: Sequence[RenameColumn]) -> None:
         """Renames, members first, with the stamp behind them; names that are handed on wait for it."""
-        turns, closing = in_turn(renames)
-        before = {c.name: c.path[0] for c in renames}
-        for member in members:
-            path = (before.get(member.path[0], member.path[0]), *member.path[1:])
-            self._change([replace(member, path=path)])
+        turns, closing = in_turn(renames, members)
         for rename in turns:
             self._change([rename])
-        if turns or members:
+        if turns:
             self._mark()
         for rename in closing:
             self._change([rename])
@@ -231,14 +225,12 @@ class _Drawing:
             elif answer.kind != "set-key" or self.steps:
                 self._add(answer, guards.after(self.now, answer), "" if answer.kind == "set-key" else why)
 
-    def _retired(self) -> dict[str, str]:
-        return retired(self.now) if self.now else {}
-
     def _move_away(self, renames: Sequence[RenameColumn]) -> None:
         """What the table has to say of columns that get out of the way, before they do."""
+        assert self.now is not None
         moved = {c.name: c.path[0] for c in renames if c.name in self.projection.retired}
         if moved:
-            kept = {name: was for name, was in self._retired().items() if name not in moved.values()}
+            kept = {name: was for name, was in retired(self.now).items() if name not in moved.values()}
             self._set({RETIRED_PROPERTY: retired_text(kept | moved)})
 
     def _set(self, properties: Mapping[str, str]) -> None:
@@ -274,10 +266,11 @@ class _Drawing:
     def _judged_others(self, live: Live, renames: Sequence[RenameColumn], changes: Diff) -> list[Change]:
         """The other changes, each judged on the table as it will be by then: drops come last."""
         stands = renamed(live, renames)
+        whole = [c for c in changes if isinstance(c, RenameColumn)]
+        agreed: list[Change] = [*self._judged_members(stands, [c for c in whole if len(c.path) > 1])]
+        stands = replace(stands, schema=patch(stands.schema, agreed))
         # A change names places as they are called after the renames: without those it has none.
-        whole = [c for c in changes if isinstance(c, RenameColumn) and len(c.path) == 1]
-        lost: set[Path] = {(c.name,) for c in whole if c not in renames}
-        agreed: list[Change] = []
+        lost: set[Path] = {(*c.path[:-1], c.name) for c in whole if c not in renames and c not in agreed}
         for change in sorted(changes, key=lambda c: isinstance(c, DropColumn)):
             if isinstance(change, ChangeKey) or change in whole or inside(change.path, lost):
                 continue
@@ -286,9 +279,15 @@ class _Drawing:
             if self._agreed(stands, change):
                 agreed.append(change)
                 stands = replace(stands, schema=patch(stands.schema, [at_end(stands.schema, change)]))
-            elif isinstance(change, RenameColumn):
-                lost.add((*change.path[:-1], change.name))
         return agreed
+
+    def _judged_members(self, stands: Live, members: Sequence[RenameColumn]) -> list[RenameColumn]:
+        """Renames of members, all or none: the stamp alone can say that they were made."""
+        agreed = [c for c in members if self._agreed(stands, c)]
+        if self.settled:
+            return agreed
+        self.refusals += (Refusal(words(c), _UNSTAMPED, "settle the others first") for c in agreed)
+        return []
 
     def _members_follow(self, live: Live, renames: Sequence[RenameColumn], changes: Diff) -> bool:
         """Whether all members get the names that they have at the source; nothing is said of it yet."""
@@ -347,8 +346,8 @@ class _Drawing:
         """
         assert self.now is not None
         key = self._key(self.now.schema)
-        stamp = self._stamp(key, self.settled)
-        missing = {k: v for k, v in stamp.items() if self.now.properties.get(k) != v}
+        wanted = self._stamp(key, settled=self.settled)
+        missing = {k: v for k, v in wanted.items() if self.now.properties.get(k) != v}
         told = SOURCE_PROPERTY in self.now.properties and not missing.keys() & self.projection.properties
         if missing and (self.steps or not told):
             self._set(missing)
@@ -361,22 +360,9 @@ class _Drawing:
             return wanted.key if all(name in wanted.names for name in wanted.key) else now.key
         return wanted.key if self.settled and self.staying.isdisjoint(now.key) else now.key
 
-    def _stamp(self, key: tuple[str, ...], settled: bool) -> dict[str, str]:
-        """What the table says of itself; a version only when it has the names of that version."""
-        told = {SOURCE_PROPERTY: self.source.table, KEY_PROPERTY: json.dumps(key, ensure_ascii=False)}
-        version = {VERSION_PROPERTY: self.source.id, BEGAN_PROPERTY: began_text(self.source.began)}
-        left = {name: was for name, was in self._retired().items() if name in self.projection.wanted.names}
-        stale = {RETIRED_PROPERTY: retired_text(left)} if left != self._retired() else {}
-        return told | stale | self._names_kept() | (version if settled else {})
-
-    def _names_kept(self) -> dict[str, str]:
-        """What the projection has the table say; without its renames the names that it has stay told."""
-        said = dict(self.projection.properties)
-        if self.renamed or NAMES_PROPERTY not in said or self.now is None:
-            return said
-        new = json.loads(said[NAMES_PROPERTY])
-        kept = {lake: there for lake, there in new.items() if lake not in self.now.schema.names}
-        return said | {NAMES_PROPERTY: as_json(names_told(self.now) | kept)}
+    def _stamp(self, key: Sequence[str], *, settled: bool) -> dict[str, str]:
+        told = self.projection
+        return stamp(self.source, told, self.now, key, settled=settled, renamed=self.renamed)
 
     def _add(self, draft: Draft, after: Live | None, approve: str = "") -> None:
         """Another step; `approve` says why a person has to approve it."""

@@ -1,0 +1,73 @@
+"""What a target table says of itself once a plan has gone over it.
+
+Law: it speaks of the names that it has, so a plan that leaves some as they are leaves what is said of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from schemaman.counterparts import began_text
+from schemaman.exchanges import retired, retired_text
+from schemaman.lake_names import as_json, names_told
+from schemaman.ordering import formerly
+from schemaman.plan import (
+    BEGAN_PROPERTY,
+    KEPT_PROPERTY,
+    KEY_PROPERTY,
+    NAMES_PROPERTY,
+    RETIRED_PROPERTY,
+    SOURCE_PROPERTY,
+    VERSION_PROPERTY,
+    Live,
+    Source,
+)
+from schemaman.projection import Projection
+from schemaman.schema import Path
+
+
+def stamp(
+    source: Source,
+    told: Projection,
+    now: Live | None,
+    key: Sequence[str],
+    *,
+    settled: bool,
+    renamed: bool,
+) -> dict[str, str]:
+    """The properties of a table that is `now` so; a version only when it has the names of that version.
+
+    `settled`: it has them all, `renamed`: its columns have those that the projection wants.
+    """
+    said = {SOURCE_PROPERTY: source.table, KEY_PROPERTY: json.dumps(key, ensure_ascii=False)}
+    version = {VERSION_PROPERTY: source.id, BEGAN_PROPERTY: began_text(source.began)}
+    moved = retired(now) if now else {}
+    left = {name: was for name, was in moved.items() if name in told.wanted.names}
+    stale = {RETIRED_PROPERTY: retired_text(left)} if left != moved else {}
+    properties = {**told.properties}
+    if now is not None and not settled:
+        properties |= _kept(told, renamed)
+        properties |= {} if renamed else _names(told, now)
+    return said | stale | properties | (version if settled else {})
+
+
+def _names(told: Projection, now: Live) -> dict[str, str]:
+    """Without the renames the names that a table has stay told."""
+    if NAMES_PROPERTY not in told.properties:
+        return {}
+    new: Mapping[str, str] = json.loads(told.properties[NAMES_PROPERTY])
+    kept = {lake: there for lake, there in new.items() if lake not in now.schema.names}
+    return {NAMES_PROPERTY: as_json(names_told(now) | kept)}
+
+
+def _kept(told: Projection, renamed: bool) -> dict[str, str]:
+    """What the table keeps lies in members, and maybe in columns, that still have their old names."""
+    if KEPT_PROPERTY not in told.properties:
+        return {}
+    was = {(*path[:-1], new): path[-1] for path, new in told.members.items()}
+    was |= {} if renamed else {(new,): old for old, new in told.renames.items()}
+    kept: list[str | list[str]] = json.loads(told.properties[KEPT_PROPERTY])
+    paths: list[Path] = [(each,) if isinstance(each, str) else tuple(each) for each in kept]
+    here = (formerly(was, path) for path in paths)
+    return {KEPT_PROPERTY: as_json([path[0] if len(path) == 1 else list(path) for path in here])}
