@@ -6,7 +6,7 @@ Law: each hash that the log tells of an offset is found at it, however ranges we
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -17,6 +17,10 @@ _WIDTH = 16
 """Hexadecimal digits of a hash."""
 
 
+Extents = Mapping[tuple[str, int], tuple[int, int]]
+"""The first and the last offset, by topic and partition."""
+
+
 class Edges(Protocol):
     """What is known of the records at edges of one stream."""
 
@@ -25,6 +29,9 @@ class Edges(Protocol):
 
     def loaded(self) -> EdgeHashes:
         """The same at hand, for a process that cannot ask the store."""
+
+    def within(self, extents: Extents) -> EdgeHashes:
+        """Those from the first to the last offset of some places, for a process that cannot ask the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,10 @@ class _Place:
         if at == len(self.offsets) or self.offsets[at] != offset:
             return None
         return self.hashes[at * _WIDTH : (at + 1) * _WIDTH].decode().rstrip()
+
+    def within(self, first: int, last: int) -> _Place:
+        begin, end = bisect_left(self.offsets, first), bisect_right(self.offsets, last)
+        return _Place(self.offsets[begin:end], self.hashes[begin * _WIDTH : end * _WIDTH])
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +66,11 @@ class EdgeHashes:
     def loaded(self) -> EdgeHashes:
         """Itself."""
         return self
+
+    def within(self, extents: Extents) -> EdgeHashes:
+        """Those from the first to the last offset of some places."""
+        there = ((place, self.places[place]) for place in extents if place in self.places)
+        return EdgeHashes({place: found.within(*extents[place]) for place, found in there})
 
 
 class EdgesOnDemand:
@@ -73,6 +89,10 @@ class EdgesOnDemand:
         if self._held is None:
             self._held = self._load()
         return self._held
+
+    def within(self, extents: Extents) -> EdgeHashes:
+        """Those from the first to the last offset of some places; nothing is read for none."""
+        return self.loaded().within(extents) if extents else EdgeHashes()
 
 
 def hashes_of(covered: Covered) -> Mapping[int, str]:

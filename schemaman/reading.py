@@ -16,7 +16,7 @@ from schemaman.decode.body import SchemaLookup, avro_value
 from schemaman.decode.framing import AUTO, Forms
 from schemaman.decode.origin import DIALECTS
 from schemaman.decode.wire import Reading
-from schemaman.edges import EdgeHashes, Edges, same
+from schemaman.edges import EdgeHashes, Edges, Extents, same
 from schemaman.errors import SchemamanError, UnknownName, UnreadableInput, UsageError
 from schemaman.evidence import NOWHERE, Dialect, Position, Record, Run, awaits_schema, record_hash
 from schemaman.scan import Scanner, merge
@@ -45,6 +45,19 @@ class Known:
     def loaded(self) -> Known:
         """The same for a process that cannot ask the store."""
         return Known(self.ranges, self.edges.loaded())
+
+    def within(self, extents: Extents) -> Known:
+        """What of it records from the first to the last offset of some places can meet, for such a process.
+
+        Where none of them is known, which is nearly always so in a stream, the store is not asked for hashes.
+        """
+        ranges = {place: self.ranges[place] for place in extents if place in self.ranges}
+        met = {
+            place: (first, last)
+            for place, (first, last) in extents.items()
+            if any(low <= last and first <= high for low, high in ranges.get(place, ()))
+        }
+        return Known(ranges, self.edges.within(met))
 
 
 @dataclass(frozen=True, slots=True)

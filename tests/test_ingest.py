@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from schemaman.adapters import files, schema_registry
 from schemaman.coverage import GAPS
+from schemaman.edges import EdgeHashes, EdgesOnDemand
 from schemaman.errors import UnreadableInput, UsageError
 from schemaman.evidence import Record
 from schemaman.ingest import NO_PARTITION, Intake, Summary, ingest
@@ -210,6 +212,36 @@ def test_other_bytes_at_the_edge_of_any_run_are_noticed(run, size, data):
         desk.ingest(other, run)
     assert desk.ingest(recorded(run), run).new == 0
     assert desk.log == log
+
+
+@given(st.sampled_from(RUNS), st.sampled_from([60, 50_000]), st.data())
+def test_what_travels_with_a_part_of_a_stream_tells_all_that_its_records_meet(run, size, data):
+    desk, _ = edges_of_runs(run, size)
+    ends = [data.draw(st.integers(0, len(recorded(run)) - 1)) for _ in range(2)]
+    part = recorded(run)[min(ends) : max(ends) + 1]
+    extents: dict[tuple[str, int], tuple[int, int]] = {}
+    for record in part:
+        first, _ = extents.get((record.topic, record.partition), (record.offset, 0))
+        extents[record.topic, record.partition] = (first, record.offset)
+    known = Known(*desk.registry.known("main"))
+    taken = pickle.loads(pickle.dumps(known.within(extents)))
+    for record in part:
+        place = (record.topic, record.partition)
+        assert taken.ranges[place] == known.ranges[place]
+        wanted = known.edges.hash(*place, record.offset)
+        assert taken.edges.hash(*place, record.offset) == wanted
+    assert set(taken.edges.places) <= set(taken.ranges) <= set(extents)
+
+
+def test_records_that_meet_none_that_is_known_ask_the_store_for_no_hash():
+    def unasked() -> EdgeHashes:
+        raise AssertionError("the store was asked")
+
+    known = Known({("t", 0): ((0, 9), (20, 29)), ("u", 0): ((0, 9),)}, EdgesOnDemand(unasked))
+    between = {("t", 0): (10, 19), ("u", 1): (0, 9), ("v", 0): (0, 9)}
+    assert known.within(between) == Known({("t", 0): ((0, 9), (20, 29))}, EdgeHashes())
+    with pytest.raises(AssertionError):
+        known.within({("t", 0): (9, 19)})
 
 
 def test_null_and_empty_are_other_bytes():

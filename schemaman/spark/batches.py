@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from schemaman.decode.body import SchemaLookup
 from schemaman.decode.framing import AUTO, Forms
+from schemaman.edges import Extents
 from schemaman.errors import CouldNotDo, UsageError
 from schemaman.evidence import Record
 from schemaman.ingest import Intake, Summary
@@ -80,12 +81,23 @@ def remember(
         StoreUnavailable: the store cannot be written.
     """
     intake = Intake(registry, stream, schemas, forms=forms)
-    known = intake.known if isinstance(batch, arrow.Table) else intake.known.loaded()
+    known = intake.known if isinstance(batch, arrow.Table) else intake.known.within(_extents(batch))
     scanner = BatchScanner(known, schemas, forms)
     # A partition of a topic lies in one task, whose takes come in order.
     taken = together(_takes(batch, scanner))
     intake.enter(taken)
     return intake.summary, frozenset(topic for topic, *_ in taken.extents)
+
+
+def _extents(batch: DataFrame) -> Extents:
+    """The first and the last offset of each place of a batch."""
+    found = batch.groupBy("topic", "partition").agg(
+        F.min("offset").alias("first"), F.max("offset").alias("last")
+    )
+    try:
+        return {(row["topic"], row["partition"]): (row["first"], row["last"]) for row in found.collect()}
+    except PySparkException as error:
+        raise CouldNotDo(f"Spark gave up reading the batch: {error}") from error
 
 
 def _takes(batch: DataFrame | arrow.Table, scanner: BatchScanner) -> Iterator[Take]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from schemaman.adapters.schema_registry import NO_REGISTRY
+from schemaman.errors import UsageError
 from schemaman.evidence import Record
 from schemaman.plan import STORE_PROPERTY
 from schemaman.policy import Policy, ProjectionRule
@@ -154,4 +156,7 @@ def test_executors_decode_as_this_process_does(spark, tmp_path: Path) -> None:
             tables.append(sorted(lake.rows, key=repr))
             (report,) = run.reports[0].tables
             assert (report.records, report.aside, report.stopped) == (len(records), 0, None)
+            altered = replace(records[0], value=(records[0].value or b"") + b" ")
+            with pytest.raises(UsageError, match="other bytes than those read before"):
+                mirror(frame(spark, [altered, *records[1:]]), 1)
     assert tables[0] == tables[1]
