@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import resource
 import shutil
@@ -26,6 +27,7 @@ from tests.live.database import schema_of_its_own
 from tests.orders import batch
 
 SOURCE = CAPTURES / "db2" / "documented"
+CRASH = CAPTURES / "postgres" / "shop-crash"
 PROGRAM = str(Path(sys.executable).with_name("schemaman"))
 PAGE = 4096
 CASES = 3000 if PROOF else 60
@@ -138,6 +140,63 @@ def test_what_cannot_be_appended_changes_nothing(whole: bytes, tmp_path: Path) -
             # An empty file is that of a first run which was killed: it may be filled.
             assert path.read_bytes() == data or not data, told
     assert refused > 0
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, tuple[str, ...]]:
+    """A store of the first two thirds of a recording, and the bodies of its log."""
+    folder = tmp_path_factory.mktemp("begun")
+    lines = gzip.decompress((CRASH / "records.ndjson.gz").read_bytes()).splitlines(keepends=True)
+    (folder / "part.ndjson").write_bytes(b"".join(lines[: len(lines) * 2 // 3]))
+    path = folder / "store.db"
+    assert run("ingest", folder / "part.ndjson", "--quiet", "--store", f"sqlite:///{path}") == 0
+    with SqlStore.open(str(path)) as store:
+        return path.read_bytes(), tuple(sealed.body for sealed in store.sealed())
+
+
+def flipped(begun: tuple[bytes, tuple[str, ...]], number: int) -> bytes:
+    """The store with one bit flipped in the last text of an entry, which still is JSON."""
+    data, body = bytearray(begun[0]), begun[1][number - 1].encode()
+    assert data.count(body) == 1
+    data[data.index(body) + body.rindex(b'"') - 1] ^= 1
+    return bytes(data)
+
+
+@pytest.mark.parametrize("place", range(1, 20) if PROOF else (1, 9, 17, 19))
+def test_an_ingest_that_reads_an_altered_entry_writes_nothing(
+    begun: tuple[bytes, tuple[str, ...]], tmp_path: Path, capsys: pytest.CaptureFixture[str], place: int
+) -> None:
+    """Each entry of a log of 19: of a table that is spoken of again, or of offsets that were read."""
+    path = tmp_path / "store.db"
+    assert len(begun[1]) == 19
+    data = flipped(begun, place)
+    path.write_bytes(data)
+    assert run("ingest", CRASH, "--store", f"sqlite:///{path}") == 3
+    said = capsys.readouterr().err
+    assert f"the store is damaged: {path}: log entry {place} is not what was written" in said
+    assert "hint: run `schemaman store check`, and restore a copy" in said
+    assert path.read_bytes() == data
+
+
+def test_nothing_is_put_behind_an_entry_that_was_altered(
+    begun: tuple[bytes, tuple[str, ...]], tmp_path: Path
+) -> None:
+    """Only the last one is read by who speaks of no table, and what follows would hold its hash."""
+    path, end = tmp_path / "store.db", len(begun[1])
+    line = Migrated("r", "p", "t", None, "started")
+    for place in (end, 1):
+        data = flipped(begun, place)
+        path.write_bytes(data)
+        with SqlStore.open(str(path)) as store:
+            if place < end:
+                assert store.append([line], end) == end + 1
+                continue
+            with pytest.raises(StoreUnavailable, match=f"log entry {end} is not what was written") as caught:
+                store.append([line], end)
+            with pytest.raises(StoreUnavailable, match=f"log entry {end} is not what was written"):
+                list(store.read())
+        assert "store check" in (caught.value.hint or "")
+        assert path.read_bytes() == data
 
 
 @pytest.mark.parametrize(

@@ -8,25 +8,27 @@ from sqlalchemy import Connection, select
 
 from schemaman.chain import GENESIS, link
 from schemaman.errors import StoreUnavailable
-from schemaman.stores._histories import log_rows, read_entry
+from schemaman.stores._histories import SEALED, log_rows, read_entry, written
 from schemaman.stores._layout import LAYOUT, LOG, damaged, filed, meta_value
 
 
-def sound_end(connection: Connection, end: int) -> None:
+def sound_end(connection: Connection, where: str, end: int) -> None:
     """Nothing is put behind a damage, nor into a layout that somebody else has made newer meanwhile.
 
     Raises:
-        StoreUnavailable: the log does not end where it should, or has another layout.
+        StoreUnavailable: the log does not end where it should, with what was written, or has another layout.
     """
     if meta_value(connection, "layout") != str(LAYOUT):
         raise StoreUnavailable(
             "the store was upgraded meanwhile by a newer schemaman",
             hint="upgrade schemaman, then run the same command again",
         )
-    last = connection.execute(select(LOG.c.sequence, LOG.c.chain).order_by(LOG.c.sequence.desc()).limit(1))
-    sequence, head = last.one_or_none() or (0, GENESIS)
+    last = connection.execute(select(*SEALED).order_by(LOG.c.sequence.desc()).limit(1)).one_or_none()
+    sequence, head = (0, GENESIS) if last is None else (last.sequence, last.chain)
     if (sequence, head) != (end, meta_value(connection, "head")):
         raise damaged(f"its log ends at {sequence}, and should end at {end}")
+    if last is not None:
+        written(where, last)
 
 
 def chain_faults(connection: Connection, where: str, filing: bool = True) -> Iterator[str]:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, or_, select, update
 
 from schemaman import codec, history_codec, structure_codec
+from schemaman.chain import GENESIS, link
 from schemaman.coverage import merge
 from schemaman.epochs import UNDECIDED, Footprint
 from schemaman.errors import Conflict, StoreUnavailable
@@ -201,7 +202,7 @@ class Histories:
         """What is known to have been said about tables, and what stands behind it, up to `until`."""
         c = LOG.c
         keys = {table_key(table): table for table in known}
-        query = select(c.sequence, c.table_key, c.previous_key, c.body).order_by(c.sequence)
+        query: Select[Any] = select(*SEALED, c.table_key, c.previous_key).order_by(c.sequence)
         query = query.where(or_(c.table_key.in_(keys), c.previous_key.in_(keys)))
         query = query.where(c.sequence > min(said.until for said in known.values()))
         if until is not None:
@@ -210,7 +211,7 @@ class Histories:
         for row in connection.execute(query):
             tables = {keys[key] for key in (row.table_key, row.previous_key) if key in keys}
             after = [table for table in tables if row.sequence > known[table].until]
-            entry = read_entry(self.where, row.sequence, row.body) if after else None
+            entry = written(self.where, row) if after else None
             if isinstance(entry, Observed):
                 for table in after:
                     found[table].append((row.sequence, entry.observation))
@@ -253,6 +254,29 @@ def log_rows(connection: Connection, *where: ColumnElement[bool]) -> Iterator[Ro
                 raise damaged(f"log entry {row.sequence} stands behind {after}")
             after = row.sequence
             yield row
+
+
+_BEFORE = LOG.alias("before")
+SEALED: tuple[ColumnElement[Any], ...] = (
+    LOG.c.sequence,
+    LOG.c.at_ms,
+    LOG.c.body,
+    LOG.c.chain,
+    # asked row by row: a join would leave it to the database to go through the whole log instead
+    select(_BEFORE.c.chain)
+    .where(_BEFORE.c.sequence == LOG.c.sequence - 1)
+    .correlate(LOG)
+    .scalar_subquery()
+    .label("before"),
+)
+"""What tells whether a row of the log is what was written: `before` is the hash that its own one follows."""
+
+
+def written(where: str, row: Row[Any]) -> Entry:
+    """A log entry from its row of `SEALED`. Raises `StoreUnavailable`, with the place, if it was altered."""
+    if row.chain != link(row.before or GENESIS, row.sequence, row.at_ms, row.body):
+        raise damaged(f"{where}: log entry {row.sequence} is not what was written: its hash does not follow")
+    return read_entry(where, row.sequence, row.body)
 
 
 def read_entry(where: str, sequence: int, body: str) -> Entry:

@@ -26,7 +26,7 @@ from schemaman.schema import TableId
 from schemaman.stores import _leases, _names, _postgresql
 from schemaman.stores._chain import chain_faults, sound_end
 from schemaman.stores._database import Database
-from schemaman.stores._histories import Histories, read_entry
+from schemaman.stores._histories import SEALED, Histories, read_entry, written
 from schemaman.stores._layout import (
     COVERED,
     LAYOUT,
@@ -138,7 +138,7 @@ class SqlStore:
                     f"{self.where}: the log ends at {end}, not at {expect}",
                     hint="another process wrote meanwhile: run again",
                 )
-            sound_end(connection, end)
+            sound_end(connection, self.where, end)
             at_ms = self._clock()
             new = [Stamped(n, at_ms, entry) for n, entry in enumerate(entries, end + 1)]
             said, shifts = self._add(connection, new, end)
@@ -176,11 +176,11 @@ class SqlStore:
     def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[Stamped]:
         """The entries behind `after` in order, of the given kinds or of all, also what comes meanwhile."""
         words = [codec.kind_of(kind) for kind in kinds]
-        query = select(LOG.c.sequence, LOG.c.at_ms, LOG.c.body)
+        query = select(*SEALED)
         if words:
             query = query.where(LOG.c.kind.in_(words))
         for row in self._rows(query, after):
-            yield Stamped(row.sequence, row.at_ms, read_entry(self.where, row.sequence, row.body))
+            yield Stamped(row.sequence, row.at_ms, written(self.where, row))
 
     def _rows(self, query: Select[Any], after: int) -> Iterator[Row[Any]]:
         """Rows of the log behind `after` in order, page by page, so that nobody waits for who reads."""
