@@ -104,10 +104,11 @@ class Position:
 NOWHERE = Position("none", "")
 
 ALTERNATIONS = 64
-"""A table with more runs than these in one partition is told as one counted interval a shape."""
+"""A table with more runs that say one thing after the other in one partition is told as one counted interval
+a thing."""
 
 MANY_SHAPES = "many shapes"
-"""The shape of a run of rows without schemas that have more shapes than `ALTERNATIONS`."""
+"""The shape of a run of rows without schemas that have more structures than `ALTERNATIONS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,8 @@ class Run:
     `sample` is the first record: it is decoded for all, and never stored. `last_hash` is the
     `record_hash` of the last one. `fault` tells why
     a record could not even be compared (then `count` is 1). `interrupted`: other shapes of
-    the same table lie between, since they alternate too often to be told one by one.
+    the same table lie between, since they alternate too often to be told one by one. `alike`: one of the
+    runs of a table that were too many: each holds neighbours that say the same, whatever their shapes.
     `table` is what the records call their table: (server, database, schema, table), or the
     schema's name where no source block speaks; empty for a record that stands alone. `seen`: what
     all of its records showed where no schema tells their structure.
@@ -176,6 +178,7 @@ class Run:
     sample: Record
     fault: str | None = None
     interrupted: bool = False
+    alike: bool = False
     table: tuple[str, ...] = ()
     seen: Seen | None = None
     last_hash: str = ""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from schemaman.ddl import either
-from schemaman.evidence import Mark, Seen, Tally
+from schemaman.evidence import Mark, Observation, Seen, Tally
 from schemaman.schema import Column, Path, TableSchema
 from schemaman.types import Type, Unknown
 
@@ -227,6 +227,17 @@ def names_alone(schema: TableSchema) -> TableSchema:
     """The structure of rows without the types, which a null may hide; in the order of the names."""
     columns = sorted((replace(c, type=NOTHING_SEEN) for c in schema.columns), key=lambda c: c.name)
     return replace(schema, columns=tuple(columns))
+
+
+def content(said: Observation) -> Observation:
+    """What an observation says, whatever the place, the count, and the types that nulls may hide."""
+    schema = said.schema
+    if said.witness == "inferred" and schema is not None:
+        schema = names_alone(schema)
+    return replace(said, first=_ANY, last=_ANY, count=0, seen=None, schema=schema)
+
+
+_ANY = Mark("", 0, 0)
 
 
 def _both(one: Type, other: Type) -> Type:

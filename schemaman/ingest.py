@@ -129,6 +129,7 @@ class Intake:
         self._stream = stream
         self._schemas = schemas
         self._forms = forms
+        self._reading = wires(schemas, forms)
         self._keep_payload = keep_payload
         self._reached: dict[Place, int] = {}
         self._gaps = Counter({place: len(ranges) - 1 for place, ranges in self.known.ranges.items()})
@@ -179,7 +180,7 @@ class Intake:
         """The stretch, with runs that pass over gaps once its partition has shown too many of them."""
         place = (stretch.topic, stretch.partition)
         self._gaps[place] += len(stretch.gaps)
-        return stretch.over_gaps() if stretch.gaps and self._gaps[place] > GAPS else stretch
+        return stretch.over_gaps(self._reading) if stretch.gaps and self._gaps[place] > GAPS else stretch
 
     def _late(self, stretch: Stretch) -> tuple[Note, ...]:
         """What is to know when one of too many gaps is filled: a run may have passed over it."""

@@ -80,9 +80,9 @@ class Stretch:
     gaps: Ranges = ()
     behind: int = 0
 
-    def over_gaps(self) -> Stretch:
+    def over_gaps(self, reading: Reading) -> Stretch:
         """The same with runs that pass over all gaps."""
-        return replace(self, runs=merge(self.runs))
+        return replace(self, runs=merge(self.runs, reading))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +133,11 @@ def chunks(
         number, room = number + 1, size
 
 
-def together(parts: Iterable[Take]) -> Take:
+def together(parts: Iterable[Take], reading: Reading) -> Take:
     """The takes of the parts of one chunk, in order of the source, as one."""
     whole = Take()
     for part in parts:
-        whole = _two(whole, part)
+        whole = _two(whole, part, reading)
         if whole.refusal is not None:
             break
     return whole
@@ -157,6 +157,7 @@ class _Taker:
 
     def __init__(self, known: Known, reading: Reading) -> None:
         self._known = known
+        self._reading = reading
         self._scanner = Scanner(reading)
         self._places: dict[Place, _Here] = {}
 
@@ -243,7 +244,7 @@ class _Taker:
             edges = (first.offset, last.offset, record_hash(first), record_hash(last))
             gaps, runs = tuple(here.gaps), (*here.runs, *runs)
             stretch = Stretch(first.topic, first.partition, *edges, runs, gaps, here.behind)
-            here.stretches.append(stretch.over_gaps() if len(gaps) > GAPS else stretch)
+            here.stretches.append(stretch.over_gaps(self._reading) if len(gaps) > GAPS else stretch)
         here.first = here.last = None
         here.gaps.clear()
         here.runs.clear()
@@ -266,7 +267,7 @@ class _Here:
     waiting: list[Run] = field(default_factory=list)
 
 
-def _two(one: Take, other: Take) -> Take:
+def _two(one: Take, other: Take, reading: Reading) -> Take:
     if other.refusal is not None:
         return other
     extents = {(topic, partition): (low, high) for topic, partition, low, high in one.extents}
@@ -277,7 +278,7 @@ def _two(one: Take, other: Take) -> Take:
         extents[topic, partition] = (before[0] if before else low, high)
     waiting = tuple(sorted((*one.waiting, *other.waiting), key=_place))
     return Take(
-        stretches=_adjoined((*one.stretches, *other.stretches), waiting),
+        stretches=_adjoined((*one.stretches, *other.stretches), waiting, reading),
         waiting=waiting,
         extents=tuple((*place, *edges) for place, edges in sorted(extents.items())),
         unread=(*one.unread, *other.unread),
@@ -285,7 +286,7 @@ def _two(one: Take, other: Take) -> Take:
     )
 
 
-def _adjoined(stretches: Iterable[Stretch], waiting: Sequence[Run]) -> tuple[Stretch, ...]:
+def _adjoined(stretches: Iterable[Stretch], waiting: Sequence[Run], reading: Reading) -> tuple[Stretch, ...]:
     """The stretches of the parts in as few as one reader would have made."""
     joined: list[Stretch] = []
     for new in sorted(stretches, key=lambda stretch: (stretch.topic, stretch.partition, stretch.first)):
@@ -293,20 +294,20 @@ def _adjoined(stretches: Iterable[Stretch], waiting: Sequence[Run]) -> tuple[Str
         if old is not None and _goes_on(old, new, waiting):
             gap = ((old.last + 1, new.first - 1),) if old.last + 1 < new.first else ()
             gaps = (*old.gaps, *gap, *new.gaps)
-            runs = _between(gaps, (*old.runs, *new.runs))
+            runs = _between(gaps, (*old.runs, *new.runs), reading)
             joined[-1] = replace(old, last=new.last, last_hash=new.last_hash, runs=runs, gaps=gaps)
         else:
             joined.append(new)
     return tuple(joined)
 
 
-def _between(gaps: Ranges, runs: Iterable[Run]) -> tuple[Run, ...]:
+def _between(gaps: Ranges, runs: Iterable[Run], reading: Reading) -> tuple[Run, ...]:
     """The runs of parts as those of the whole: those between two gaps, or all if the gaps are too many."""
     if len(gaps) > GAPS:
-        return merge(runs)
+        return merge(runs, reading)
     ordered = sorted(runs, key=_place)
     pieces = groupby(ordered, key=lambda run: bisect_right(gaps, (run.first.offset,)))
-    return tuple(run for _, piece in pieces for run in merge(piece))
+    return tuple(run for _, piece in pieces for run in merge(piece, reading))
 
 
 def _goes_on(old: Stretch, new: Stretch, waiting: Sequence[Run]) -> bool:

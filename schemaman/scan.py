@@ -6,20 +6,23 @@ an input in parts and merging the parts gives the runs of the whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
+from schemaman.decode.content import Contents
 from schemaman.decode.look import Look, Looker
 from schemaman.decode.outline import Texts
 from schemaman.decode.wire import Reading
-from schemaman.evidence import ALTERNATIONS, MANY_SHAPES, Mark, Record, Run, Seen, record_hash
+from schemaman.evidence import ALTERNATIONS, MANY_SHAPES, Mark, Observation, Record, Run, Seen, record_hash
 from schemaman.inference import Sightings, added
+from schemaman.schema import fingerprint
 
 Place = tuple[str, int]
 
 _SLACK = 2 * ALTERNATIONS
-"""Runs of a table that wait before they are collapsed, since each time costs all that was seen of it."""
+"""Runs of a table that wait before they are collapsed, since each time costs all that was seen of it; for the
+same reason as many again as could not be."""
 
 
 def scan(records: Iterable[Record], reading: Reading, *, quick: bool = True) -> tuple[Run, ...]:
@@ -34,16 +37,17 @@ def scan(records: Iterable[Record], reading: Reading, *, quick: bool = True) -> 
     return scanner.runs()
 
 
-def merge(runs: Iterable[Run]) -> tuple[Run, ...]:
+def merge(runs: Iterable[Run], reading: Reading) -> tuple[Run, ...]:
     """The runs of the parts of an input as the runs of the whole, in whatever order the parts come.
 
     Neighbours of one table and shape whose positions do not go back are one run. No part between two others
     may be left out.
     """
     merged: list[Run] = []
+    contents = Contents(reading)
     for (_, _, table), group in groupby(sorted(runs, key=_by_table), key=lambda run: _by_table(run)[:3]):
         members = list(group)
-        merged += _capped(_joined(members)) if table else members
+        merged += _capped(_joined(members), contents) if table else members
     return tuple(sorted(merged, key=_order))
 
 
@@ -74,6 +78,7 @@ class _Table:
 
     open: _Open | None = None
     closed: list[Run] = field(default_factory=list)
+    room: int = 0
 
 
 @dataclass(slots=True)
@@ -87,6 +92,7 @@ class Scanner:
 
     def __init__(self, reading: Reading, *, quick: bool = True) -> None:
         self._looker = Looker(reading, quick=quick)
+        self._contents = Contents(reading)
         self._quick = quick
         self._partitions: dict[Place, _Partition] = {}
 
@@ -112,7 +118,7 @@ class Scanner:
         runs = [*found.alone]
         for table in found.tables.values():
             self._close(table)
-            runs += _capped(table.closed)
+            runs += _capped(table.closed, self._contents)
         return tuple(sorted(runs, key=_order))
 
     def runs(self) -> tuple[Run, ...]:
@@ -146,8 +152,9 @@ class Scanner:
             last = run.look or self._looker.look(run.last)
             seen = None if run.sightings is None else run.sightings.seen()
             table.closed.append(_run(run.first, run.first_look, run.last, last, run.count, seen))
-            if len(table.closed) > _SLACK:
-                table.closed = _capped(table.closed)
+            if len(table.closed) > max(_SLACK, table.room):
+                table.closed = _capped(table.closed, self._contents)
+                table.room = 2 * len(table.closed)
 
 
 def _forward(run: _Open, layout: bytes | None, texts: Texts) -> bool:
@@ -203,6 +210,7 @@ def _longer(run: Run, other: Run, last: Run) -> Run:
         last=last.last,
         last_hash=last.last_hash,
         count=run.count + other.count,
+        alike=run.alike or other.alike,
         seen=added(seen) if seen else None,
     )
 
@@ -214,22 +222,63 @@ def _follows(run: Run, following: Run) -> bool:
     return last.kind == first.kind and first.rank >= last.rank
 
 
-def _capped(runs: list[Run]) -> list[Run]:
-    """The runs, or one counted interval a shape if they are too many; what was collapsed stays so."""
-    if len(runs) <= ALTERNATIONS and not any(run.interrupted for run in runs):
+def _capped(runs: list[Run], contents: Contents) -> list[Run]:
+    """The runs, or fewer if they are too many; what was collapsed stays so.
+
+    Then one for each time that something else is said, or if those are too many one interval a thing said.
+    Shapes are of bytes, and the same can be said in several: whether a table is told as intervals must not
+    hang on bytes, since the fold, which sees pieces, compares what is said.
+    """
+    if len(runs) <= ALTERNATIONS and not any(run.alike for run in runs):
         return runs
-    intervals: dict[str, Run] = {}
-    for run in sorted(runs, key=_order):
-        known = intervals.get(run.shape)
-        if known is None:
-            intervals[run.shape] = replace(run, interrupted=True)
+    silent: list[tuple[Hashable, Run]] = []
+    telling: list[tuple[Observation, Run]] = []
+    for run in sorted((replace(run, alike=True) for run in runs), key=_order):
+        said = contents.of(run)
+        if said is None:
+            silent.append((run.shape, run))
         else:
-            last = max(known, run, key=_end)
-            intervals[run.shape] = _longer(known, run, last)
-    rows = [run for run in intervals.values() if run.seen is not None]
-    if len(rows) <= ALTERNATIONS and MANY_SHAPES not in intervals:
-        return list(intervals.values())
-    return [*(run for run in intervals.values() if run.seen is None), _together(rows)]
+            telling.append((said, run))
+    telling = _in_turn(telling)
+    if len(telling) > ALTERNATIONS or any(run.interrupted for _, run in telling):
+        return [*_intervals(silent), *_interrupted(telling)]
+    return [*_intervals(silent), *(run for _, run in telling)]
+
+
+def _in_turn(runs: Iterable[tuple[Observation, Run]]) -> list[tuple[Observation, Run]]:
+    """The runs with neighbours that say the same in one piece, just as the fold joins them."""
+    joined: list[tuple[Observation, Run]] = []
+    for said, run in runs:
+        if joined and joined[-1][0] is said and _resumes(joined[-1][1], run):
+            joined[-1] = (said, _longer(joined[-1][1], run, run))
+        else:
+            joined.append((said, run))
+    return joined
+
+
+def _resumes(run: Run, following: Run) -> bool:
+    if run.interrupted or following.interrupted:
+        return False
+    return following.first.position.rank >= run.last.position.rank
+
+
+def _interrupted(runs: list[tuple[Observation, Run]]) -> list[Run]:
+    """One counted interval for each thing said; rows of too many structures show only together."""
+    intervals = [replace(run, interrupted=True) for run in _intervals(runs)]
+    structures = {fingerprint(o.schema) for o, run in runs if run.seen is not None and o.schema is not None}
+    if len(structures) <= ALTERNATIONS and all(run.shape != MANY_SHAPES for run in intervals):
+        return intervals
+    rows = [run for run in intervals if run.seen is not None]
+    return [*(run for run in intervals if run.seen is None), _together(rows)]
+
+
+def _intervals(runs: Iterable[tuple[Hashable, Run]]) -> list[Run]:
+    """The runs, in order of offsets, with those that are equal by their first part as one."""
+    intervals: dict[Hashable, Run] = {}
+    for what, run in runs:
+        known = intervals.get(what)
+        intervals[what] = run if known is None else _longer(known, run, max(known, run, key=_end))
+    return list(intervals.values())
 
 
 def _together(rows: list[Run]) -> Run:

@@ -420,7 +420,7 @@ def test_rows_of_too_many_shapes_are_documents_however_they_were_cut():
     assert sum(v.records for v in history.versions) == 400
     for cut in (10, 64, 65, 66, 200):
         parts = scan(records[:cut], reading), scan(records[cut:], reading)
-        assert merge((*parts[1], *parts[0])) == whole
+        assert merge((*parts[1], *parts[0]), reading) == whole
         pieces = [o for part in parts for run in part for o in decode(run, "main", lambda id: None)]
         (cut_history,) = histories([o for o in pieces if isinstance(o, Observation)]).values()
         assert [(v.schema, v.at) for v in cut_history.versions] == [

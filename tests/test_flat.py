@@ -231,7 +231,7 @@ def test_parts_of_a_topic_with_shards_merge_to_the_whole(run):
     whole = scan(found, reading)
     assert whole == scan(found, reading, quick=False)
     for cut in range(0, len(found), 7):
-        assert merge((*scan(found[:cut], reading), *scan(found[cut:], reading))) == whole
+        assert merge((*scan(found[:cut], reading), *scan(found[cut:], reading)), reading) == whole
 
 
 VALUES = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["c", "d", "true", "t", ""])

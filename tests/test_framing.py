@@ -165,7 +165,7 @@ def test_the_scanner_is_exact_in_every_framing(data: st.DataObject, one: str, ot
     whole = scan(records, reading)
     assert whole == scan(records, reading, quick=False)
     cut = data.draw(st.integers(0, len(records)))
-    assert merge((*scan(records[:cut], reading), *scan(records[cut:], reading))) == whole
+    assert merge((*scan(records[:cut], reading), *scan(records[cut:], reading)), reading) == whole
 
 
 def test_json_that_headers_call_avro_is_avro_however_often_its_like_was_json() -> None:

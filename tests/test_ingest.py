@@ -407,7 +407,7 @@ def test_the_takes_of_parts_are_together_the_take_of_the_whole(run, cuts, before
         for first, last in pairwise(edges)
         for _, taken in chunks(records[first:last], known, reading, start=first)
     ]
-    assert together(parts) == whole_take
+    assert together(parts, reading) == whole_take
 
 
 def schemas_without(run: str, *places: int) -> schema_registry.Export:

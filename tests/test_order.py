@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from dataclasses import replace
 from functools import cache
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -316,3 +318,111 @@ def renumbered(records: Iterable[Record]) -> list[Record]:
         placed.append(replace(record, offset=reached[place]))
         reached[place] += 1
     return placed
+
+
+STRUCTURES: tuple[dict[str, Node], ...] = (
+    {"id": INT},
+    {"id": INT, "a": NOTE},
+    {"id": INT, "a": {**LONG, "optional": True}},
+)
+DRESSES = ("plain", "doc", "order", "ignored", "key")
+"""Other bytes that say the same; the shapes of all of them differ."""
+BARE = ("bare", "bare, ignored")
+
+
+def dressed(record: Record, dress: str) -> Record:
+    """The record in other bytes that say the same."""
+    key, value = json.loads(record.key or b""), json.loads(record.value or b"")
+    match dress:
+        case "doc":
+            value["schema"]["doc"] = "a table"
+        case "order":
+            value["schema"] = dict(reversed(value["schema"].items()))
+        case "ignored":
+            value["schema"]["fields"].append({"type": "string", "optional": True, "field": "transaction"})
+            value["payload"]["transaction"] = None
+        case "key":
+            key["schema"]["doc"] = "a key"
+        case "unreadable":  # no structure is told by it, so that it parts nothing
+            value["schema"]["fields"] = [
+                f for f in value["schema"]["fields"] if f["field"] not in ("before", "after")
+            ]
+        case "bare":
+            key, value = key["payload"], value["payload"]
+        case "bare, ignored":
+            key, value = key["payload"], {**value["payload"], "transaction": None}
+    return replace(record, key=json.dumps(key).encode(), value=json.dumps(value).encode())
+
+
+def dressed_rows(*steps: tuple[int, Sequence[str], int]) -> list[Record]:
+    """Rows of one table: so many of a structure, dressed in turn."""
+    connector = Connector()
+    for structure, dresses, count in steps:
+        for number in range(count):
+            record = connector.row(STRUCTURES[structure])
+            connector.records[-1] = dressed(record, dresses[number % len(dresses)])
+    return connector.records
+
+
+BYTES_ALTERNATE = {
+    "two shapes of one content": ((0, DRESSES[:2], 90), (1, DRESSES[:1], 3), (0, DRESSES[:2], 90)),
+    "all dresses": ((0, DRESSES, 90), (1, DRESSES, 40), (0, DRESSES, 70)),
+    "with what cannot be read": ((0, ("plain", "unreadable"), 90), (1, ("doc", "unreadable"), 90)),
+    "rows without schemas": ((0, BARE, 90), (1, BARE[:1], 3), (0, BARE, 90)),
+    "before contents do": ((0, DRESSES[:2], 90), *((n % 2, DRESSES[:2], 2) for n in range(70))),
+    "no more contents than are told": tuple((n % 2, DRESSES[:3], 3) for n in range(64)),
+    "one content too many": tuple((n % 2, DRESSES[:3], 3) for n in range(65)),
+}  # fmt: skip
+
+
+def pieces_of(records: Sequence[Record], size: int) -> list[Sequence[Record]]:
+    """The records in pieces of a size."""
+    return [records[at : at + size] for at in range(0, len(records), size)]
+
+
+@pytest.mark.parametrize("case", BYTES_ALTERNATE)
+def test_bytes_that_alternate_while_nothing_else_is_said_part_nothing(case: str) -> None:
+    records = dressed_rows(*BYTES_ALTERNATE[case])
+    straight = Desk()
+    straight.read(records)
+    for size, turn in ((1, 1), (7, -1), (40, 1), (70, -1)):
+        desk = Desk()
+        for piece in pieces_of(records, size)[::turn]:
+            desk.read(piece)
+        assert desk.histories == straight.histories, (size, turn)
+        assert desk.observations == straight.observations, (size, turn)
+        assert desk.rejected == straight.rejected, (size, turn)
+
+
+def test_bytes_that_alternate_leave_the_counts_of_versions_whole() -> None:
+    desk = Desk()
+    desk.read(dressed_rows(*BYTES_ALTERNATE["two shapes of one content"]))
+    (history,) = desk.histories
+    assert [(v.records, v.shared) for v in history.versions] == [(90, 0), (3, 0), (90, 0)]
+
+
+@settings(max_examples=300 if PROOF else 20)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 2), st.lists(st.sampled_from(DRESSES), min_size=1, max_size=3), st.integers(1, 90)
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    st.integers(1, 90),
+    st.integers(1, 90),
+    st.randoms(use_true_random=False),
+)
+def test_dressed_rows_teach_the_same_however_they_are_cut(
+    steps: list[tuple[int, list[str], int]], piece: int, size: int, random: Random
+) -> None:
+    records = dressed_rows(*steps)
+    straight, desk = Desk(), Desk()
+    straight.read(records)
+    parts = pieces_of(records, piece)
+    random.shuffle(parts)
+    for part in parts:
+        ingest(part, desk.registry, "main", NO_SCHEMAS, size=size)
+    assert desk.histories == straight.histories
+    assert desk.observations == straight.observations

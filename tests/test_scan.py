@@ -208,11 +208,13 @@ def test_parts_merged_are_the_whole(case, cuts, random):
     bounds = sorted({0, len(records), *(c for c in cuts if c < len(records))})
     parts = [scan(records[a:b], reading) for a, b in pairwise(bounds)]
     half = len(parts) // 2
-    first, second = (merge(r for part in some for r in part) for some in (parts[:half], parts[half:]))
+    first, second = (
+        merge((r for part in some for r in part), reading) for some in (parts[:half], parts[half:])
+    )
     random.shuffle(parts)
     whole = scan(records, reading)
-    assert merge(r for part in parts for r in part) == whole
-    assert merge((*second, *first)) == whole
+    assert merge((r for part in parts for r in part), reading) == whole
+    assert merge((*second, *first), reading) == whole
 
 
 def streamed(run: str = "postgres/shop-json", table: bytes = b'"table":"orders"') -> list[Record]:
@@ -342,8 +344,9 @@ def test_shapes_that_alternate_become_counted_intervals():
         (50, 0, 98, True),
         (50, 1, 99, True),
     ]
+    reading = wires(schema_registry.NO_REGISTRY)
     for cut in (10, 66, 70):
-        assert merge((*no_registry(mixed[:cut]), *no_registry(mixed[cut:]))) == runs
+        assert merge((*no_registry(mixed[:cut]), *no_registry(mixed[cut:])), reading) == runs
 
 
 def test_records_of_other_tables_do_not_end_a_run():
@@ -492,5 +495,30 @@ def test_an_unknown_id_of_a_registry_hides_nothing_around_it():
 def test_merging_what_was_collapsed_keeps_counts():
     mixed = in_order(r if i % 2 else other_shape(r) for i, r in enumerate(one_shape() * 3))
     parts = [no_registry(mixed[a : a + 75]) for a in range(0, 300, 75)]
-    assert merge(r for p in parts for r in p) == no_registry(mixed)
-    assert merge(merge((*parts[0], *parts[1])) + merge((*parts[2], *parts[3]))) == no_registry(mixed)
+    reading = wires(schema_registry.NO_REGISTRY)
+    assert merge((r for p in parts for r in p), reading) == no_registry(mixed)
+    halves = (merge((*one, *other), reading) for one, other in (parts[:2], parts[2:]))
+    assert merge((r for half in halves for r in half), reading) == no_registry(mixed)
+
+
+@pytest.mark.parametrize("times", [ALTERNATIONS, ALTERNATIONS + 1, 100, 300])
+def test_shapes_that_say_the_same_are_joined_when_they_are_too_many(times):
+    records = (one_shape() * 3)[:times]
+    mixed = in_order(
+        same_content(moved(r, 10_000 * i)) if i % 2 else moved(r, 10_000 * i) for i, r in enumerate(records)
+    )
+    runs = no_registry(mixed)
+    assert len(runs) == (times if times == ALTERNATIONS else 1)
+    assert sum(r.count for r in runs) == times
+    assert not any(r.interrupted for r in runs)
+    assert runs == no_registry(mixed, quick=False)
+    reading = wires(schema_registry.NO_REGISTRY)
+    for size in (7, 60, 64, 65, 130):
+        parts = [no_registry(mixed[a : a + size]) for a in range(0, times, size)]
+        assert merge((r for p in reversed(parts) for r in p), reading) == runs
+
+
+def same_content(record: Record) -> Record:
+    value = (record.value or b"").replace(b'{"schema":{', b'{"schema":{"doc":"a table",')
+    assert value != record.value
+    return replace(record, value=value)

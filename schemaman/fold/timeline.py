@@ -14,7 +14,7 @@ from itertools import groupby
 
 from schemaman.evidence import ALTERNATIONS, STATEMENTS, Mark, Observation, PositionKind, Rank
 from schemaman.fold.points import Point, Read, behind_what_they_follow, time_of
-from schemaman.inference import added, joined_rows, names_alone
+from schemaman.inference import added, content, joined_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +58,21 @@ def merged(observations: Iterable[Observation]) -> tuple[Observation, ...]:
 def _collapsed(runs: list[Observation]) -> list[Observation]:
     """The runs of a partition, or one counted interval a structure if they alternate too often.
 
-    A scanner collapses what it saw at once; here the same is done to what several have seen, so
-    that the history does not depend on how the records were cut.
+    A scanner collapses what it saw at once, by the same measure; here that is done to what several have
+    seen, so that the history does not depend on how the records were cut.
     """
     images = [o for o in runs if o.witness not in STATEMENTS]
     if len(images) <= ALTERNATIONS and not any(o.interrupted for o in images):
         return runs
     intervals: dict[Observation, Observation] = {}
     for run in images:
-        content = replace(_content(run), interrupted=True)
-        known = intervals.get(content)
+        said = replace(content(run), interrupted=True)
+        known = intervals.get(said)
         if known is None:
-            intervals[content] = replace(run, interrupted=True)
+            intervals[said] = replace(run, interrupted=True)
             continue
         last = max(known.last, run.last, key=lambda mark: mark.offset)
-        intervals[content] = longer(known, run, last)
+        intervals[said] = longer(known, run, last)
     return _sorted([*(o for o in runs if o.witness in STATEMENTS), *intervals.values()])
 
 
@@ -84,17 +84,6 @@ def longer(run: Observation, other: Observation, last: Mark) -> Observation:
         schema = joined_rows(schema, other.schema)
     count = run.count + other.count
     return replace(run, last=last, count=count, seen=added(seen) if seen else None, schema=schema)
-
-
-def _content(run: Observation) -> Observation:
-    """What an observation says, whatever the place, the count, and the types that nulls may hide."""
-    schema = run.schema
-    if run.witness == "inferred" and schema is not None:
-        schema = names_alone(schema)
-    return replace(run, first=_ANY, last=_ANY, count=0, seen=None, schema=schema)
-
-
-_ANY = Mark("", 0, 0)
 
 
 def _place(observation: Observation) -> tuple[str, int]:
@@ -122,7 +111,7 @@ def _continues(last: Observation, following: Observation) -> bool:
         return False
     if following.first.position.rank < last.last.position.rank:
         return False
-    return _content(following) == _content(last)
+    return content(following) == content(last)
 
 
 def _kind_starts(runs: Sequence[Observation]) -> dict[PositionKind, int]:
@@ -181,7 +170,7 @@ def _sibling(run: Observation, points: Sequence[Point]) -> bool:
     declared images at one position are parts of one statement.
     """
     before = points[-1].observation
-    return run.witness in STATEMENTS or _content(run) == _content(before)
+    return run.witness in STATEMENTS or content(run) == content(before)
 
 
 def _edges(run: Observation) -> list[Mark]:

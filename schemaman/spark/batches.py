@@ -84,7 +84,7 @@ def remember(
     known = intake.known if isinstance(batch, arrow.Table) else intake.known.within(_extents(batch))
     scanner = BatchScanner(known, schemas, forms)
     # A partition of a topic lies in one task, whose takes come in order.
-    taken = together(_takes(batch, scanner))
+    taken = together(_takes(batch, scanner), wires(schemas, forms))
     intake.enter(taken)
     return intake.summary, frozenset(topic for topic, *_ in taken.extents)
 

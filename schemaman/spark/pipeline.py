@@ -19,7 +19,7 @@ from schemaman.decode.body import SchemaLookup
 from schemaman.decode.framing import AUTO, Forms
 from schemaman.errors import CouldNotDo, UsageError
 from schemaman.ingest import Intake, Summary
-from schemaman.reading import CHUNK, Known, Take, together
+from schemaman.reading import CHUNK, Known, Take, together, wires
 from schemaman.registry import Registry
 from schemaman.spark.source import SCHEMA, PartScanner, parts
 
@@ -69,8 +69,9 @@ def _read(spark: SparkSession, files: Sequence[File], scanner: PartScanner) -> l
     pieces = [(n, part) for n, file in enumerate(files) for part in parts(file, _PARTS)]
     rows = _run(spark, replace(scanner, parts=[part for _, part in pieces]), len(pieces))
     found: list[list[Take]] = [[] for _ in files]
+    reading = wires(scanner.schemas, scanner.forms)
     for (number, _), group in groupby(sorted(rows), key=lambda row: (pieces[row[0]][0], row[1])):
-        found[number].append(together(pickle.loads(take) for _, _, take in group))
+        found[number].append(together((pickle.loads(take) for _, _, take in group), reading))
     return found
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
+import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
 
@@ -17,9 +19,11 @@ from schemaman.ingest import Summary
 from schemaman.log import Stamped
 from schemaman.registry import Registry
 from schemaman.spark import pipeline
+from schemaman.spark.batches import COLUMNS, remember
 from schemaman.spark.source import parts
 from schemaman.stores.memory import MemoryStore
 from tests.house import CAPTURES
+from tests.test_order import BYTES_ALTERNATE, dressed_rows, pieces_of
 
 pytestmark = pytest.mark.spark
 
@@ -74,6 +78,26 @@ def test_row_groups_are_read_by_several_tasks(spark, tmp_path, size, step):
     sources = [str(tmp_path / "r.parquet")]
     summary, log = read_here(sources, size)
     assert read_there(spark, sources, size) == (summary, log)
+
+
+def test_bytes_that_alternate_part_nothing_wherever_executors_cut(spark, tmp_path):
+    records = dressed_rows(*BYTES_ALTERNATE["two shapes of one content"])
+    columns = arrow.Table.from_pylist([asdict(r) for r in records])
+    parquet.write_table(
+        columns.drop_columns(["headers", "timestamp_ms"]), tmp_path / "r.parquet", row_group_size=23
+    )
+    source = str(tmp_path / "r.parquet")
+    read_here_at_once = read_here([source], 1000)
+    assert read_there(spark, [source], 1000) == read_here_at_once
+    told = []
+    for pieces in ([records], pieces_of(records, 70), pieces_of(records, 40)[::-1]):
+        registry = Registry(MemoryStore(lambda: 0), lambda: 0)
+        for piece in pieces:
+            rows = [{n: getattr(r, n, None) for n in COLUMNS} | {"headers": []} for r in piece]
+            remember(arrow.Table.from_pylist(rows), registry, "main", schema_registry.NO_REGISTRY)
+        told.append(registry.tables())
+    assert [v.records for v in told[0][0].versions] == [90, 3, 90]
+    assert told == [told[0]] * 3
 
 
 @pytest.fixture
