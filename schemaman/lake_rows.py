@@ -5,18 +5,21 @@ Law: a value is written exactly or its row is set aside with the reason; nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from schemaman.lake_names import lake_names
+from schemaman.members import became
 from schemaman.metadata_columns import metadata_told
 from schemaman.plan import Live
 from schemaman.rows.change import Row, RowChange
 from schemaman.rows.lake import fit
+from schemaman.rows.members import Renaming, renaming
 from schemaman.rows.values import Unfit
-from schemaman.schema import Column, TableSchema
+from schemaman.schema import Column, Path, TableSchema
+from schemaman.types import Type
 from schemaman.upserts import KEYED, KEYLESS, OFFSET, OP, ORDER, PARTITION, STREAM, TOPIC, LakeChange
 from schemaman.versions import TableHistory
 
@@ -31,7 +34,8 @@ class RowMap:
     `columns` are the table's without those that remember positions; `names` maps ids of source columns to
     them; `undecided` says of columns that left, by id, why they may not have left at all; `lives` maps each
     version's number to the incarnation that it is of, `life` is the one followed. `called` maps names of the
-    newest version to the lake's where they differ, `beside` roles to the metadata columns for them.
+    newest version to the lake's where they differ, `beside` roles to the metadata columns for them. `members`
+    has columns of which members are called otherwise in the lake, by a version's number and their name in it.
     """
 
     columns: tuple[Column, ...]
@@ -42,6 +46,7 @@ class RowMap:
     life: int
     called: Mapping[str, str] = field(default_factory=dict)
     beside: Mapping[str, str] = field(default_factory=dict)
+    members: Mapping[tuple[int, str], Renaming] = field(default_factory=dict)
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -83,7 +88,32 @@ def row_map(told: TableHistory, live: Live, joined: TableHistory | None = None) 
     names = {id: names[now] for id, now in same.items() if now in names}
     asked = _undecided(history)
     undecided = {id: asked[now] for id, now in same.items() if now in asked}
-    return RowMap(columns, key, names, undecided, lives, life, called, beside)
+    types = {c.name: c.type for c in columns}
+    moved = dict(_members(told, history, {id: types[n] for id, n in names.items() if n in types}))
+    return RowMap(columns, key, names, undecided, lives, life, called, beside, moved)
+
+
+def _members(
+    told: TableHistory, joined: TableHistory, places: Mapping[int, Type]
+) -> Iterator[tuple[tuple[int, str], Renaming]]:
+    """The columns of each version of which a person has said that members were renamed, and how.
+
+    `places` are the types of the lake's columns, by the ids that the columns have in `told`.
+    """
+    life = joined.latest.incarnation
+    pairs = [(v, w) for v, w in zip(told.versions, joined.versions, strict=True) if w.incarnation == life]
+    newest = {c.name: c.id for c in joined.latest.schema.columns}
+    for (version, same), parts in zip(pairs, became([w for _, w in pairs], {}), strict=True):
+        called: dict[int | None, dict[Path, str]] = {}
+        for path, member in parts.items():
+            if member.sure and member.name is not None:
+                called.setdefault(newest[path[0]], {})[path[1:]] = member.name
+        for column, other in zip(version.schema.columns, same.schema.columns, strict=True):
+            if column.id is None or column.id not in places or other.id not in called:
+                continue
+            found = renaming(column.type, places[column.id], called[other.id])
+            if found is not None:
+                yield (version.number, column.name), found
 
 
 def _same_columns(told: TableHistory, joined: TableHistory) -> dict[int, int]:
@@ -212,7 +242,10 @@ def _values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | Unfi
             if why is not None and value is not None:
                 return Unfit(name, why)
             continue
-        held = fit(value, column.type, types[here], name)
+        moved = None if change.version is None else to.members.get((change.version, name))
+        if moved is not None:
+            value = moved.value(value)
+        held = fit(value, column.type if moved is None else moved.type, types[here], name)
         if isinstance(held, Unfit):
             return held
         found[here] = held

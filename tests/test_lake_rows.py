@@ -8,12 +8,15 @@ from decimal import Decimal as Number
 
 import pytest
 
+from schemaman.ddl import parse_type
 from schemaman.evidence import NOWHERE, Mark
 from schemaman.lake_rows import Ended, RowMap, lake_change, row_map
 from schemaman.plan import Live
 from schemaman.rows.change import Op, Place, Row, RowChange
+from schemaman.rows.lake import fit
+from schemaman.rows.members import renaming
 from schemaman.rows.values import Unfit
-from schemaman.schema import Column, TableId, TableSchema
+from schemaman.schema import Column, Path, TableId, TableSchema
 from schemaman.types import Decimal, Integer, String, Timestamp
 from schemaman.upserts import LakeChange
 from schemaman.versions import Revision, SchemaVersion, TableHistory
@@ -160,3 +163,33 @@ def test_rows_go_where_the_table_says_that_it_keeps_a_column() -> None:
         }  # fmt: skip
     gone = written(replace(change("d", {"id": 1}, before=row, version=1), schema=schema), to)
     assert gone.values["_op"] == "d"
+
+
+QTY: dict[Path, str] = {("qty",): "quantity"}
+
+
+@pytest.mark.parametrize(("type", "lake", "names", "value", "wanted"), [
+    ("STRUCT<qty: INT, x: INT>", "STRUCT<x: INT, quantity: INT>", QTY, {"qty": 1, "x": 2},
+     {"quantity": 1, "x": 2}),
+    ("STRUCT<p: STRUCT<a: INT>>", "STRUCT<q: STRUCT<b: INT>>", {("p",): "q", ("p", "a"): "b"},
+     {"p": {"a": 1}}, {"q": {"b": 1}}),
+    ("MAP<STRING, ARRAY<STRUCT<a: INT>>>", "MAP<STRING, ARRAY<STRUCT<b: INT>>>",
+     {("value", "element", "a"): "b"}, {"k": ({"a": 1}, None), "n": None},
+     {"k": [{"b": 1}, None], "n": None}),
+    # a name that came to another member later: each value goes where it belongs
+    ("STRUCT<a: INT>", "STRUCT<b: INT, a: INT>", {("a",): "b"}, {"a": 1}, {"b": 1, "a": None}),
+])  # fmt: skip
+def test_a_value_of_before_gets_the_names_of_today(type: str, lake: str, names, value, wanted) -> None:
+    there = parse_type(lake)
+    found = renaming(parse_type(type), there, names)
+    assert found is not None
+    assert fit(found.value(value), found.type, there, "s") == wanted
+
+
+@pytest.mark.parametrize(("type", "lake"), [
+    ("STRUCT<qty: INT>", "STRUCT<qty: INT>"),  # the policy left the lake's name as it was
+    ("STRUCT<qty: INT, quantity: INT>", "STRUCT<quantity: INT>"),  # two would have one name
+    ("STRUCT<qty: INT>", "STRING"),
+])  # fmt: skip
+def test_members_keep_their_names_where_the_lake_has_no_place_for_the_new_one(type: str, lake: str) -> None:
+    assert renaming(parse_type(type), parse_type(lake), QTY) is None

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from schemaman.decisions import Decisions, Rename, place
 from schemaman.evidence import Record
 from schemaman.plan import KEPT_PROPERTY, STORE_PROPERTY
 from schemaman.planfile import from_text, plan_hash, to_text
@@ -127,6 +128,46 @@ def test_a_rename_on_proof_that_is_blocked_stops_the_table(store: SqlStore) -> N
     (reason,) = lake.withheld().values()
     assert "rename not decided" in reason
     assert alive(lake) == [{"id": 1, "a": 5, "z": 1}]
+
+
+# A member of a struct that a person says was renamed.
+
+
+def nested(offset: int, lsn: int, id: int, member: str, value: Any, kept: int = 1) -> Record:
+    """A row with a struct, and with a list of structs, of which one member is called so."""
+    inner = struct(None, **{member: node("int32", optional=True), "kept": INT})
+    row = struct("srv.public.t.Value", id=INT, s=inner, l=node("array", items=inner))
+    told, image = event(row, "c", lsn=lsn, sequence=f'["{lsn}","{lsn}"]'), {member: value, "kept": kept}
+    told["payload"]["after"] = {"id": id, "s": image, "l": [image, image]}
+    made = record(told, {"schema": KEY, "payload": {"id": id}})
+    return Record(made.topic, 0, offset, 1, made.key, made.value)
+
+
+def test_rows_from_before_a_members_rename_fill_it_under_its_new_name(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([nested(0, 100, 1, "qty", 5)])
+    lake.take([nested(1, 101, 2, "qty", 6), nested(2, 102, 3, "quantity", 7)])
+    assert all("rename" in reason for reason in lake.withheld().values())
+    assert len(lake.withheld()) == 2
+    (table,) = store.tables()
+    history = store.history(table)
+    assert history is not None
+    version = history.versions[-1]
+    answer = (str(table), version.id, place(version.at))
+    lake.decisions = Decisions(
+        tuple(
+            Rename(answer[0], f"{path}.qty", f"{path}.quantity", *answer[1:]) for path in ("s", "l.element")
+        )
+    )
+    lake.take([])
+    assert lake.withheld() == {}
+    # one that comes late, and from before, is read as those that waited
+    lake.take([nested(3, 101, 4, "qty", None, 9)])
+    assert lake.withheld() == {}
+    found = {row["id"]: (row["s"], dict(row["l"][0])) for row in alive(lake) if row["id"] > 1}
+    told = {2: (6, 1), 3: (7, 1), 4: (None, 9)}
+    wanted = {id: {"quantity": quantity, "kept": kept} for id, (quantity, kept) in told.items()}
+    assert found == {id: (image, image) for id, image in wanted.items()}
 
 
 # A source table that was emptied.

@@ -1,0 +1,95 @@
+"""Values of structs under the names that their members have by now.
+
+Law: no two members of a struct get one name, and none a name that the lake's struct has not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from schemaman.rows.values import Value
+from schemaman.schema import Path
+from schemaman.types import Array, Map, Struct, Type
+
+Names = Mapping[Path, str]
+"""What members of a column are called now, by their path below the column in the words of the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """How values of a column of an earlier version get the names of today: `type` is theirs by then."""
+
+    type: Type
+    before: Type
+    names: Names
+
+    def value(self, value: Value) -> Value:
+        """A value of the column with the names of today; what is none of its type stays as it is."""
+        return _value(value, self.before, self.names, ())
+
+
+def renaming(type: Type, lake: Type, names: Names) -> Renaming | None:
+    """How values of a type come to the names that a lake's type has; None where nothing is renamed."""
+    taken = dict(_taken(type, lake, names, ()))
+    return Renaming(_type(type, taken, ()), type, taken) if taken else None
+
+
+def _taken(type: Type, lake: Type, names: Names, at: Path) -> Iterator[tuple[Path, str]]:
+    """The names that the lake has; a name that two members would have changes neither."""
+    match type, lake:
+        case Struct(fields), Struct(others):
+            there = {f.name.lower(): f.type for f in others}
+            told = {f.name: names.get((*at, f.name), f.name) for f in fields}
+            given = Counter(name.lower() for name in told.values())
+            for field in fields:
+                here, now = (*at, field.name), told[field.name]
+                if now.lower() not in there or given[now.lower()] > 1:
+                    now = field.name
+                if now != field.name:
+                    yield here, now
+                if now.lower() in there:
+                    yield from _taken(field.type, there[now.lower()], names, here)
+        case Array(element), Array(other):
+            yield from _taken(element, other, names, (*at, "element"))
+        case Map(_, member), Map(_, other):
+            yield from _taken(member, other, names, (*at, "value"))
+        case _:
+            return
+
+
+def _type(type: Type, names: Names, at: Path) -> Type:
+    match type:
+        case Struct(fields):
+            paths = [(field, (*at, field.name)) for field in fields]
+            return Struct(
+                tuple(
+                    replace(field, name=names.get(here, field.name), type=_type(field.type, names, here))
+                    for field, here in paths
+                )
+            )
+        case Array(element):
+            return replace(type, element=_type(element, names, (*at, "element")))
+        case Map(_, member):
+            return replace(type, value=_type(member, names, (*at, "value")))
+        case _:
+            return type
+
+
+def _value(value: Value, type: Type, names: Names, at: Path) -> Value:
+    match type:
+        case Struct(fields) if isinstance(value, Mapping):
+            types = {field.name: field.type for field in fields}
+            return {
+                names.get((*at, name), name): _value(one, types[name], names, (*at, name))
+                if name in types
+                else one
+                for name, one in value.items()
+            }
+        case Array(element) if isinstance(value, tuple | list):
+            return tuple(_value(one, element, names, (*at, "element")) for one in value)
+        case Map(_, member) if isinstance(value, Mapping):
+            return {key: _value(one, member, names, (*at, "value")) for key, one in value.items()}
+        case _:
+            return value
