@@ -158,6 +158,34 @@ def test_who_was_taken_for_dead_does_not_go_on(number: int, side: str, skew_ms: 
     assert progress(lines(store, plan)) == (3, 3)
 
 
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("number", range(4))
+def test_two_names_of_one_table_have_two_leases_and_still_one_winner(number: int, side: str) -> None:
+    store = MemoryStore()
+    lake = made(store)
+    source = Source("shop.public.t", 1, "v1", 0, parse_columns(LATER))
+    plan, other = (make_plan(source, lake.live, delta.TARGET, name, Policy()) for name in (TABLE, "lake.t"))
+    assert target_id("delta", other.table) != TARGET
+    came: list[Migration | SchemamanError] = []
+
+    def go(plan: Plan, name: str) -> None:
+        try:
+            came.append(run(plan, lake, store, name))
+        except SchemamanError as error:
+            came.append(error)
+
+    with at_statement(lake, number, side, lambda: go(other, "rival")):
+        go(plan, "first")
+    assert len(came) == 2
+    winners = [m for m in came if isinstance(m, Migration)]
+    assert len(winners) <= 1
+    assert all(isinstance(e, Stale | PartlyApplied) for e in came if e not in winners)
+    if not winners:
+        # each has found the other; whoever comes next finds the table where they left it
+        assert run(draw(LATER, lake), lake, store, "next").differences == ()
+    assert structure(lake.live.schema) == structure(plan.wanted)  # type: ignore[union-attr]
+
+
 @given(data=st.data())
 def test_of_two_plans_one_wins_and_the_other_is_told(data: st.DataObject) -> None:
     store = MemoryStore()
