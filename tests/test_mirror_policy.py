@@ -143,22 +143,23 @@ def nested(offset: int, lsn: int, id: int, member: str, value: Any, kept: int = 
     return Record(made.topic, 0, offset, 1, made.key, made.value)
 
 
+def quantities(store: SqlStore) -> Decisions:
+    """A person's word that `qty` became `quantity`, in the newest version of the only table."""
+    (table,) = store.tables()
+    history = store.history(table)
+    assert history is not None
+    at = (history.latest.id, place(history.latest.at))
+    pairs = ((f"{path}.qty", f"{path}.quantity") for path in ("s", "l.element"))
+    return Decisions(tuple(Rename(str(table), *pair, *at) for pair in pairs))
+
+
 def test_rows_from_before_a_members_rename_fill_it_under_its_new_name(store: SqlStore) -> None:
     lake = mirror(store)
     lake.take([nested(0, 100, 1, "qty", 5)])
     lake.take([nested(1, 101, 2, "qty", 6), nested(2, 102, 3, "quantity", 7)])
     assert all("rename" in reason for reason in lake.withheld().values())
     assert len(lake.withheld()) == 2
-    (table,) = store.tables()
-    history = store.history(table)
-    assert history is not None
-    version = history.versions[-1]
-    answer = (str(table), version.id, place(version.at))
-    lake.decisions = Decisions(
-        tuple(
-            Rename(answer[0], f"{path}.qty", f"{path}.quantity", *answer[1:]) for path in ("s", "l.element")
-        )
-    )
+    lake.decisions = quantities(store)
     lake.take([])
     assert lake.withheld() == {}
     # one that comes late, and from before, is read as those that waited

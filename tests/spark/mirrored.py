@@ -10,6 +10,7 @@ from typing import Any
 
 from schemaman.adapters import files
 from schemaman.adapters.schema_registry import NO_REGISTRY, Registered, load
+from schemaman.decisions import Decisions
 from schemaman.evidence import Record
 from schemaman.policy import Level, Policy, PolicyRule
 from schemaman.settings import TargetSetting
@@ -66,6 +67,7 @@ class Run:
     schemas: Registered
     policy: Policy = EMPTYING
     reports: list[BatchReport] = field(default_factory=list)
+    decisions: Decisions = field(default_factory=Decisions)
 
     def target(self) -> TargetSetting:
         """Every table of the stream: a folder each, or a table in a namespace of the run's own."""
@@ -122,6 +124,7 @@ class Run:
             policy=self.policy,
             schemas=self.schemas,
             approved=careful,
+            decisions=lambda: self.decisions,
             told=self.reports.append,
             small=small,
         )

@@ -20,7 +20,7 @@ from tests.house import CAPTURES, PROOF
 from tests.records import event, node, record, struct
 from tests.spark.compared import compared
 from tests.spark.mirrored import Run, batches, frame, recorded
-from tests.test_mirror_policy import EMPTIED, FIRST, LATER, THEN
+from tests.test_mirror_policy import EMPTIED, FIRST, LATER, THEN, nested, quantities
 from tests.test_mirrored_recordings import RECORDINGS, unknown
 
 pytestmark = pytest.mark.spark
@@ -110,6 +110,24 @@ def document(offset: int, id: int, text: str | None, more: list[str | None] | No
     value["payload"]["after"] = {"id": id, "d": text, "l": more}
     made = record(value, {"schema": struct("srv.public.t.Key", id=node("int32")), "payload": {"id": id}})
     return Record(made.topic, 0, offset, 1, made.key, made.value)
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_rows_from_before_a_members_rename_are_written_under_its_new_name(
+    spark, tmp_path: Path, format: str
+) -> None:
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:
+        run = Run(spark, store, format, f"members_{format}", NO_REGISTRY)
+        run.mirror()(frame(spark, [nested(0, 100, 1, "qty", 5)]), 0)
+        run.mirror()(frame(spark, [nested(1, 101, 2, "qty", 6), nested(2, 102, 3, "quantity", 7)]), 1)
+        assert ["rename" in reason for *_, reason in run.withheld()] == [True, True]
+        run.decisions = quantities(store)
+        run.mirror()(frame(spark, []), 2)
+        assert run.withheld() == []
+        (lake,) = run.lake()
+        found = {row["id"]: (row["s"], *row["l"]) for row in lake.rows}
+        wanted = {id: {"quantity": quantity, "kept": 1} for id, quantity in ((1, 5), (2, 6), (3, 7))}
+        assert found == {id: (image, image, image) for id, image in wanted.items()}
 
 
 def living(run: Run) -> list[int]:
