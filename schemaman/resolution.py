@@ -12,6 +12,8 @@ from typing import Protocol, assert_never
 from schemaman.certainty import RankOf, certain_at, follows
 from schemaman.errors import AmbiguousName, NoHistory, SchemamanError, UnknownName, UsageError
 from schemaman.evidence import Mark, Position, PositionKind, Rank
+from schemaman.moments import earliest, latest
+from schemaman.notices import first_shown, marks_of, noticed_late, shown_from, witnessed
 from schemaman.positions import log_of, position_rank, rank_of, stands_at
 from schemaman.references import (
     AsOf,
@@ -128,7 +130,7 @@ def select(history: TableHistory, selector: Selector) -> Resolved:
         case Shape(digits):
             return _shaped(history, digits)
         case AsOf(ts_ms):
-            return _standing(_made(history), selector, _time, (ts_ms,))
+            return _at_moment(_made(history), selector, ts_ms)
         case Place(kind, value):
             return _at_position(_made(history), selector, kind, value)
         case _:
@@ -186,11 +188,11 @@ def _at_position(history: TableHistory, selector: Place, kind: PositionKind, val
             f"{' or '.join(sorted(log for log in logs if log))}",
             hint="write binlog:FILE:POSITION as the connector prints them",
         )
-    named = [v for v in history.versions if any(stands_at(m.position, kind, value) for m in _witnessed(v))]
+    named = [v for v in history.versions if any(stands_at(m.position, kind, value) for m in witnessed(v))]
     if len(named) > 1:
         raise _uncertain(history, selector, named[0], named[-1], "records of both stand there")
     if named:
-        here = [rank_of(m, kind) for m in _marks_of(named[0]) if stands_at(m.position, kind, value)]
+        here = [rank_of(m, kind) for m in marks_of(named[0]) if stands_at(m.position, kind, value)]
         ranks = [rank for rank in here if rank is not None]
         if not ranks:
             return _resolved(history, named[0])
@@ -205,9 +207,58 @@ def _at_position(history: TableHistory, selector: Place, kind: PositionKind, val
     return _standing(history, selector, lambda mark: rank_of(mark, kind), wanted)
 
 
+def _at_moment(history: TableHistory, selector: AsOf, ts_ms: int) -> Resolved:
+    """The version that stood at a moment, if no time that is told less exactly leaves another one open."""
+    wanted, versions = (ts_ms,), history.versions
+    early_rank, late_rank = earliest(history), latest(history)
+    surely, perhaps = _began(history, late_rank, wanted), _began(history, early_rank, wanted)
+    if surely and surely[-1] != perhaps[-1]:
+        one, first, other = versions[surely[-1]], versions[surely[-1] + 1], versions[perhaps[-1]]
+        raise _uncertain(history, selector, one, other, _made_between(history, first, other))
+    late = _standing(history, selector, late_rank, wanted)
+    try:
+        early = _standing(history, selector, early_rank, wanted)
+    except NoHistory as error:
+        number = versions[surely[-1]].number
+        raise UsageError(
+            f"{history.table}@{selector}: it cannot be told whether version {number} stood then or the table "
+            "was gone already: its end is told less exactly than that",
+            hint=f"name it: {history.table}@{number}",
+        ) from error
+    if early.ref != late.ref:
+        raise UsageError(
+            f"{history.table}@{selector}: it cannot be told whether {late.ref} or {early.ref} stood then: "
+            "the change is told less exactly than that",
+            hint=f"name one: {late.ref} or {early.ref}",
+        )
+    return replace(early, version=_doubting(early.version, late.version))
+
+
+def _doubting(one: SchemaVersion | None, other: SchemaVersion | None) -> SchemaVersion | None:
+    """A version with all that is not certain in one of two answers."""
+    if one is None or other is None:
+        return one or other
+    unconfirmed = tuple(dict.fromkeys((*one.unconfirmed, *other.unconfirmed)))
+    status = other.status if one.status == "confirmed" else one.status
+    return replace(one, status=status, unconfirmed=unconfirmed)
+
+
+def _made_between(history: TableHistory, first: SchemaVersion, last: SchemaVersion) -> str:
+    """Between which moments versions up to `last` began, from `first` on."""
+    since, until = earliest(history)(first.at), latest(history)(last.at)
+    if since is None or until is None:
+        return "one ended and the other began around it"
+    return f"one ended and the other began between {AsOf(int(since[0]))} and {AsOf(int(until[0]))}"
+
+
+def _began(history: TableHistory, rank: RankOf, wanted: Rank) -> list[int]:
+    """Which versions began no later than `wanted`."""
+    return [i for i, v in enumerate(history.versions) if _begun(v, rank, wanted)]
+
+
 def _standing(history: TableHistory, selector: Selector, rank: RankOf, wanted: Rank) -> Resolved:
     """The version that stood at `wanted`, if the records around it leave no doubt."""
-    began = [i for i, v in enumerate(history.versions) if _begun(v, rank, wanted)]
+    began = _began(history, rank, wanted)
     if not began:
         raise NoHistory(
             f"{history.table}@{selector}: nothing is known so early",
@@ -221,12 +272,12 @@ def _standing(history: TableHistory, selector: Selector, rank: RankOf, wanted: R
                 f"{history.table}@{selector}: the table was {event.kind} by then",
                 hint=f"its last version before that is {history.table}@{version.number}",
             )
-    shown = _shown(version, rank) if _noticed_late(version) else None
+    shown = shown_from(version, rank) if noticed_late(version) else None
     if shown is not None and wanted < shown:
         raise _not_shown(history, selector, began[-1], rank, wanted)
     if began[-1] + 1 < len(history.versions):
         following = history.versions[began[-1] + 1]
-        seen = [rank(m) for m in (*_marks_of(version), following.after) if m is not None]
+        seen = [rank(m) for m in (*marks_of(version), following.after) if m is not None]
         if max((r for r in seen if r is not None), default=()) < wanted:
             raise _uncertain(history, selector, version, following, _ended(following))
     found = _then(history, version, rank, wanted)
@@ -247,17 +298,11 @@ def _not_shown(
             if ended and event.incarnation == former.incarnation and _reached(rank(event.at), wanted):
                 return NoHistory(
                     f"{history.table}@{selector}: the table was {event.kind} by then, and no event shows the "
-                    f"one that was made anew before {_first_shown(version)}",
+                    f"one that was made anew before {first_shown(version)}",
                     hint=f"its last version before that is {history.table}@{former.number}, "
                     f"the first of the new one {history.table}@{version.number}",
                 )
     return _uncertain(history, selector, former, version, _ended(version))
-
-
-def _first_shown(version: SchemaVersion) -> str:
-    """When, or else where, an event first showed the version."""
-    mark = next(e.first for e in version.evidence if e.witness == "emitted")
-    return f"{mark.topic}[{mark.partition}]@{mark.offset}" if mark.ts_ms is None else str(AsOf(mark.ts_ms))
 
 
 def _then(history: TableHistory, version: SchemaVersion, rank: RankOf, wanted: Rank) -> Resolved:
@@ -270,7 +315,7 @@ def _then(history: TableHistory, version: SchemaVersion, rank: RankOf, wanted: R
 def _told(version: SchemaVersion, revision: Revision, rank: RankOf, wanted: Rank) -> bool:
     at = rank(revision.at)
     if at is None:
-        behind = (rank(mark) for mark in _marks_of(version) if follows(mark, revision.at))
+        behind = (rank(mark) for mark in marks_of(version) if follows(mark, revision.at))
         return any(_reached(found, wanted) for found in behind)
     return at <= wanted
 
@@ -279,38 +324,11 @@ def _begun(version: SchemaVersion, rank: RankOf, wanted: Rank) -> bool:
     at = rank(version.at)
     if at is None:
         # rows that are read beside the stream have no place in it: what was streamed of it since has one
-        return any(_reached(rank(mark), wanted) for mark in _marks_of(version))
-    if at != wanted or not _noticed_late(version):
+        return any(_reached(rank(mark), wanted) for mark in marks_of(version))
+    if at != wanted or not noticed_late(version):
         return _reached(at, wanted)
-    shown = _shown(version, rank)
+    shown = shown_from(version, rank)
     return shown is not None and shown <= wanted
-
-
-def _shown(version: SchemaVersion, rank: RankOf) -> Rank | None:
-    """Where an event first showed the version."""
-    ranks = (rank(mark) for e in version.evidence if e.witness == "emitted" for mark in e.marks)
-    return min((r for r in ranks if r is not None), default=None)
-
-
-def _noticed_late(version: SchemaVersion) -> bool:
-    """Whether the record with which a version began says only that the change was made behind its position.
-
-    A connector that asks for changes tells a new capture instance at the position of the change that it had
-    read last. Source: Debezium Db2StreamingChangeEventSource and SqlServerStreamingChangeEventSource,
-    `migrateTable` before the first change that is not older than the instance.
-    """
-    place = version.at.position
-    streamed = place.kind == "commit_lsn" and place.value != ""
-    return streamed and any(e.witness == "declared" and e.first == version.at for e in version.evidence)
-
-
-def _witnessed(version: SchemaVersion) -> Iterator[Mark]:
-    """The marks of a version at which it stood."""
-    noticed = version.at.position if _noticed_late(version) else None
-    for evidence in version.evidence:
-        for mark in evidence.marks:
-            if evidence.witness != "declared" or mark.position != noticed:
-                yield mark
 
 
 def _first(history: TableHistory) -> str | None:
@@ -329,19 +347,9 @@ def _reached(rank: Rank | None, wanted: Rank) -> bool:
     return rank is not None and rank <= wanted
 
 
-def _time(mark: Mark) -> Rank | None:
-    return None if mark.ts_ms is None else (mark.ts_ms,)
-
-
 def _marks(history: TableHistory) -> Iterator[Mark]:
     for version in history.versions:
-        yield from _marks_of(version)
-
-
-def _marks_of(version: SchemaVersion) -> Iterator[Mark]:
-    yield version.at
-    for evidence in version.evidence:
-        yield from evidence.marks
+        yield from marks_of(version)
 
 
 def _resolved(history: TableHistory, version: SchemaVersion, revision: Revision | None = None) -> Resolved:
@@ -364,7 +372,7 @@ def _uncertain(
 
 def _ended(following: SchemaVersion) -> str:
     """Between which moments of the source one version ended and the following began."""
-    late = _noticed_late(following)
+    late = noticed_late(following)
     shown = [e.first.ts_ms for e in following.evidence if e.witness == "emitted" or not late]
     times = [t for t in shown if t is not None]
     after = following.after.ts_ms if following.after is not None else None

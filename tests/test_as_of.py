@@ -19,7 +19,7 @@ from schemaman.errors import NoHistory, UsageError
 from schemaman.evidence import Mark, Rank
 from schemaman.names import adjust_field
 from schemaman.references import AsOf, Place, Selector
-from schemaman.resolution import select
+from schemaman.resolution import Resolved, select
 from schemaman.schema import TableSchema
 from schemaman.versions import SchemaVersion, TableHistory
 from tests import chain
@@ -28,10 +28,12 @@ from tests.house import CAPTURES, PROOF
 from tests.truth.compare import name_of, true_table
 from tests.truth.inferred import DECIMALS
 from tests.truth.judged import reviewed
+from tests.truth.moments import Moments
 from tests.truth.placed import claimed
+from tests.truth.recording import facts
 from tests.truth.scoreboard import ADJUSTED, listed_in, type_of
 from tests.truth.tables import TrueTable
-from tests.truth.truth import PostgresTruth, Step, Truth, read_truth, spelled, truth_lines
+from tests.truth.truth import OffsetTruth, PostgresTruth, Step, Truth, read_truth, spelled, truth_lines
 
 RUNS = tuple(
     sorted(
@@ -101,6 +103,11 @@ def answer(run: str, history: TableHistory, step: Step, place: Selector) -> str:
         return "refused" if "stood then" in error.message else error.message
     if found.last_seen is not None:
         return "behind the last record"
+    return judged(run, history, found, step)
+
+
+def judged(run: str, history: TableHistory, found: Resolved, step: Step) -> str:
+    """Whether an answer is what the database said."""
     table = true_table(step, history.table)
     if table is None or found.version is None:
         return "wrong"
@@ -137,7 +144,40 @@ def answers(run: str) -> Answers:
     return counts, frozenset(wrong)
 
 
+def told_at(run: str, history: TableHistory, time: int, steps: tuple[Step, ...]) -> str:
+    """How the answer for a moment compares with all that the database may have said then."""
+    try:
+        found = select(history, AsOf(time))
+    except NoHistory as error:
+        gone = "was dropped by then" in error.message
+        return "wrong" if gone and any(true_table(s, history.table) for s in steps) else "unknown"
+    except UsageError as error:
+        return "refused" if "stood then" in error.message else error.message
+    if found.last_seen is not None:
+        return "behind the last record"
+    return "wrong" if "wrong" in {judged(run, history, found, step) for step in steps} else "right"
+
+
+@cache
+def timed(run: str) -> tuple[Counter[str], tuple[str, ...]]:
+    """How many answers for moments are of which kind, and the wrong ones in words."""
+    truth = true_steps(run)
+    assert isinstance(truth, OffsetTruth)
+    moments = Moments.read(truth, facts(CAPTURES / run).values())
+    counts: Counter[str] = Counter()
+    wrong: list[str] = []
+    for history in chain.histories(run):
+        for time in moments.asked():
+            steps = moments.at(time)
+            said = told_at(run, history, time, steps)
+            counts[said] += 1
+            if said == "wrong":
+                wrong.append(f"{name_of(history.table)} @{AsOf(time)}: steps {[s.number for s in steps]}")
+    return counts, tuple(wrong)
+
+
 ASKED = RUNS if PROOF else FEW
+TIMED = tuple(run for run in ASKED if run.startswith("mariadb/"))
 
 
 @pytest.mark.parametrize("run", ASKED)
@@ -161,6 +201,23 @@ def test_what_leaves_no_trace_is_listed_only_where_it_happens(figure: Callable[[
     whole = sum((answers(run)[0] for run in ASKED), Counter[str]())
     told = ", ".join(f"{number} {kind}" for kind, number in whole.most_common())
     figure(f"answers as of a place, {len(ASKED)} recordings", told)
+
+
+@pytest.mark.parametrize("run", TIMED)
+def test_a_moment_in_whole_seconds_is_told_right_or_refused(run: str) -> None:
+    """The answer is right wherever inside the seconds that the records tell the statements were made."""
+    counts, wrong = timed(run)
+    assert wrong == ()
+    assert set(counts) <= {"right", "refused", "unknown", "behind the last record"}
+    assert counts["right"] > 30
+    assert counts["refused"] > 0
+
+
+def test_how_many_moments_are_told(figure: Callable[[str, object], None]) -> None:
+    whole = sum((timed(run)[0] for run in TIMED), Counter[str]())
+    told = ", ".join(f"{number} {kind}" for kind, number in whole.most_common())
+    figure(f"answers as of a moment in whole seconds, {len(TIMED)} recordings", told)
+    assert whole["wrong"] == 0
 
 
 @pytest.mark.parametrize("run", RUNS if PROOF else FEW)
