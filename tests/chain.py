@@ -25,7 +25,7 @@ from schemaman.stores.sql import SqlStore
 from schemaman.summary.stories import Judged, story
 from schemaman.targets import delta, iceberg
 from schemaman.versions import SchemaVersion, TableHistory
-from tests.house import CAPTURES
+from tests.house import CAPTURES, STORIES
 
 STREAM = "main"
 TARGETS: dict[str, Target] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
@@ -41,8 +41,8 @@ def now_ms() -> int:
 
 @cache
 def histories(run: str) -> tuple[TableHistory, ...]:
-    """The histories that a recording teaches, through a real store."""
-    folder = CAPTURES / run
+    """The histories that a recording, or the records `written` for a story, teach through a real store."""
+    folder = (STORIES if run.startswith("written/") else CAPTURES) / run
     registered = folder / "registry.json"
     schemas = schema_registry.load(str(registered)) if registered.exists() else lambda id: None
     with tempfile.TemporaryDirectory() as place:

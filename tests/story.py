@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from schemaman.columns import format_columns
+from schemaman.decisions import Decisions, Rename, decided, exchanged, place
 from schemaman.diff import diff
 from schemaman.plan import Live, Plan, Policy, Step
 from schemaman.report import Inline
@@ -60,8 +62,15 @@ def stories() -> list[Story]:
 
 
 def history(story: Story) -> TableHistory:
-    """The history of the story's table, as the whole recording teaches it."""
-    return chain.history(story.facts["recording"], story.facts["table"])
+    """The history of the story's table, as the whole recording teaches it and people answered for members."""
+    found = chain.history(story.facts["recording"], story.facts["table"])
+    renames = [
+        Rename(str(found.table), old, new, version.id, place(version.at))
+        for (old, new), same in answers(story).items()
+        for before, version in pairwise(found.versions)
+        if same and "." in old and (old, new) in exchanged(before, version)
+    ]
+    return decided(found, Decisions(renames=tuple(renames)))
 
 
 def versions(story: Story) -> tuple[SchemaVersion, ...]:
@@ -93,7 +102,10 @@ def plan_for(story: Story, version: SchemaVersion, live: Live | None, target: st
 
 
 def answers(story: Story) -> dict[tuple[str, str], bool]:
-    """What people decided about renames: `decided: a → b yes, c → d no` in the front matter."""
+    """What people decided about renames: `decided: a → b yes, c → d no` in the front matter.
+
+    Members of structs are told by their paths: `address.street → address.road yes`.
+    """
     told = (part.split() for part in story.facts.get("decided", "").split(",") if part.strip())
     return {(old, new): yes == "yes" for old, _, new, yes in told}
 

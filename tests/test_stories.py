@@ -12,7 +12,7 @@ ALL = stories()
 
 def test_there_are_stories_from_every_source() -> None:
     assert len(ALL) >= 8
-    assert {s.facts["recording"].split("/")[0] for s in ALL} == {"postgres", "db2", "mariadb"}
+    assert {s.facts["recording"].split("/")[0] for s in ALL} == {"postgres", "db2", "mariadb", "written"}
 
 
 @pytest.mark.parametrize("story", ALL, ids=lambda s: s.name)

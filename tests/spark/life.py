@@ -52,7 +52,7 @@ DELTA_COLUMNS = [
     ("id", "long", False),
     ("customer", "string", True),
     ("price", "decimal(12,2)", True),
-    ("s", "struct<long, date>", True),
+    ("s", "struct<x: long, y: date>", True),
     ("added", "date", True),
 ]
 """How a second reader spells the columns in the end."""

@@ -162,4 +162,5 @@ def _words(type: Any) -> str:
         case "map":
             return f"map<{_words(type['keyType'])}, {_words(type['valueType'])}>"
         case _:
-            return f"struct<{', '.join(_words(f['type']) for f in type['fields'])}>"
+            members = (f"{field['name']}: {_words(field['type'])}" for field in type["fields"])
+            return f"struct<{', '.join(members)}>"
