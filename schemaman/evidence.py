@@ -14,8 +14,10 @@ PositionKind = Literal["lsn", "commit_lsn", "binlog", "gtid", "scn", "mongo", "n
 Witness = Literal["declared", "emitted", "inferred", "internal"]
 Action = Literal["image", "create", "drop", "rename", "truncate", "statement"]
 Attribute = Literal["default", "comment", "key"]
-Stated = tuple[str, Attribute, str | None]
-"""A column (empty: the table), an attribute, and what a DDL text says of it; None: that it has none."""
+Stated = tuple[str, Attribute | Literal["anew"], str | None]
+"""A column (empty: the table), an attribute, and what a DDL text says of it; None: that it has none.
+
+`anew`: the text drops the column and adds another of its name."""
 Rank = tuple[int | str, ...]
 STATEMENTS: frozenset[Witness] = frozenset({"declared", "internal"})
 """The witnesses of which each record is one statement, where events are many of one structure."""
@@ -196,9 +198,9 @@ class Observation:
     `create`: a statement made the table anew; whatever had its name before is gone. `previous` is
     the old identity of a `rename`, or the copy that took the table's place. `snapshot`: read from
     the table, not from the log. `renames`: (old, new) column names that a DDL text states;
-    `stated`: what it says of defaults and comments; `silent`: attributes that the structure
-    itself cannot tell. `weak`: the identity of the table rests on names of topics or schemas, as
-    no source block told it.
+    `stated`: what it says of defaults and comments, and which columns it drops and adds again;
+    `silent`: attributes that the structure itself cannot tell. `weak`: the identity of the table
+    rests on names of topics or schemas, as no source block told it.
     """
 
     table: TableId

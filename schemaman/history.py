@@ -24,7 +24,7 @@ from schemaman.fold.encoding import NAMINGS, Encoding
 from schemaman.fold.faces import Match, differences, fitting, match
 from schemaman.fold.footprints import footprint
 from schemaman.fold.identity import Identifying
-from schemaman.fold.images import Renames, completed, composed, effective, exchanged, inserted, of_another
+from schemaman.fold.images import completed, exchanged, inserted, of_another
 from schemaman.fold.inferred_versions import (
     Grown,
     by_weight,
@@ -41,6 +41,7 @@ from schemaman.fold.points import Point, time_of
 from schemaman.fold.precedence import by_precedence
 from schemaman.fold.rivals import rivals
 from schemaman.fold.shown import shows
+from schemaman.fold.statements import Statements
 from schemaman.fold.timeline import timeline
 from schemaman.fold.windows import KIND, changed_while_read
 from schemaman.schema import TableId, TableSchema, fingerprint
@@ -122,8 +123,7 @@ class _Building:
         self.ended = True
         self.next_id = 1
         self.last_mark: Mark | None = None
-        self.stated: Renames = ()
-        self.statement = False
+        self.statements = Statements()
         self.unseen: Point | None = None
         self.key_read = False
         self.early: list[tuple[Point, TableSchema, Open, str]] = []
@@ -139,7 +139,7 @@ class _Building:
         elif observation.previous == self.table and observation.table != self.table:
             self.end("renamed", point.mark, observation.table)
         elif observation.action == "statement":
-            self.stated, self.statement = composed(self.stated, observation.renames), True
+            self.statements.take(observation)
             self.unseen = point
         else:
             if observation.action == "rename" or (observation.action == "create" and self.is_older(point)):
@@ -164,7 +164,8 @@ class _Building:
             TableEvent("dropped" if kind == "dropped" else "renamed", at, self.incarnation, other)
         )
         self.versions[-1].until = at
-        self.ended, self.stated = True, ()
+        self.ended = True
+        self.statements.forget()
 
     def image(self, point: Point, schema: TableSchema) -> None:
         """A structure was seen: it supports a version, contradicts one, or begins one."""
@@ -207,6 +208,7 @@ class _Building:
         self.incarnation += 1
         self.ended = False
         self.encoding.begin(point.observation)
+        self.statements.begun(point.observation)
         after = self.last_mark if self.versions else None
         self.open(point, self.identify(None, schema, (), False, self.next_id), declared, after)
         if not declared:
@@ -217,15 +219,9 @@ class _Building:
         current = self.versions[-1]
         if not current.declared:
             fit = match(schema, current.schema)
-            if fit.exact and not exchanged(point.observation.renames):
-                known = {c.name: c.id for c in current.schema.columns}
-                columns = tuple(replace(c, id=known[fit.names[c.name]]) for c in schema.columns)
-                refined = replace(schema, columns=columns)
-                current.emitted = on_the_wire(fit, current.schema)
-                current.rename(fit)
-                current.id, current.declared = fingerprint(refined), True
-                current.revisions = [Revision(0, refined, current.at)]
-                current.points.append(point)
+            said = point.observation
+            if fit.exact and not exchanged(said.renames) and not self.statements.makes(said):
+                current.refine(fit, schema, point)
                 return
         self.follow(point, schema, declared=True)
 
@@ -237,9 +233,10 @@ class _Building:
             return
         # the order of members in JSON proves nothing, and runs of rows do not end where it changes
         append_only = self.dialect_of(observation.connector).append_only and not hides_types(observation)
-        renames = observation.renames or effective(self.stated, schema)
+        renames, anew = self.statements.renames(observation, schema), self.statements.anew(observation)
         foreign = inserted(current.schema, schema) if declared and append_only else ()
-        known = self.identify(current.schema, schema, renames, append_only and not foreign, self.next_id)
+        ordered = append_only and not foreign
+        known = self.identify(current.schema, schema, renames, ordered, self.next_id, anew)
         same = {(c.id, c.name) for c in known.columns} == {(c.id, c.name) for c in current.schema.columns}
         if not same or (known is not current.schema and fingerprint(known) != current.id):
             former = [p.observation for p in current.points]
@@ -250,8 +247,8 @@ class _Building:
                 for kind, message in doubts(current.schema, known, former, observation, older):
                     self.contradict(kind, self.versions[-1], message, point)
                 self.doubt(point)
-            self.versions[-1].statement = self.statement
-            self.stated, self.statement = (), False
+            self.versions[-1].statement = self.statements.read
+            self.statements.shown()
             if foreign:
                 self.versions[-1].phantom = True
                 self.contradict("foreign-columns", self.versions[-1], of_another(foreign, self.table), point)

@@ -1,4 +1,4 @@
-"""Renames: what a DDL text states, and what two structures only suggest, with grade and evidence.
+"""Renames that two structures suggest, with grade and evidence.
 
 `proven` is the anchored segment rule. Where a table can only append columns, no column is gained
 in front of one that stayed; each new name there is an old column, and where as many names vanished
@@ -7,7 +7,6 @@ as appeared, the pairs follow from the order. Everything weaker is a question fo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -24,8 +23,6 @@ ALIKE = 0.5
 
 _WIDE = 4_000
 """More pairs than this are not compared letter by letter."""
-
-Parts = tuple[str, ...]
 
 
 def candidates(old: TableSchema, new: TableSchema, append_only: bool) -> tuple[RenameCandidate, ...]:
@@ -199,178 +196,3 @@ def _aligned(old: Sequence[Column], new: Sequence[Column], *, prefix: bool) -> l
         else:
             j += 1
     return pairs
-
-
-def stated(ddl: str, connector: str) -> tuple[tuple[str, str], ...]:
-    """The (old, new) column names that a DDL text states, as it spells them.
-
-    `CHANGE [COLUMN] a b …` and `RENAME COLUMN a TO b` of `ALTER TABLE`; renames of several
-    statements are composed. Nothing for a text that cannot be read: then renames are suspected
-    from structure, never invented. Source: MySQL and MariaDB manuals, ALTER TABLE; Oracle SQL
-    reference, rename_column_clause.
-    """
-    result: dict[str, str] = {}
-    for words in _statements(ddl, connector):
-        step = dict(_column_renames(words))
-        result = {a: step.pop(b, b) for a, b in result.items()} | step
-    return tuple((a, b) for a, b in result.items() if a != b)
-
-
-def stated_tables(ddl: str, connector: str) -> tuple[tuple[Parts, Parts], ...]:
-    """The (old, new) table names that a DDL text states, each as its parts: `('shop', 'orders')`.
-
-    `RENAME TABLE a TO b[, c TO d]` in order and `ALTER TABLE a RENAME [TO|AS|=] b`; an unqualified
-    name has one part. Source: MySQL and MariaDB manuals, RENAME TABLE, ALTER TABLE.
-    """
-    return tuple(pair for words in _statements(ddl, connector) for pair in _table_renames(words, connector))
-
-
-@dataclass(frozen=True, slots=True)
-class _Word:
-    """A token of SQL: `text` without its quotes; `name` if it can be an identifier."""
-
-    text: str
-    name: bool
-    quoted: bool = False
-
-    def says(self, *keywords: str) -> bool:
-        return not self.quoted and self.text.upper() in keywords
-
-
-# A comment that a server executes (`/*!50001 … */`, `/*M! … */`) is no comment: only its edges go.
-_SQL = re.compile(
-    r"""(?P<skip>\s+|--(?:\s[^\n]*|$|(?=\n))|\#[^\n]*|/\*M?!\d*|\*/|/\*.*?\*/)
-    |(?P<text>'(?:[^'\\]|\\.|'')*')
-    |(?P<quoted>`(?:[^`]|``)*`|"(?:[^"\\]|\\.|"")*")
-    |(?P<word>[\w$]+)
-    |(?P<other>.)""",
-    re.DOTALL | re.VERBOSE,
-)
-_ORACLE = re.compile(
-    r"""(?P<skip>\s+|--[^\n]*|/\*.*?\*/)
-    |(?P<text>'(?:[^']|'')*')
-    |(?P<quoted>"[^"]*")
-    |(?P<word>[\w$\#]+)
-    |(?P<other>.)""",
-    re.DOTALL | re.VERBOSE,
-)
-_INNER = ("COLUMN", "INDEX", "KEY", "CONSTRAINT", "PARTITION")
-_BODIES = ("PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE")
-
-
-def _statements(ddl: str, connector: str) -> Iterator[list[_Word]]:
-    """The statements of a text; none at all if it cannot be cut into words."""
-    words = list(_words(ddl, connector))
-    if any(w.text in "`\"'" and not w.name for w in words):
-        return
-    statement: list[_Word] = []
-    for word in [*words, _Word(";", False)]:
-        if word.text != ";" or word.name:
-            statement.append(word)
-            continue
-        if statement and statement[0].says("CREATE") and any(w.says(*_BODIES) for w in statement):
-            return  # what follows is the inside of a stored program
-        if statement:
-            yield statement
-        statement = []
-
-
-def _words(ddl: str, connector: str) -> Iterator[_Word]:
-    oracle = connector == "oracle"
-    for match in (_ORACLE if oracle else _SQL).finditer(ddl):
-        text = match[0]
-        match match.lastgroup:
-            case "skip":
-                continue
-            case "quoted":
-                yield _Word(text[1:-1].replace(text[0] * 2, text[0]), True, quoted=True)
-            case "text":
-                yield _Word(text, False, quoted=True)
-            case "word":
-                yield _Word(text.upper() if oracle else text, True)
-            case _:
-                yield _Word(text, False)
-
-
-def _column_renames(words: list[_Word]) -> Iterator[tuple[str, str]]:
-    for action in _actions(words):
-        match [w.text.upper() if not w.quoted else "" for w in action[:4]]:
-            case ["RENAME", "COLUMN", *_]:
-                names = _without_if_exists(action[2:])
-                if len(names) >= 3 and names[0].name and names[1].says("TO") and names[2].name:
-                    yield names[0].text, names[2].text
-            case ["CHANGE", *rest]:
-                names = _without_if_exists(action[2 if rest[:1] == ["COLUMN"] else 1 :])
-                if len(names) >= 2 and names[0].name and names[1].name:
-                    yield names[0].text, names[1].text
-            case _:
-                continue
-
-
-def _table_renames(words: list[_Word], connector: str) -> Iterator[tuple[Parts, Parts]]:
-    if words[0].says("RENAME"):
-        tables = len(words) > 1 and words[1].says("TABLE", "TABLES")
-        if tables or connector == "oracle":
-            for item in _split(_without_if_exists(words[2 if tables else 1 :])):
-                old, rest = _name(item)
-                to = next((i for i, w in enumerate(rest) if w.says("TO")), None)
-                new = _name(rest[to + 1 :])[0] if to is not None else ()
-                if old and new:
-                    yield old, new
-        return
-    table = _altered(words)
-    for action in _actions(words):
-        if action[0].says("RENAME") and len(action) > 1 and not action[1].says(*_INNER):
-            skip = 2 if action[1].says("TO", "AS") or action[1].text == "=" else 1
-            new = _name(action[skip:])[0]
-            if table and new:
-                yield table, new
-
-
-def _altered(words: list[_Word]) -> Parts:
-    """The table of an `ALTER TABLE` statement; empty for any other."""
-    return _name(_behind_table(words))[0]
-
-
-def _actions(words: list[_Word]) -> list[list[_Word]]:
-    """The comma-separated actions of an `ALTER TABLE` statement."""
-    _, rest = _name(_behind_table(words))
-    # MariaDB: WAIT n and NOWAIT stand between the name and the first action
-    waits = (i for i, w in enumerate(rest) if not w.says("WAIT", "NOWAIT") and not w.text.isdecimal())
-    return _split(rest[next(waits, len(rest)) :])
-
-
-def _behind_table(words: list[_Word]) -> list[_Word]:
-    if not words[0].says("ALTER"):
-        return []
-    at = next((i for i, w in enumerate(words[:4]) if w.says("TABLE")), None)
-    return [] if at is None else _without_if_exists(words[at + 1 :])
-
-
-def _without_if_exists(words: list[_Word]) -> list[_Word]:
-    return words[2:] if len(words) > 2 and words[0].says("IF") and words[1].says("EXISTS") else words
-
-
-def _name(words: list[_Word]) -> tuple[Parts, list[_Word]]:
-    """A dotted name at the beginning, and what follows it."""
-    if not words or not words[0].name:
-        return (), words
-    parts, at = [words[0].text], 1
-    while at + 1 < len(words) and words[at].text == "." and words[at + 1].name:
-        parts.append(words[at + 1].text)
-        at += 2
-    return tuple(parts), words[at:]
-
-
-def _split(words: list[_Word]) -> list[list[_Word]]:
-    """The parts between commas that stand in no brackets."""
-    parts: list[list[_Word]] = [[]]
-    depth = 0
-    for word in words:
-        bare = "" if word.quoted else word.text
-        depth += (bare == "(") - (bare == ")")
-        if bare == "," and depth == 0:
-            parts.append([])
-        else:
-            parts[-1].append(word)
-    return [p for p in parts if p]

@@ -16,7 +16,7 @@ from schemaman.evidence import Record
 from tests.cases.connector import INT, LONG, NOON, TEXT, Connector, entry
 from tests.records import Node, column, image
 
-STEPS = ("row", "row", "row", "add", "add", "drop", "type", "name", "null", "again", "recreate")
+STEPS = ("row", "row", "row", "add", "add", "drop", "type", "name", "null", "again", "anew", "anew", "recreate")
 WORDS = (("INT", INT), ("BIGINT", LONG), ("TEXT", TEXT))
 DECLARED = ("INT", "BIGINT", "STRING")
 
@@ -93,6 +93,12 @@ class Database:
                 nullable = column.nullable if word == "type" else not column.nullable
                 others[at] = Attribute(column.number, column.name, type, nullable)
                 ddl = f"ALTER TABLE {table} MODIFY COLUMN {column.name} {WORDS[type][0]}"
+            case "anew" if at:
+                others.remove(column)
+                type = self.chance.choice((column.type, self.chance.randrange(3)))
+                others.append(Attribute(self._fresh().number, column.name, type, column.nullable))
+                added = f"ADD COLUMN {column.name} {WORDS[type][0]}"
+                ddl = f"ALTER TABLE {table} DROP COLUMN {column.name}, {added}"
             case "name" if at:
                 self.made += 1
                 others[at] = Attribute(column.number, f"c{self.made}", column.type, column.nullable)

@@ -17,6 +17,7 @@ from schemaman.errors import NoHistory, UsageError
 from schemaman.evidence import Aside, Note, Observation, Outcome, Record, told_once
 from schemaman.gate import every_step
 from schemaman.history import fold
+from schemaman.migrate import apply
 from schemaman.plan import Policy
 from schemaman.planner import make_plan
 from schemaman.reading import wires
@@ -28,6 +29,7 @@ from schemaman.targets import delta
 from schemaman.versions import TableHistory
 from schemaman_cli.wiring import RULES
 from tests import chain
+from tests.paper_lake import PaperJournal, PaperLake
 from tests.records import change, column, event, image, node, record, struct
 
 Payload = dict[str, Any]
@@ -706,3 +708,119 @@ def test_an_exchange_of_names_refines_nothing_that_events_showed_before():
         "t", row(11, "a", "b"), mysql(20, entry("ALTER", '"shop"."t"', "a", "b"), ddl=statement)
     )
     assert [[c.id for c in v.schema.columns] for v in found.versions] == [[1, 2], [2, 1]]
+
+
+ANEW = "ALTER TABLE t DROP COLUMN b, ADD COLUMN b INT"
+
+
+def one_after_the_other(*payloads: Payload) -> list[dict[str, int | None]]:
+    return [{c.name: c.id for c in v.schema.columns} for v in history("t", *payloads).versions]
+
+
+@pytest.mark.parametrize("connector", ["mysql", "mariadb"])
+@pytest.mark.parametrize(
+    ("statement", "now", "ids"),
+    [
+        ("DROP COLUMN b, ADD COLUMN b INT", ("a", "b"), [1, 3]),
+        ("DROP `B`, ADD b INT FIRST, ALGORITHM=COPY", ("b", "a"), [3, 1]),
+        ("ADD COLUMN (c INT, b INT), DROP b", ("a", "c", "b"), [1, 3, 4]),
+        ("DROP b, DROP a, ADD a INT, ADD b INT", ("a", "b"), [3, 4]),
+        ("DROP b, CHANGE a b INT", ("b",), [1]),
+        ("DROP b, CHANGE a b INT, ADD a INT", ("b", "a"), [1, 3]),
+        ("CHANGE b c INT, ADD b INT", ("a", "c", "b"), [1, 2, 3]),
+        ("DROP b, ADD b INT; ALTER TABLE t CHANGE b c INT", ("a", "c"), [1, 3]),
+        ("DROP KEY b, ADD KEY b (a)", ("a", "b"), [1, 2]),
+        ("MODIFY b INT COMMENT 'DROP b, ADD b'", ("a", "b"), [1, 2]),
+    ],
+)
+def test_a_column_dropped_and_added_in_one_statement_is_another(connector, statement, now, ids):
+    told = (
+        mysql(10, entry("CREATE", '"shop"."t"', "a", "b"), connector=connector),
+        mysql(20, entry("ALTER", '"shop"."t"', *now), ddl=f"ALTER TABLE t {statement}", connector=connector),
+    )
+    found = one_after_the_other(*told)
+    assert found[-1] == dict(zip(now, ids, strict=True))
+    assert len(found) == 1 + (found[-1] != found[0])
+
+
+def test_rows_tell_the_column_before_from_the_one_made_anew():
+    found = history(
+        "t",
+        mysql(10, entry("CREATE", '"shop"."t"', "a", "b")),
+        *(row(at, "a", "b") for at in (11, 12)),
+        mysql(20, entry("ALTER", '"shop"."t"', "a", "b"), ddl=ANEW),
+        *(row(at, "a", "b") for at in (21, 22)),
+    )
+    assert [(v.number, v.status, v.candidates) for v in found.versions] == [
+        (1, "confirmed", ()), (2, "confirmed", ()),
+    ]  # fmt: skip
+    assert found.versions[0].id == found.versions[1].id
+    assert counts(found) == [(1, 2), (1, 2)]
+    (step,) = every_step(found)
+    assert [f.rule for f in judge(step, RULES.all())] == ["column-dropped"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_statement_told_again_makes_no_column_a_second_time(first):
+    """A connector that starts again tells the last change again, at its old position."""
+    made = mysql(20, entry("ALTER", '"shop"."t"', "a", "b"), ddl=ANEW)
+    created = () if first else (mysql(10, entry("CREATE", '"shop"."t"', "a", "b")),)
+    again = ({**made, "ts_ms": 40}, mysql(20, entry("ALTER", '"shop"."t"', "a", "b"), ddl=ANEW))
+    once = one_after_the_other(*created, made, row(21, "a", "b"))
+    assert once[-1] == ({"a": 1, "b": 2} if first else {"a": 1, "b": 3})
+    assert one_after_the_other(*created, made, row(21, "a", "b"), *again, row(23, "a", "b")) == once
+    later = mysql(30, entry("ALTER", '"shop"."t"', "a", "b"), ddl=ANEW)
+    assert len(one_after_the_other(*created, made, row(21, "a", "b"), later)) == len(once) + 1
+
+
+@pytest.mark.parametrize("structure", [True, False])
+def test_what_events_showed_before_is_not_the_column_made_anew(structure):
+    told = (entry("ALTER", '"shop"."t"', "a", "b"),) if structure else ()
+    rows = [row(at, "a", "b") for at in (11, 21, 22)]
+    ids = one_after_the_other(rows[0], mysql(20, *told, ddl=ANEW), *rows[1:])
+    assert ids == [{"a": 1, "b": 2}, {"a": 1, "b": 3}]
+
+
+def test_a_statement_without_a_structure_makes_a_column_anew_for_the_next_one():
+    later = mysql(30, entry("ALTER", '"shop"."t"', "a", "z"), ddl="ALTER TABLE t RENAME COLUMN b TO z")
+    whole = mysql(10, entry("CREATE", '"shop"."t"', "a", "b"))
+    assert one_after_the_other(whole, mysql(20, ddl=ANEW), later)[-1] == {"a": 1, "z": 3}
+    first = (mysql(5, ddl=ANEW), whole, row(11, "a", "b"), mysql(20, entry("ALTER", '"shop"."t"', "a", "b")))
+    assert one_after_the_other(*first) == [{"a": 1, "b": 2}]
+
+
+def test_a_tool_that_copies_the_table_keeps_the_values_of_equal_names():
+    touched = {"table": "_t_del,t"}
+    ids = one_after_the_other(
+        mysql(10, entry("CREATE", '"shop"."t"', "a", "b")),
+        mysql(30, entry("ALTER", '"shop"."_t_gho"', "a", "b"),
+              ddl="ALTER TABLE _t_gho DROP b, CHANGE a a BIGINT, ADD b INT"),
+        mysql(40, entry("ALTER", '"shop"."_t_del"', "a", "b"), ddl="RENAME TABLE t TO _t_del", **touched),
+        mysql(40, entry("ALTER", '"shop"."t"', "a", "b"), ddl="RENAME TABLE _t_gho TO t", **touched),
+    )  # fmt: skip
+    assert ids == [{"a": 1, "b": 2}]
+
+
+def test_a_column_made_anew_has_the_default_of_its_own_definition_or_none():
+    ddl = "ALTER TABLE t DROP b, ADD (b INT)"
+    first = "CREATE TABLE t (a INT, b INT DEFAULT 7)"
+    found = history(
+        "t", mysql(10, entry("CREATE", '"shop"."t"', "a", "b"), ddl=first),
+        mysql(20, entry("ALTER", '"shop"."t"', "a", "b"), ddl=ddl),
+    )  # fmt: skip
+    assert [v.schema.columns[1].default for v in found.versions] == ["7", None]
+
+
+def test_the_lake_puts_the_values_before_aside_and_asks():
+    payloads = (
+        mysql(10, entry("CREATE", '"shop"."t"', "a", "b", key=("a",))),
+        row(11, "a", "b"),
+        mysql(20, entry("ALTER", '"shop"."t"', "a", "b", key=("a",)), ddl=ANEW),
+        row(21, "a", "b"),
+    )
+    lake = PaperLake("/lake/t")
+    before = make_plan(source_of(history("t", *payloads[:2])), None, delta.TARGET, "/lake/t", Policy())
+    apply(before, lake, PaperJournal(), lambda: 0, run="r", approved=True)
+    drawn = make_plan(source_of(history("t", *payloads)), lake.live, delta.TARGET, "/lake/t", Policy())
+    assert [s.kind for s in drawn.steps if s.kind != "set-properties"] == ["rename-column", "add-columns"]
+    assert any("reuse-name" in approval for approval in drawn.approvals_needed)

@@ -13,7 +13,8 @@ import sqlglot
 from sqlglot import exp
 
 from schemaman.columns import parse_columns
-from schemaman.renames import candidates, stated, stated_tables
+from schemaman.decode.tokenized import stated, stated_tables
+from schemaman.renames import candidates
 from schemaman.schema import Column, TableSchema
 from schemaman.types import Decimal, Integer, String, Timestamp, Type
 from schemaman.versions import Grade

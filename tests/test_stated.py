@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from schemaman.decode.stated import LONGEST, Told, told
 from schemaman.decode.statement import Subject, subjects
-from schemaman.renames import stated, stated_tables
+from schemaman.decode.tokenized import remade, stated, stated_tables
 from tests.house import CAPTURES
 from tests.records import records
 
@@ -74,9 +74,27 @@ def test_oracle_keeps_names_in_capitals(ddl, renames, stated_):
 ])  # fmt: skip
 def test_what_cannot_be_parsed_still_tells_its_renames(ddl):
     found = told(ddl, "mysql")
-    assert not found.stated
+    assert all(fact == "anew" for _, fact, _ in found.stated)
     assert (found.renames, found.tables) == (stated(ddl, "mysql"), stated_tables(ddl, "mysql"))
     assert found.renames or found.tables
+
+
+@pytest.mark.parametrize(("ddl", "anew"), [
+    ("DROP COLUMN a, ADD COLUMN a INT", ("a",)), ("ADD `A` INT DEFAULT 1, DROP a", ("A",)),
+    ("DROP IF EXISTS a CASCADE, ADD IF NOT EXISTS a INT", ("a",)),
+    ("DROP a, ADD COLUMN (b INT, a DECIMAL(3,2))", ("a",)),
+    ("/*!50001 DROP a, ADD a INT */", ("a",)), ("DROP `KEY`, ADD `KEY` INT", ("KEY",)),
+    ("DROP a, ADD a INT; ALTER TABLE t CHANGE a b INT", ("b",)),
+    ("DROP a, ADD a INT; ALTER TABLE t DROP a", ()), ("DROP a; ALTER TABLE u ADD a INT", ()),
+    ("DROP KEY a, ADD KEY a (a)", ()), ("DROP PRIMARY KEY, ADD PRIMARY KEY (a)", ()),
+    ("DROP PERIOD FOR SYSTEM_TIME, ADD PERIOD FOR SYSTEM_TIME (a, b)", ()),
+    ("DROP CONSTRAINT a, ADD CONSTRAINT a CHECK (a > 1)", ()), ("ADD b INT COMMENT 'DROP a, ADD a'", ()),
+    ("DROP b, CHANGE a b INT", ()), ("ADD a INT", ()), ("DROP a, ADD", ()), ("DROP", ()),
+])  # fmt: skip
+def test_columns_made_anew(ddl, anew):
+    ddl = f"ALTER TABLE t {ddl}"
+    assert remade(ddl, "mysql") == anew
+    assert tuple(column for column, fact, _ in told(ddl, "mysql").stated if fact == "anew") == anew
 
 
 def test_other_connectors_write_no_statements():

@@ -133,8 +133,10 @@ def _altered(change: Change, said: Observation, entry: Struct) -> tuple[Outcome,
         worked = _worked_on(change, table)
         if worked is None:
             return (said,)
-        # what the copy is made into, the table will be
-        stated = replace(said, table=replace(table, table=worked), action="statement", schema=None)
+        # what the copy is made into, the table will be; a tool copies the values of equal names
+        kept = tuple(fact for fact in said.stated if fact[1] != "anew")
+        worked_on_it = replace(table, table=worked)
+        stated = replace(said, table=worked_on_it, action="statement", schema=None, stated=kept)
         return (stated,) if said.renames else (aside(change.run, "shadow-table"),)
     if by_database(change.origin) and swapped_out(previous.table, table.table, change.touched):
         return (aside(change.run, "shadow-table"),)

@@ -1,7 +1,7 @@
 """What a DDL text says of columns: renames, defaults, comments; evidence beside the declared structure.
 
-sqlglot reads it. Where it cannot, the tokenizer of `renames` still finds what is renamed, and nothing is
-said of defaults and comments.
+sqlglot reads it. Where it cannot, `tokenized` still finds what is renamed, and nothing is said of defaults
+and comments. Which columns were dropped and added again is always told from the words.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from sqlglot.parser import Parser
 from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.parsers.oracle import OracleParser
 
+from schemaman.decode.tokenized import remade
+from schemaman.decode.tokenized import stated as tokenized
+from schemaman.decode.tokenized import stated_tables as tokenized_tables
 from schemaman.evidence import Attribute, Stated
-from schemaman.renames import stated as tokenized
-from schemaman.renames import stated_tables as tokenized_tables
 
 LONGEST = 100_000
 """A text of more characters is not parsed, since that takes seconds."""
@@ -37,7 +38,7 @@ Attributes = dict[tuple[str, Attribute], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a text says: renamed columns and tables, old name first, and attributes of columns.
+    """What a text says: renamed columns and tables, old name first, attributes of columns, and new columns.
 
     `parsed` is False where only renames could be looked for.
     """
@@ -59,18 +60,19 @@ def told(ddl: str, connector: str) -> Told:
     parser = _PARSERS.get(connector)
     if parser is None:
         return Told()
+    anew: tuple[Stated, ...] = tuple((column, "anew", None) for column in remade(ddl, connector))
     try:
         statements = _parse(ddl, parser)
     except _FAULTS:
-        return Told(tokenized(ddl, connector), tokenized_tables(ddl, connector))
+        return Told(tokenized(ddl, connector), tokenized_tables(ddl, connector), anew)
     reader = _Reader(connector == "oracle")
     for statement in statements:
         reader.read(statement)
     # A list of pairs behind RENAME TABLE is a command to sqlglot, and some forms lose a table to it.
     tables = tuple(reader.tables) or tokenized_tables(ddl, connector)
-    stated = ((column, attribute, value) for (column, attribute), value in reader.attributes.items())
+    said = ((column, attribute, value) for (column, attribute), value in reader.attributes.items())
     renames = tuple((old, new) for old, new in reader.renames.items() if old != new)
-    return Told(renames, tables, tuple(stated), parsed=True)
+    return Told(renames, tables, (*said, *anew), parsed=True)
 
 
 def _parse(ddl: str, parser: tuple[Dialect, type[Parser]]) -> list[exp.Expr]:

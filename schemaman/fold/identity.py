@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from schemaman.schema import TableSchema
 
@@ -27,11 +27,12 @@ class Identifying:
         renames: Iterable[tuple[str, str]],
         append_only: bool,
         next_id: int,
+        anew: Collection[str] = (),
     ) -> TableSchema:
         """As `identify`: what has just been given ids has them still."""
-        if schema is self._asked and known is self._answer and known is not None and not renames:
+        if schema is self._asked and known is self._answer and known is not None and not (renames or anew):
             return known
-        self._asked, self._answer = schema, identify(known, schema, renames, append_only, next_id)
+        self._asked, self._answer = schema, identify(known, schema, renames, append_only, next_id, anew)
         return self._answer
 
 
@@ -41,15 +42,18 @@ def identify(
     renames: Iterable[tuple[str, str]],
     append_only: bool,
     next_id: int,
+    anew: Collection[str] = (),
 ) -> TableSchema:
     """The schema with ids: those of `known` where a column is the same, new ones from `next_id`.
 
-    `renames` are (old, new) names that a witness stated.
+    `renames` are (old, new) names that a witness stated; `anew` are names, in lower case, of columns that it
+    said were dropped and added again.
     """
     stated = dict(renames)
-    if known is not None and not stated and known.names == schema.names:
+    if known is not None and not stated and not anew and known.names == schema.names:
         return _same_columns(known, schema)
     ids = _kept(known, schema, stated, append_only) if known is not None else {}
+    ids = {name: id for name, id in ids.items() if name.lower() not in anew}
     # one object for one column makes comparing it quick; 1, 1.0 and True are equal and not the same
     same = {} if known is None else {(c, type(c.default)): c for c in known.columns}
     columns = []

@@ -26,10 +26,11 @@ def completed(schema: TableSchema, said: Observation, known: TableSchema | None)
     stated = {(name.lower(), attribute): text for name, attribute, text in said.stated}
     before = {c.name.lower(): c for c in known.columns} if known is not None else {}
     former = {new.lower(): old.lower() for old, new in said.renames}
+    fresh = remade(said)
 
     def filled(column: Column) -> Column:
         name = column.name.lower()
-        old = before.get(former.get(name, name))
+        old = None if name in fresh else before.get(former.get(name, name))
         for attribute in open_ones:
             if getattr(column, attribute) is None:
                 kept = None if old is None else getattr(old, attribute)
@@ -85,6 +86,11 @@ def composed(renames: Renames, following: Renames) -> Renames:
     """Renames one after the other, as from the first names to the last."""
     step = dict(following)
     return (*((old, step.pop(new, new)) for old, new in renames), *step.items())
+
+
+def remade(said: Observation) -> frozenset[str]:
+    """The columns that a statement drops and adds again, in lower case, by their names in the end."""
+    return frozenset(name.lower() for name, attribute, _ in said.stated if attribute == "anew")
 
 
 def exchanged(renames: Renames) -> bool:

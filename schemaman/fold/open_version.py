@@ -12,7 +12,7 @@ from schemaman.fold.carriage import Carried, face_of
 from schemaman.fold.faces import Match
 from schemaman.fold.points import Point
 from schemaman.names import adjusted_forms
-from schemaman.schema import TableSchema
+from schemaman.schema import TableSchema, fingerprint
 from schemaman.versions import Evidence, Revision, Status
 
 
@@ -69,6 +69,17 @@ class Open:
     def revise(self, schema: TableSchema, at: Mark, after: Mark | None) -> None:
         """Other attributes from `at` on; `after` is the last record before."""
         self.revisions.append(Revision(self.revisions[-1].number + 1, schema, at, after))
+
+    def refine(self, fit: Match, schema: TableSchema, point: Point) -> None:
+        """What events had shown, as a declared structure tells it."""
+        known = {c.name: c.id for c in self.schema.columns}
+        columns = tuple(replace(c, id=known[fit.names[c.name]]) for c in schema.columns)
+        refined = replace(schema, columns=columns)
+        self.emitted = on_the_wire(fit, self.schema)
+        self.rename(fit)
+        self.id, self.declared = fingerprint(refined), True
+        self.revisions = [Revision(0, refined, self.at)]
+        self.points.append(point)
 
     def rename(self, fit: Match) -> None:
         """How events carried it, in the names that were declared later."""

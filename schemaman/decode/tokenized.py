@@ -1,0 +1,244 @@
+"""What a DDL text states, told from its words alone: renamed columns and tables, and columns made anew.
+
+Where a full parser cannot read a statement, its words still tell this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+Parts = tuple[str, ...]
+
+
+def stated(ddl: str, connector: str) -> tuple[tuple[str, str], ...]:
+    """The (old, new) column names that a DDL text states, as it spells them.
+
+    `CHANGE [COLUMN] a b …` and `RENAME COLUMN a TO b` of `ALTER TABLE`; renames of several
+    statements are composed. Nothing for a text that cannot be read: then renames are suspected
+    from structure, never invented. Source: MySQL and MariaDB manuals, ALTER TABLE; Oracle SQL
+    reference, rename_column_clause.
+    """
+    result: dict[str, str] = {}
+    for words in _statements(ddl, connector):
+        step = dict(_column_renames(words))
+        result = {a: step.pop(b, b) for a, b in result.items()} | step
+    return tuple((a, b) for a, b in result.items() if a != b)
+
+
+def remade(ddl: str, connector: str) -> tuple[str, ...]:
+    """The columns that a DDL text drops and adds again, by their names in the end, as it spells them.
+
+    `DROP [COLUMN] a, ADD [COLUMN] a …` of `ALTER TABLE`, whichever is written first: what is dropped is a
+    column of the table as it was. Nothing for a text about several tables. Source: MySQL and MariaDB
+    manuals, ALTER TABLE; Oracle combines a drop with nothing (ORA-12987).
+    """
+    gone: set[str] = set()
+    made: dict[str, str] = {}
+    statements = list(_statements(ddl, connector))
+    if len({table[-1].lower() for words in statements if (table := _altered(words))}) > 1:
+        return ()
+    for words in statements:
+        actions = _actions(words)
+        dropped = {name.lower() for action in actions for name in _dropped(action)}
+        renames = {old.lower(): new for old, new in _column_renames(words)}
+        kept = [renames.get(name, spelled) for name, spelled in made.items() if name not in dropped]
+        gone |= dropped
+        added = (name for action in actions for name in _added(action) if name.lower() in gone)
+        made = {name.lower(): name for name in (*kept, *added)}
+    return tuple(made.values())
+
+
+def stated_tables(ddl: str, connector: str) -> tuple[tuple[Parts, Parts], ...]:
+    """The (old, new) table names that a DDL text states, each as its parts: `('shop', 'orders')`.
+
+    `RENAME TABLE a TO b[, c TO d]` in order and `ALTER TABLE a RENAME [TO|AS|=] b`; an unqualified
+    name has one part. Source: MySQL and MariaDB manuals, RENAME TABLE, ALTER TABLE.
+    """
+    return tuple(pair for words in _statements(ddl, connector) for pair in _table_renames(words, connector))
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A token of SQL: `text` without its quotes; `name` if it can be an identifier."""
+
+    text: str
+    name: bool
+    quoted: bool = False
+
+    def says(self, *keywords: str) -> bool:
+        return not self.quoted and self.text.upper() in keywords
+
+
+# A comment that a server executes (`/*!50001 … */`, `/*M! … */`) is no comment: only its edges go.
+_SQL = re.compile(
+    r"""(?P<skip>\s+|--(?:\s[^\n]*|$|(?=\n))|\#[^\n]*|/\*M?!\d*|\*/|/\*.*?\*/)
+    |(?P<text>'(?:[^'\\]|\\.|'')*')
+    |(?P<quoted>`(?:[^`]|``)*`|"(?:[^"\\]|\\.|"")*")
+    |(?P<word>[\w$]+)
+    |(?P<other>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+_ORACLE = re.compile(
+    r"""(?P<skip>\s+|--[^\n]*|/\*.*?\*/)
+    |(?P<text>'(?:[^']|'')*')
+    |(?P<quoted>"[^"]*")
+    |(?P<word>[\w$\#]+)
+    |(?P<other>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+_INNER = ("COLUMN", "INDEX", "KEY", "CONSTRAINT", "PARTITION")
+_NO_COLUMNS = ("INDEX", "KEY", "FULLTEXT", "SPATIAL", "CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "CHECK")
+_BEHIND = ("FOR", "VERSIONING")
+"""Behind PERIOD and SYSTEM, which no one must quote: where these follow, no column is meant."""
+
+_BODIES = ("PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE")
+
+
+def _statements(ddl: str, connector: str) -> Iterator[list[_Word]]:
+    """The statements of a text; none at all if it cannot be cut into words."""
+    words = list(_words(ddl, connector))
+    if any(w.text in "`\"'" and not w.name for w in words):
+        return
+    statement: list[_Word] = []
+    for word in [*words, _Word(";", False)]:
+        if word.text != ";" or word.name:
+            statement.append(word)
+            continue
+        if statement and statement[0].says("CREATE") and any(w.says(*_BODIES) for w in statement):
+            return  # what follows is the inside of a stored program
+        if statement:
+            yield statement
+        statement = []
+
+
+def _words(ddl: str, connector: str) -> Iterator[_Word]:
+    oracle = connector == "oracle"
+    for match in (_ORACLE if oracle else _SQL).finditer(ddl):
+        text = match[0]
+        match match.lastgroup:
+            case "skip":
+                continue
+            case "quoted":
+                yield _Word(text[1:-1].replace(text[0] * 2, text[0]), True, quoted=True)
+            case "text":
+                yield _Word(text, False, quoted=True)
+            case "word":
+                yield _Word(text.upper() if oracle else text, True)
+            case _:
+                yield _Word(text, False)
+
+
+def _column_renames(words: list[_Word]) -> Iterator[tuple[str, str]]:
+    for action in _actions(words):
+        match [w.text.upper() if not w.quoted else "" for w in action[:4]]:
+            case ["RENAME", "COLUMN", *_]:
+                names = _without_if_exists(action[2:])
+                if len(names) >= 3 and names[0].name and names[1].says("TO") and names[2].name:
+                    yield names[0].text, names[2].text
+            case ["CHANGE", *rest]:
+                names = _without_if_exists(action[2 if rest[:1] == ["COLUMN"] else 1 :])
+                if len(names) >= 2 and names[0].name and names[1].name:
+                    yield names[0].text, names[1].text
+            case _:
+                continue
+
+
+def _dropped(action: list[_Word]) -> Iterator[str]:
+    """The column that an action drops; keys, indexes, partitions and periods have more words than a name."""
+    if action[0].says("DROP"):
+        rest = _without_condition(action[2 if len(action) > 1 and action[1].says("COLUMN") else 1 :])
+        if len(rest) > 1 and rest[-1].says("RESTRICT", "CASCADE"):
+            rest = rest[:-1]
+        if len(rest) == 1 and rest[0].name:
+            yield rest[0].text
+
+
+def _added(action: list[_Word]) -> Iterator[str]:
+    """The columns that an action adds, one or a list in brackets."""
+    if not action[0].says("ADD"):
+        return
+    rest = _without_condition(action[2 if len(action) > 1 and action[1].says("COLUMN") else 1 :])
+    listed = len(rest) > 2 and rest[0].text == "(" and not rest[0].quoted
+    for item in _split(rest[1:-1]) if listed else [rest]:
+        if len(item) > 1 and item[0].name and not item[0].says(*_NO_COLUMNS) and not item[1].says(*_BEHIND):
+            yield item[0].text
+
+
+def _table_renames(words: list[_Word], connector: str) -> Iterator[tuple[Parts, Parts]]:
+    if words[0].says("RENAME"):
+        tables = len(words) > 1 and words[1].says("TABLE", "TABLES")
+        if tables or connector == "oracle":
+            for item in _split(_without_if_exists(words[2 if tables else 1 :])):
+                old, rest = _name(item)
+                to = next((i for i, w in enumerate(rest) if w.says("TO")), None)
+                new = _name(rest[to + 1 :])[0] if to is not None else ()
+                if old and new:
+                    yield old, new
+        return
+    table = _altered(words)
+    for action in _actions(words):
+        if action[0].says("RENAME") and len(action) > 1 and not action[1].says(*_INNER):
+            skip = 2 if action[1].says("TO", "AS") or action[1].text == "=" else 1
+            new = _name(action[skip:])[0]
+            if table and new:
+                yield table, new
+
+
+def _altered(words: list[_Word]) -> Parts:
+    """The table of an `ALTER TABLE` statement; empty for any other."""
+    return _name(_behind_table(words))[0]
+
+
+def _actions(words: list[_Word]) -> list[list[_Word]]:
+    """The comma-separated actions of an `ALTER TABLE` statement."""
+    _, rest = _name(_behind_table(words))
+    # MariaDB: WAIT n and NOWAIT stand between the name and the first action
+    waits = (i for i, w in enumerate(rest) if not w.says("WAIT", "NOWAIT") and not w.text.isdecimal())
+    return _split(rest[next(waits, len(rest)) :])
+
+
+def _behind_table(words: list[_Word]) -> list[_Word]:
+    if not words[0].says("ALTER"):
+        return []
+    at = next((i for i, w in enumerate(words[:4]) if w.says("TABLE")), None)
+    return [] if at is None else _without_if_exists(words[at + 1 :])
+
+
+def _without_if_exists(words: list[_Word]) -> list[_Word]:
+    return words[2:] if len(words) > 2 and words[0].says("IF") and words[1].says("EXISTS") else words
+
+
+def _without_condition(words: list[_Word]) -> list[_Word]:
+    """What stands behind `IF EXISTS` or `IF NOT EXISTS`."""
+    for at, condition in ((2, ("EXISTS",)), (3, ("NOT", "EXISTS"))):
+        said = zip(words[:at], ("IF", *condition), strict=False)
+        if len(words) > at and all(word.says(keyword) for word, keyword in said):
+            return words[at:]
+    return words
+
+
+def _name(words: list[_Word]) -> tuple[Parts, list[_Word]]:
+    """A dotted name at the beginning, and what follows it."""
+    if not words or not words[0].name:
+        return (), words
+    parts, at = [words[0].text], 1
+    while at + 1 < len(words) and words[at].text == "." and words[at + 1].name:
+        parts.append(words[at + 1].text)
+        at += 2
+    return tuple(parts), words[at:]
+
+
+def _split(words: list[_Word]) -> list[list[_Word]]:
+    """The parts between commas that stand in no brackets."""
+    parts: list[list[_Word]] = [[]]
+    depth = 0
+    for word in words:
+        bare = "" if word.quoted else word.text
+        depth += (bare == "(") - (bare == ")")
+        if bare == "," and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return [p for p in parts if p]
