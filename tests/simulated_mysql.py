@@ -16,7 +16,7 @@ from schemaman.evidence import Record
 from tests.cases.connector import INT, LONG, NOON, TEXT, Connector, entry
 from tests.records import Node, column, image
 
-STEPS = ("row", "row", "row", "add", "add", "drop", "type", "name", "null", "again", "anew", "anew", "recreate")
+STEPS = ("row", "row", "row", "add", "add", "drop", "type", "name", "null", "again", "anew", "recreate")
 WORDS = (("INT", INT), ("BIGINT", LONG), ("TEXT", TEXT))
 DECLARED = ("INT", "BIGINT", "STRING")
 

@@ -96,9 +96,9 @@ OBSERVATIONS: st.SearchStrategy[Observation] = every(
     schema_name=MAYBE_TEXT,
     interrupted=st.booleans(),
     weak=st.booleans(),
-    stated=st.lists(st.tuples(TEXTS, st.sampled_from(["default", "comment", "anew"]), MAYBE_TEXT), max_size=2).map(
-        tuple
-    ),
+    stated=st.lists(
+        st.tuples(TEXTS, st.sampled_from(["default", "comment", "anew"]), MAYBE_TEXT), max_size=2
+    ).map(tuple),
     silent=st.sampled_from([(), ("default",), ("comment", "key")]),
     seen=st.none() | SEEN,
 )
