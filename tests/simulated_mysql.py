@@ -94,10 +94,9 @@ class Database:
                 others[at] = Attribute(column.number, column.name, type, nullable)
                 ddl = f"ALTER TABLE {table} MODIFY COLUMN {column.name} {WORDS[type][0]}"
             case "anew" if at:
-                others.remove(column)
                 type = self.chance.choice((column.type, self.chance.randrange(3)))
-                others.append(Attribute(self._fresh().number, column.name, type, column.nullable))
-                added = f"ADD COLUMN {column.name} {WORDS[type][0]}"
+                others[at] = Attribute(self._fresh().number, column.name, type, column.nullable)
+                added = f"ADD COLUMN {column.name} {WORDS[type][0]} AFTER {others[at - 1].name}"
                 ddl = f"ALTER TABLE {table} DROP COLUMN {column.name}, {added}"
             case "name" if at:
                 self.made += 1
