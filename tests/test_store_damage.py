@@ -265,6 +265,47 @@ def limited(room: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 
 
+LOST_IDENTITY = {
+    "DELETE FROM meta WHERE name = 'id'": "it has lost its 'id'",
+    "UPDATE meta SET name = 'idx' WHERE name = 'id'": "it has lost its 'id'",
+    "UPDATE meta SET value = '' WHERE name = 'id'": "its 'id' is '', which no store was given",
+    "UPDATE meta SET value = 'z' || substr(value, 2) WHERE name = 'id'": "which no store was given",
+    "UPDATE meta SET value = replace(value, '-', '_') WHERE name = 'id'": "which no store was given",
+}
+
+
+@pytest.mark.parametrize("damage", LOST_IDENTITY)
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_an_identity_that_is_gone_or_was_altered_is_found(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, damage: str
+) -> None:
+    """Lake tables bear it, and a copy would take on what no store was given."""
+    path = tmp_path / "store.db"
+    url = f"sqlite:///{path}" if kind == "sqlite" else schema_of_its_own(database)
+    with SqlStore.open(url, create=True, fold=orders.fold) as store:
+        store.append([Migrated("r", "p", "t", None, "started")], 0)
+        assert store.check() == ()
+    if kind == "sqlite":
+        with sqlite3.connect(path) as file:
+            file.execute(damage)
+        file.close()
+    else:
+        with psycopg.connect(f"{database}/postgres", autocommit=True) as server:
+            server.execute(
+                sql.SQL("SET search_path = {}").format(sql.Identifier(url.partition("schema=")[2]))
+            )
+            server.execute(damage.encode())
+    with SqlStore.open(url) as store:
+        assert [LOST_IDENTITY[damage] in fault for fault in store.check()] == [True]
+    assert run("store", "check", "--store", url) == 3
+    assert LOST_IDENTITY[damage] in capsys.readouterr().out
+    assert run("store", "export", tmp_path / "copy.gz", "--store", url) == 3
+    said = capsys.readouterr().err
+    assert LOST_IDENTITY[damage] in said
+    assert "store check" in said
+    assert not (tmp_path / "copy.gz").exists()
+
+
 # PostgreSQL, altered by hand
 
 

@@ -280,8 +280,8 @@ def test_a_copy_restores_the_same_store(store: AnyStore, kind: str, tmp_path: Pa
     assert [s.opened() for s in log] == list(store.read())
     (tmp_path / "other").mkdir()
     other = opened(kind, tmp_path / "other")
-    assert other.restore(log, "the store") == 12
-    assert other.id == "the store"
+    assert other.restore(log, store.id) == 12
+    assert other.id == store.id
     assert state(other) == state(store)
     assert list(other.sealed()) == log
     assert other.check() == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
@@ -166,6 +167,9 @@ LEASE = Table(
 )
 
 
+_UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
 def damaged(what: str) -> StoreUnavailable:
     """The refusal to go on with rows that nobody wrote so."""
     return StoreUnavailable(f"the store is damaged: {what}", hint=RESTORE)
@@ -177,6 +181,17 @@ def meta_value(connection: Connection, name: str) -> str:
     if value is None:
         raise damaged(f"it has lost its {name!r}")
     return str(value)
+
+
+def identity(connection: Connection) -> str:
+    """What lake tables bear of this store. Raises `StoreUnavailable` if it is gone or has another form.
+
+    The log does not tell it: one that was altered and kept its form is not found.
+    """
+    value = meta_value(connection, "id")
+    if _UUID4.fullmatch(value) is None:
+        raise damaged(f"its 'id' is {value!r}, which no store was given")
+    return value
 
 
 def log_end(connection: Connection) -> int:

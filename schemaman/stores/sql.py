@@ -36,6 +36,7 @@ from schemaman.stores._layout import (
     cover,
     damaged,
     filed,
+    identity,
     log_end,
     meta_value,
     ranges,
@@ -123,7 +124,7 @@ class SqlStore:
     def id(self) -> str:
         """The identity of this store, given when it was made."""
         with self._reading() as connection:
-            return meta_value(connection, "id")
+            return identity(connection)
 
     def append(self, entries: Sequence[Entry], expect: int) -> int:
         """Append all entries, and fold the tables that they touch, in one transaction; the new end.
@@ -270,6 +271,7 @@ class SqlStore:
         with self._reading() as connection:
             found = [
                 *self._told(self._database.faults, connection),
+                *self._told(_identity_faults, connection),
                 *self._told(partial(chain_faults, where=self.where), connection),
             ]
             # Folding what nobody wrote tells nothing, and may fail in any way.
@@ -384,3 +386,9 @@ class SqlStore:
             raise self._database.explain(error) from error
         except UnicodeDecodeError as error:
             raise damaged(f"{self.where} holds a text that is none: {error.reason}") from error
+
+
+def _identity_faults(connection: Connection) -> tuple[str, ...]:
+    """Nothing: an identity that is wrong is raised as what it is."""
+    identity(connection)
+    return ()
