@@ -49,9 +49,10 @@ def _proves(version: SchemaVersion, proof: Proof, rank: RankOf, wanted: Rank) ->
     proven = rank(proof.at)
     if proven is not None:
         return proven <= wanted
-    # rows that are read beside the stream have no place in it: the next record that has one stands behind
+    # rows that are read beside the stream have no place in it: the next record that has one stands behind,
+    # unless the connector lags and it was committed before the reading
     marks = [(m, found) for m in _marks(version) if (found := rank(m)) is not None]
-    behind = [found for m, found in marks if follows(m, proof.at)]
+    behind = [found for m, found in marks if follows(m, proof.at) and _committed_after(m, proof.at)]
     last = max((found for _, found in marks), default=None)
     return min(behind) <= wanted if behind else last is not None and last < wanted
 
@@ -60,6 +61,11 @@ def follows(mark: Mark, other: Mark) -> bool:
     """Whether a record surely came behind another one: they stand in one partition."""
     same = (mark.topic, mark.partition) == (other.topic, other.partition)
     return same and mark.offset > other.offset
+
+
+def _committed_after(mark: Mark, other: Mark) -> bool:
+    """Whether it was committed when the other one had been read; both times are the source's."""
+    return mark.ts_ms is None or other.ts_ms is None or mark.ts_ms >= other.ts_ms
 
 
 def _marks(version: SchemaVersion) -> tuple[Mark, ...]:

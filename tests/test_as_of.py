@@ -23,8 +23,9 @@ from schemaman.resolution import Resolved, select
 from schemaman.schema import TableSchema
 from schemaman.versions import SchemaVersion, TableHistory
 from tests import chain
-from tests.cases.connector import INT, NOTE, Connector
+from tests.cases.connector import INT, NOON, NOTE, Connector
 from tests.house import CAPTURES, PROOF
+from tests.records import node
 from tests.truth.compare import name_of, true_table
 from tests.truth.inferred import DECIMALS
 from tests.truth.judged import reviewed
@@ -321,3 +322,41 @@ def test_places_are_told_between_rows_that_are_read_beside_the_stream() -> None:
     for lsn in (edges[1] + 1, edges[2] - 1):
         with pytest.raises(UsageError, match="version 1 or version 2 stood then"):
             at_lsn(history, lsn)
+
+
+def facts_at(history: TableHistory, lsn: int) -> tuple[str, ...]:
+    """What is not certain of the version at a place of PostgreSQL's log."""
+    version = select(history, Place("lsn", str(lsn))).version
+    assert version is not None
+    return version.unconfirmed
+
+
+def lagging(
+    connector: Connector, columns: dict[str, Any], committed: int, read: int, lsn: int | None
+) -> None:
+    """A row, committed and read so many milliseconds after noon; without an lsn, read beside the stream."""
+    connector.at, connector.lag_ms = read - 8, 0
+    streamed = {"lsn": lsn, "txId": lsn, "sequence": json.dumps([str((lsn or 0) - 1), str(lsn)])}
+    connector.row(columns, ts_ms=NOON + committed, **(BESIDE if lsn is None else streamed))
+
+
+@pytest.mark.parametrize("opens", [False, True])
+def test_what_is_read_beside_the_stream_proves_nothing_of_rows_committed_before(opens: bool) -> None:
+    """The connector lags: the rows behind the reading were committed before it, and so before NOT NULL.
+
+    The reading is the first of the version, or comes after a row of it.
+    """
+    connector, late = Connector(), {"id": INT, "c": node("string")}
+    lagging(connector, {"id": INT}, 10, 10, 1000)
+    lagging(connector, {"id": INT}, 20, 20, 1008)
+    if not opens:
+        lagging(connector, late, 100, 105, 1100)
+    lagging(connector, late, 110, 110, None)
+    lagging(connector, late, 101, 117, 1108)
+    lagging(connector, late, 102, 118, 1116)
+    history = connector.told()["t"]
+    assert ["nullable:c" in facts_at(history, lsn) for lsn in (1108, 1112, 1116)] == [True] * 3
+    lagging(connector, late, 120, 121, 1124)
+    history = connector.told()["t"]
+    assert ["nullable:c" in facts_at(history, lsn) for lsn in (1108, 1112, 1116)] == [True] * 3
+    assert facts_at(history, 1124) == ()

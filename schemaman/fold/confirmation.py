@@ -10,7 +10,7 @@ columns, before its key is certain.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from schemaman.evidence import Dialect, Mark
@@ -65,19 +65,24 @@ def confirmations(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
                 proven[fact] = index
         if lost and _NO_KEY not in proven:
             proven = {}
+        # what a reading beside the stream proves is certain of the rows that were committed behind it
+        beside = points[0].mark.position.kind == "none" and clock.late(points[0])
+        first = {f for f in facts if beside and f not in settled}
         settled = {*proven}
         open_facts = tuple(fact[0] for fact in facts if fact not in proven)
         whole = None if open_facts else points[max(proven.values())].mark
-        result.append(Confirmation(open_facts, whole, _proofs(facts, proven, points)))
+        result.append(Confirmation(open_facts, whole, _proofs(facts, proven, points, first)))
     return tuple(result)
 
 
-def _proofs(facts: Iterable[Fact], proven: Mapping[Fact, int], points: Sequence[Point]) -> tuple[Proof, ...]:
-    """Where each fact is proven, but for those that the first point proves."""
+def _proofs(
+    facts: Iterable[Fact], proven: Mapping[Fact, int], points: Sequence[Point], first: Collection[Fact]
+) -> tuple[Proof, ...]:
+    """Where each fact is proven; of those that the first point proves only `first` are told."""
     return tuple(
         Proof(fact[0], 0, points[proven[fact]].mark if fact in proven else None)
         for fact in facts
-        if proven.get(fact) != 0
+        if proven.get(fact) != 0 or fact in first
     )
 
 

@@ -29,7 +29,8 @@ def _folded_again(connection: Connection) -> None:
     told from which record on each fact is proven that was read later than its rows. 6: what was certain of a
     column is not of another one of its name; rows that were read beside the stream stand behind the
     statement whose structure they show; each history bears a seal. 7: the first and the last record that have
-    a position are kept where rows were read beside the stream before or behind them.
+    a position are kept where rows were read beside the stream before or behind them. 8: a fact that a reading
+    beside the stream proves has a proof there, also where the version begins with it.
     """
 
 
@@ -40,6 +41,7 @@ STEPS: Mapping[int, Callable[[Connection], None]] = {
     4: _folded_again,
     5: _folded_again,
     6: _folded_again,
+    7: _folded_again,
 }
 """By layout, what makes the next one of it: tables and columns only. A step whose tables change later keeps
 a copy of them as they were. A layout in which only the fold says something else has a step that does nothing.
