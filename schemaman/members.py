@@ -7,7 +7,7 @@ one that may have another's values is a question for people, as with columns.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schemaman.past import Became
 from schemaman.plan import Source
@@ -24,10 +24,14 @@ _Fate = tuple[Path | None, bool]
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of a member that a live table has; `exact`: the table stands where it was still there."""
+    """What became of a member that a live table has; `exact`: the table stands where it was still there.
+
+    `maybe`: it came after the table's stamp, and may be any of these now.
+    """
 
     became: Became
     exact: bool
+    maybe: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,8 @@ def exchanged(before: TableSchema, after: TableSchema) -> Mapping[tuple[str, str
 def became(versions: Sequence[SchemaVersion], ids: Ids) -> list[dict[Path, Became]]:
     """For each version what became of its members that are no more what they were; see `Past.members`.
 
+    One that is what it was is told of where another version's member of that name is not.
+
     `ids` maps ids of columns to that which the same column had before, where a person said so.
     """
     newest = versions[-1].schema
@@ -87,6 +93,9 @@ def became(versions: Sequence[SchemaVersion], ids: Ids) -> list[dict[Path, Becam
                 path: _later(after, *fate) for path, fate in _step(before, next, versions[at + 1].members)
             }
             told[at] |= _changed(after, column, stands)
+    changed = {path for each in told for path in each}
+    for version, found in zip(versions, told, strict=True):
+        found |= {path: Became(path[-1]) for path in _paths(version, now, ids) & changed - found.keys()}
     return told
 
 
@@ -95,13 +104,30 @@ def fates(source: Source, standing: int | None) -> Mapping[Path, Fate]:
     found: dict[Path, Fate] = {}
     if standing is not None:
         found = {path: Fate(now, True) for path, now in source.past[standing].members.items()}
+        found = _since(source, standing) | found
     earlier = source.past if standing is None else source.past[:standing]
     for past in reversed(earlier):
         for path, now in past.members.items():
+            if now == Became(path[-1]):
+                continue
             # What a stamped table still has of earlier times is what an earlier plan kept.
             told = now if standing is None else Became(None)
             found.setdefault(path, Fate(told, False))
     return found
+
+
+def _since(source: Source, standing: int) -> dict[Path, Fate]:
+    """What became of members that are younger than the stamp: of plans that were made in part."""
+    meant: dict[Path, dict[Became, None]] = {}
+    for past in source.past[standing + 1 :]:
+        for path, now in past.members.items():
+            meant.setdefault(path, {})[now] = None
+    return {
+        path: Fate(next(iter(all)), False)
+        if len(all) == 1
+        else Fate(Became(None), False, tuple(now.name for now in all if now.name is not None))
+        for path, all in meant.items()
+    }
 
 
 def _structs(
@@ -191,6 +217,16 @@ def _moved(fates: Mapping[Path, _Fate], path: Path, now: Column) -> Path | None:
         return (now.name, *path[1:])
     end, _ = fates[path[:known]]
     return None if end is None else (*end, *path[known:])
+
+
+def _paths(version: SchemaVersion, now: Mapping[int | None, Column], ids: Ids) -> set[Path]:
+    """The members of a version, under the names that their columns have now."""
+    there = (
+        replace(c, name=now[ids.get(c.id, c.id)].name)
+        for c in version.schema.columns
+        if ids.get(c.id, c.id) in now
+    )
+    return {path for path, _, _ in walk(TableSchema(tuple(there)))}
 
 
 def _column(version: SchemaVersion, id: int | None, ids: Ids) -> Column | None:

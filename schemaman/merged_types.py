@@ -108,16 +108,19 @@ class Merging:
         wanted = {
             old: fate.became.name
             for old, fate in fates.items()
-            if fate.became.sure and fate.became.name and fate.became.name.lower() in news
+            if fate.became.sure
+            and fate.became.name
+            and fate.became.name.lower() in news
+            and fate.became.name.lower() != old.lower()
         }
         taken = _taken(wanted, fates, live)
         renamed: dict[str, str] = {}
-        frozen: set[str] = set()
+        frozen = self._unclear(path, fates)
         for old, name in wanted.items():
             at, new = (*path, old), (*path, name)
             change = f"rename {_words(at)} to {quote_name(name)}"
             if old in taken:
-                if fates[old].exact:
+                if fates[old].exact or name.lower() in {other.lower() for other in wanted}:
                     frozen |= {old.lower(), name.lower()}
                     aside = f"rename one of the two, ALTER TABLE … RENAME COLUMN {_words(at)} TO …"
                     self.talk.refuse(change, "the lake has a member of that name", f"{aside}, and plan again")
@@ -129,6 +132,15 @@ class Merging:
                 renamed[old] = news[name.lower()]
         self.waiting = self.waiting or bool(frozen)
         return renamed, frozen
+
+    def _unclear(self, path: Path, fates: Mapping[str, Fate]) -> set[str]:
+        """Members that came after the table's stamp and may be one of several now: their names and those."""
+        unclear = {old: fate.maybe for old, fate in fates.items() if fate.maybe}
+        for old in unclear:
+            change = f"follow {_words((*path, old))}"
+            reason = "since the table was stamped several members had this name, and nothing says which it is"
+            self.talk.refuse(change, reason, "rename it by hand to the name that it has now, and plan again")
+        return {name.lower() for old, names in unclear.items() for name in (old, *names)}
 
     def _asked(self, path: Path, live: Sequence[Field], news: Sequence[str]) -> str | None:
         """The new member that nobody has said to be this one or another; neither is touched."""

@@ -26,7 +26,7 @@ class Past:
     `names` maps each column name of that version to the name that the same column has now,
     None for a column that has left since. `known_as` are ids that it had while no witness declared it.
     `members` tells of parts of columns that are no more what they were: the column's name now, then the
-    names of that version.
+    names of that version. One that is what it was is told of where another version's of that name is not.
     """
 
     id: str
