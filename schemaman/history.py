@@ -35,6 +35,7 @@ from schemaman.fold.inferred_versions import (
     row_id,
 )
 from schemaman.fold.keys import CarriedKey, keys_of
+from schemaman.fold.moved import renumber
 from schemaman.fold.open_version import Open, on_the_wire, spread_over, undivided
 from schemaman.fold.passing import keys_in_passing
 from schemaman.fold.points import Point, time_of
@@ -301,6 +302,7 @@ class _Building:
             return
         version.points.append(point)
         version.emitted.update(on_the_wire(fit, emitted))
+        self.next_id = renumber(self.versions, self.number(version) - 1, emitted, self.next_id)
         self.carry(point, version, carried_through(fit.names, emitted), fit.own(emitted.key))
         if version is not newest and fit.exact:
             told = f"events still had the structure of version {self.number(version)}"
@@ -324,6 +326,7 @@ class _Building:
             following, fit = found
             following.points[1:] = sorted([*following.points[1:], point], key=lambda p: p.order)
             following.emitted.update(on_the_wire(fit, emitted))
+            self.next_id = renumber(self.versions, self.number(following) - 1, emitted, self.next_id)
             following.carry(len(self.carriage.epochs), point.mark, carried_through(fit.names, emitted))
             if not point.observation.snapshot and point.mark.position.rank < following.at.position.rank:
                 told = f"events had the structure of version {self.number(following)} before it was declared"

@@ -209,6 +209,30 @@ def test_a_structure_that_events_show_is_no_phantom():
     assert "made anew" in found.disagreements[0].message
 
 
+@pytest.mark.parametrize(
+    ("rows", "ids"),
+    [
+        ((), {"a": 1, "b": 2, "x": 3}),
+        ((("a", "x", "b"),), {"a": 1, "x": 3, "b": 4}),
+        ((("a", "b", "x"),), {"a": 1, "b": 2, "x": 3}),
+        ((("a", "b"),), {"a": 1, "b": 2, "x": 3}),
+    ],
+)
+def test_a_column_behind_new_ones_is_another_once_rows_show_it(rows, ids):
+    payloads = (
+        db2(1, entry("CREATE", '"S"."T"', "a", "b"), snapshot="true"),
+        row(3, "a", "b", connector="db2", schema="S", table="T"),
+        db2(5, entry("ALTER", '"S"."T"', "a", "x", "b")),
+        *(row(7, *names, connector="db2", schema="S", table="T") for names in rows),
+    )
+    found = live("T", *payloads)
+    assert [{c.name: c.id for c in v.schema.columns} for v in found.versions] == [{"a": 1, "b": 2}, ids]
+    later = live("T", *payloads, db2(9, entry("ALTER", '"S"."T"', "a", "x", "b", "y")))
+    assert {c.name: c.id for c in later.latest.schema.columns}.items() > ids.items()
+    numbers = [c.id for v in later.versions for c in v.schema.columns]
+    assert len(set(numbers)) == (5 if ids["b"] == 4 else 4)
+
+
 CREATE = mysql(10, entry("CREATE", '"shop"."t"', "a", "b"), ddl="CREATE TABLE t (a INT, b INT)")
 
 

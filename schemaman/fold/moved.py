@@ -1,0 +1,43 @@
+"""Columns that moved behind new ones, where a database only appends: rows of that form prove them to be new.
+
+Law: a declared structure alone changes no id, since it may mix the columns of two tables; rows of it do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from schemaman.fold.identity import identify
+from schemaman.fold.open_version import Open
+from schemaman.schema import TableSchema
+
+
+def renumber(versions: Sequence[Open], place: int, emitted: TableSchema, next_id: int) -> int:
+    """Give columns that a row proves to be others ids from `next_id` on, in all that came of them.
+
+    What it gives is the next id; what has new ids keeps them.
+    """
+    version = versions[place]
+    if not version.phantom or not _shown(version, emitted):
+        return next_id
+    before, first = versions[place - 1].schema, version.revisions[0].schema
+    stayed = {c.id for c in identify(before, first, (), True, next_id).columns}
+    had = {c.id for c in before.columns}
+    others = [c.id for c in first.columns if c.id in had and c.id not in stayed]
+    ids = dict(zip(others, range(next_id, next_id + len(others)), strict=True))
+    for later in versions[place:] if ids else ():
+        if later.incarnation == version.incarnation:
+            later.revisions = [replace(r, schema=_with(r.schema, ids)) for r in later.revisions]
+    return next_id + len(others)
+
+
+def _shown(version: Open, emitted: TableSchema) -> bool:
+    """Whether an event has the columns in their declared order, all of them."""
+    wire = [version.emitted.get(name, name) for name in version.schema.names]
+    return [c.emitted_name or c.name for c in emitted.columns] == wire
+
+
+def _with(schema: TableSchema, ids: Mapping[int | None, int]) -> TableSchema:
+    columns = tuple([c.known_as(ids.get(c.id, c.id), c.emitted_name) for c in schema.columns])
+    return replace(schema, columns=columns)
