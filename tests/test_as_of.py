@@ -360,3 +360,28 @@ def test_what_is_read_beside_the_stream_proves_nothing_of_rows_committed_before(
     history = connector.told()["t"]
     assert ["nullable:c" in facts_at(history, lsn) for lsn in (1108, 1112, 1116)] == [True] * 3
     assert facts_at(history, 1124) == ()
+
+
+def test_a_column_that_the_catalogue_has_lost_is_not_surely_nullable() -> None:
+    """NOT NULL, a row, another name, and only then a reading: the connector tells its default of the row."""
+    connector, nullable = Connector(), node("string", optional=True)
+    lagging(connector, {"id": INT, "a": nullable}, 10, 10, 1000)
+    lagging(connector, {"id": INT, "a": nullable}, 40, 90, 1108)
+    assert facts_at(connector.told()["t"], 1108) == ()
+    lagging(connector, {"id": INT, "b": node("string")}, 60, 91, 1200)
+    lagging(connector, {"id": INT, "b": node("string")}, 95, 96, 1300)
+    history = connector.told()["t"]
+    assert history.versions[0].unconfirmed == ("nullable:a",)
+    assert facts_at(history, 1108) == ("nullable:a",)
+    assert facts_at(history, 1300) == ()
+
+
+def test_a_key_that_may_have_been_cut_leaves_what_is_nullable_open() -> None:
+    """A table that had a key tells none: perhaps columns of its key had other names when it was read."""
+    connector, nullable = Connector(), node("string", optional=True)
+    lagging(connector, {"id": INT, "a": nullable}, 10, 10, 1000)
+    lagging(connector, {"id": INT, "a": nullable}, 11, 11, 1008)
+    connector.at, connector.lag_ms = 82, 0
+    place: dict[str, Any] = {"lsn": 1108, "txId": 2, "sequence": json.dumps(["1107", "1108"])}
+    connector.row({"id": INT, "a": nullable}, (), ts_ms=NOON + 40, **place)
+    assert facts_at(connector.told()["t"], 1108) == ("key", "nullable:a")

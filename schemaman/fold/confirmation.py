@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from schemaman.evidence import Dialect, Mark
+from schemaman.fold.catalogue import Absences, absences
 from schemaman.fold.encoding import keeps_no_key_order, tells_no_facts
 from schemaman.fold.points import Point
 from schemaman.schema import TableSchema
@@ -45,7 +46,7 @@ def confirmations(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
     settled: set[Fact] = set()
     incarnation, lost = 0, False
     result: list[Confirmation] = []
-    for schema, number, points in versions:
+    for (schema, number, points), absent in zip(versions, absences(versions), strict=True):
         facts = _facts(schema, points)
         if number != incarnation:
             first_read, settled, incarnation = {}, set(), number
@@ -53,22 +54,23 @@ def confirmations(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
         # two structures may lack a key for two reasons: each tells of its own reading
         passed_on = {} if before or lost else first_read
         first_read = {f: t for f, t in passed_on.items() if f in facts and f != _NO_KEY}
-        read = [t for p in points if clock.late(p) and (t := read_of(p.mark)) is not None]
+        proven: dict[Fact, int] = {}
         for fact in facts:
-            first_read.setdefault(fact, min(read, default=0))
-        proven = {f: 0 for f in settled if f in facts}
-        for fact in facts:
-            if fact in proven:
+            telling = [(i, p) for i, p in enumerate(points) if clock.tells(fact, p, absent)]
+            if not telling:
                 continue
-            certain = (i for i, p in enumerate(points) if clock.certain_of(fact, p) > first_read[fact])
-            if (index := next(certain, None)) is not None:
+            read = [t for _, p in telling if clock.late(p) and (t := read_of(p.mark)) is not None]
+            since = first_read.setdefault(fact, min(read, default=0))
+            certain = (i for i, p in telling if clock.certain_of(fact, p) > since)
+            if (index := 0 if fact in settled else next(certain, None)) is not None:
                 proven[fact] = index
-        if lost and _NO_KEY not in proven:
-            proven = {}
+        if _NO_KEY in facts and _NO_KEY not in proven:
+            # perhaps the table was not found, or columns of its key were not: those are told to be nullable
+            proven = {f: i for f, i in proven.items() if not (lost or _may_be_null(f))}
         # what a reading beside the stream proves is certain of the rows that were committed behind it
         beside = points[0].mark.position.kind == "none" and clock.late(points[0])
         first = {f for f in facts if beside and f not in settled}
-        settled = {*proven}
+        settled = {*proven} - {_NO_KEY}
         open_facts = tuple(fact[0] for fact in facts if fact not in proven)
         whole = None if open_facts else points[max(proven.values())].mark
         result.append(Confirmation(open_facts, whole, _proofs(facts, proven, points, first)))
@@ -118,6 +120,19 @@ class _Clock:
         if tells_no_facts(said) or (fact[0] == "key" and keeps_no_key_order(said)):
             return -1
         return (point.mark.ts_ms or 0) - self.ahead
+
+
+    def tells(self, fact: Fact, point: Point, absent: Absences) -> bool:
+        """Whether the catalogue still had what the fact is of when the record was read."""
+        if point.observation.snapshot or not self.late(point):
+            return True
+        read = read_of(point.mark)
+        return read is None or read < absent.since(*fact) - self.ahead
+
+
+def _may_be_null(fact: Fact) -> bool:
+    """What is said as well of a column that the catalogue does not know."""
+    return isinstance(fact[1], tuple) and fact[0] != "key" and fact[1][1] is True
 
 
 def read_of(mark: Mark) -> int | None:

@@ -30,7 +30,8 @@ def _folded_again(connection: Connection) -> None:
     column is not of another one of its name; rows that were read beside the stream stand behind the
     statement whose structure they show; each history bears a seal. 7: the first and the last record that have
     a position are kept where rows were read beside the stream before or behind them. 8: a fact that a reading
-    beside the stream proves has a proof there, also where the version begins with it.
+    beside the stream proves has a proof there, also where the version begins with it; what was read when the
+    catalogue had lost a column proves nothing of it.
     """
 
 

@@ -1,12 +1,15 @@
 """Whether the records of a PostgreSQL run prove a fact that is read late: key and nullability.
 
 A record shows them as they were when it was read. Read under the same structure before another one was
-committed, a fact holds for that one; a snapshot reads structure and facts at one moment.
+committed, a fact holds for that one; a snapshot reads structure and facts at one moment. Of a column that
+JDBC no longer knows, since a record without it was committed before the reading, it is told that it may be
+null: that proves nothing, nor does it beside a key that is missing and not proven.
 Source: Debezium, PgOutputMessageDecoder.handleRelationMessage asks JDBC for both while it decodes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from schemaman.versions import SchemaVersion, TableHistory
@@ -25,6 +28,9 @@ def provable(history: TableHistory, facts: Iterable[Fact], truth: Truth) -> set[
     mine = [f for f in facts if _of(history, f)]
     ahead = max((_committed(f) - f.read_ms for f in mine if not f.snapshot), default=0)
     records = _by_version(history.versions, mine)
+    # of a run of records that was read before and behind such a moment only its edges are kept
+    marks = {(m.topic, m.partition, m.offset) for v in history.versions for e in v.evidence for m in e.marks}
+    edges = _by_version(history.versions, [f for f in mine if f.place in marks])
     unordered = any(str(f.source.get("version", "")).startswith("1.4") for f in mine)
     found = set()
     for index, version in enumerate(history.versions):
@@ -32,12 +38,25 @@ def provable(history: TableHistory, facts: Iterable[Fact], truth: Truth) -> set[
             if fact == "key" and len(version.schema.key) > 1 and unordered:
                 # 1.4 told the columns of a key in the order of the table
                 continue
+            gone = _gone(history.versions[index:], records, value) - max(ahead, 0)
             earlier = _back(history.versions, index, (fact, value))
             first = min((read for v in earlier for _, read, _ in records[v.number]), default=0)
-            mine_here = records[version.number]
-            if any(s or c - max(ahead, 0) > first for c, _, s in mine_here):
+            kept = edges if any(read >= gone for _, read, _ in records[version.number]) else records
+            mine_here = [(c, s) for c, read, s in kept[version.number] if s or read < gone]
+            if any(s or c - max(ahead, 0) > first for c, s in mine_here):
                 found.add((version.number, fact))
+        if not version.schema.key and (version.number, "key") not in found:
+            found -= {(version.number, f"nullable:{c.name}") for c in version.schema.columns if c.nullable}
     return found
+
+
+def _gone(versions: Sequence[SchemaVersion], records: dict[int, list[Told]], value: object) -> float:
+    """When a record was committed without a column of the first version that is told to be nullable."""
+    if not (isinstance(value, tuple) and len(value) == 2 and value[1] is True):
+        return math.inf
+    life = [v for v in versions[1:] if v.incarnation == versions[0].incarnation]
+    without = (v for v in life if value[0] not in {c.id for c in v.schema.columns})
+    return min((c for v in without for c, _, _ in records[v.number]), default=math.inf)
 
 
 def _of(history: TableHistory, fact: Fact) -> bool:
