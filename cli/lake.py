@@ -60,7 +60,7 @@ def as_of(history: TableHistory, version: SchemaVersion) -> TableHistory:
 def _followed(door: Door, registry: Registry, tables: Sequence[str]) -> tuple[TableHistory, ...]:
     """The histories to follow; a table that is gone is followed only if it was named."""
     if not tables:
-        return tuple(h for h in histories(door, registry) if not h.dropped)
+        return tuple(h for h in histories(door, registry) if not h.ended)
     return tuple(_until(door, registry, text) for text in tables)
 
 

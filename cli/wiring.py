@@ -161,11 +161,12 @@ def _warn_of_age(door: Door, text: str, history: TableHistory, found: Resolved) 
     if found.last_seen is not None:
         seen = words.when(found.last_seen)
         door.console.warn(f"{text}: its last record is of {seen}; what came after is not known")
-    elif history.dropped and found.version is not None and found.version.number == history.latest.number:
-        end = [e for e in history.events if e.kind != "truncated"][-1]
+    elif history.ended and found.version is not None and found.version.number == history.latest.number:
+        end = [e for e in history.events if e.kind in ("dropped", "renamed")][-1]
         since = f"was {end.kind} {words.when(end.at)}"
         other = f" and is now {end.other}" if end.other else ""
-        door.console.warn(f"{history.table} {since}{other}: this is its last structure")
+        anew = "" if history.dropped else "; it stands again, and no record has shown its structure yet"
+        door.console.warn(f"{history.table} {since}{other}{anew}: this is its last structure")
 
 
 def wire(door: Door, found: Resolved) -> Emitted:

@@ -165,7 +165,7 @@ def steps(history: TableHistory, baseline: Snapshot | None) -> tuple[Transition,
     """
     if baseline is None:
         last = _Stand.of(history, history.latest, history.latest.revisions[-1])
-        return (last.appeared(),) if not history.dropped else ()
+        return (last.appeared(),) if not history.ended else ()
     return _walked(history, *_since(history, baseline))
 
 
@@ -183,14 +183,14 @@ def _walked(history: TableHistory, start: _Stand, rest: Iterable[_Stand]) -> tup
         else:
             found += (start.gone(), stand.appeared())
         start = stand
-    if history.dropped:
+    if history.ended:
         found.append(start.gone())
     return tuple(found)
 
 
 def total(history: TableHistory, baseline: Snapshot | None) -> Transition | None:
     """From the baseline straight to the present; None where there are not several steps of one table."""
-    if baseline is None or history.dropped:
+    if baseline is None or history.ended:
         return None
     start, rest = _since(history, baseline)
     if len(rest) < 2 or rest[-1].incarnation != start.incarnation:
@@ -256,7 +256,8 @@ class _Stand:
         return Transition(self.history.table, self.schema, None, old_ref=self.ref, at=at, event=event)
 
     def ended(self) -> TableEvent | None:
-        ends = [e for e in self.history.events if e.kind != "truncated" and e.incarnation == self.incarnation]
+        mine = (e for e in self.history.events if e.incarnation == self.incarnation)
+        ends = [e for e in mine if e.kind in ("dropped", "renamed")]
         return ends[-1] if ends else None
 
 

@@ -25,28 +25,21 @@ from schemaman.fold.faces import Match, differences, fitting, match
 from schemaman.fold.footprints import footprint
 from schemaman.fold.identity import Identifying
 from schemaman.fold.images import completed, exchanged, inserted, of_another
-from schemaman.fold.inferred_versions import (
-    Grown,
-    by_weight,
-    count,
-    grown,
-    hides_types,
-    learn,
-    row_id,
-)
+from schemaman.fold.inferred_versions import Grown, by_weight, count, grown, hides_types, learn, row_id
 from schemaman.fold.keys import CarriedKey, keys_of
 from schemaman.fold.moved import renumber
 from schemaman.fold.open_version import Open, on_the_wire, spread_over, undivided
 from schemaman.fold.passing import keys_in_passing
 from schemaman.fold.points import Point, time_of
-from schemaman.fold.precedence import by_precedence
+from schemaman.fold.precedence import by_precedence, of_life
 from schemaman.fold.rivals import rivals
 from schemaman.fold.shown import shows
 from schemaman.fold.statements import Statements
 from schemaman.fold.timeline import timeline
+from schemaman.fold.weighing import weighed
 from schemaman.fold.windows import KIND, changed_while_read
 from schemaman.schema import TableId, TableSchema, fingerprint
-from schemaman.versions import Disagreement, Revision, TableEvent, TableHistory
+from schemaman.versions import Disagreement, Ending, Revision, TableEvent, TableHistory
 
 DialectOf = Callable[[str], Dialect]
 
@@ -121,7 +114,7 @@ class _Building:
         self.events: list[TableEvent] = []
         self.contradictions: dict[tuple[str, int, str], list[Mark]] = {}
         self.incarnation = 0
-        self.ended = True
+        self.ended, self.unshown = True, False
         self.next_id = 1
         self.last_mark: Mark | None = None
         self.statements = Statements()
@@ -132,6 +125,9 @@ class _Building:
     def take(self, point: Point) -> None:
         """Go on by one point."""
         observation = point.observation
+        if of_life(observation):
+            self.stands_again(point)
+            return
         if observation.action == "drop":
             self.end("dropped", point.mark, None)
         elif observation.action == "truncate":
@@ -147,6 +143,8 @@ class _Building:
                 self.end("dropped", point.mark, None)
             if observation.schema is not None:
                 self.image(point, observation.schema)
+            elif observation.witness == "internal":
+                self.stands_again(point)
         # what shows no structure, or that of a later version, may stand behind the end of the old one
         early = bool(self.early) and self.early[-1][0] is point
         if observation.action not in ("statement", "truncate") and not early:
@@ -157,15 +155,21 @@ class _Building:
         began = next((v.at for v in self.versions if v.incarnation == self.incarnation), point.mark)
         return began.position != point.mark.position and point.mark.position.kind != "none"
 
-    def end(self, kind: str, at: Mark, other: TableId | None) -> None:
+    def stands_again(self, point: Point) -> None:
+        """A table stands under the name of one that has ended, and no record has shown its structure yet."""
+        if self.ended and not self.unshown and self.versions:
+            self.incarnation += 1
+            self.unshown = True
+            self.events.append(TableEvent("created", point.mark, self.incarnation))
+
+    def end(self, kind: Ending, at: Mark, other: TableId | None) -> None:
         """The newest incarnation is over; a table that never was cannot end."""
-        if self.ended:
+        if self.ended and not self.unshown:
             return
-        self.events.append(
-            TableEvent("dropped" if kind == "dropped" else "renamed", at, self.incarnation, other)
-        )
-        self.versions[-1].until = at
-        self.ended = True
+        self.events.append(TableEvent(kind, at, self.incarnation, other))
+        if not self.unshown:
+            self.versions[-1].until = at
+        self.ended, self.unshown = True, False
         self.statements.forget()
 
     def image(self, point: Point, schema: TableSchema) -> None:
@@ -206,8 +210,8 @@ class _Building:
 
     def begin_incarnation(self, point: Point, schema: TableSchema, declared: bool) -> None:
         """The first structure of a table, or of a new one under an old name."""
-        self.incarnation += 1
-        self.ended = False
+        self.incarnation += not self.unshown
+        self.ended = self.unshown = False
         self.encoding.begin(point.observation)
         self.statements.begun(point.observation)
         after = self.last_mark if self.versions else None
@@ -297,7 +301,7 @@ class _Building:
         newest = self.versions[-1]
         version, fit = fitting(self.living, emitted)
         if fit.wrong:
-            told = f"events carry {_list(fit.wrong)}, which the declared structure does not explain"
+            told = f"events carry {', '.join(fit.wrong)}, which the declared structure does not explain"
             self.early.append((point, emitted, version, told))
             return
         version.points.append(point)
@@ -308,7 +312,7 @@ class _Building:
             told = f"events still had the structure of version {self.number(version)}"
             self.contradict("emitted-lags-declared", newest, told, point)
         if fit.missing:
-            told = f"no event carries the declared {_list(fit.missing)}"
+            told = f"no event carries the declared {', '.join(fit.missing)}"
             self.contradict("column-not-emitted", version, told, point)
         self.disagree(version, emitted, fit, point)
 
@@ -349,18 +353,14 @@ class _Building:
 
     def weigh(self, observation: Observation) -> None:
         """What the connector's own schema history says: support for a version, or a contradiction."""
-        schema, place = observation.schema, observation.first
-        if schema is None or not self.versions:
+        if observation.schema is None or not self.versions:
             return
-        rank, kind = place.position.rank, place.position.kind
-        begun = [v for v in self.versions if v.at.position.kind != kind or v.at.position.rank <= rank]
-        for version in (*reversed(begun), *self.versions):
-            if shows(version, schema) or match(schema, version.schema).exact:
-                version.second.append(observation)
-                return
-        told = f"the connector's own schema history has the columns {_list(schema.names)}"
-        point = Point((0, (), 0, 0, "", 0, 0), place, observation)
-        self.contradict("internal-differs", (begun or self.versions)[-1], told, point)
+        version, told = weighed(observation, observation.schema, self.table, self.versions, self.events)
+        if told is None:
+            version.second.append(observation)
+            return
+        point = Point((0, (), 0, 0, "", 0, 0), observation.first, observation)
+        self.contradict("internal-differs", version, told, point)
 
     def flag_windows(self) -> None:
         """Keep which versions began while rows were being read, and what was altered and not seen since."""
@@ -394,7 +394,3 @@ class _Building:
             for (kind, index, message), marks in self.contradictions.items()
         )
         return tuple(sorted([*mine, *others], key=lambda d: (d.versions, d.kind, d.message)))
-
-
-def _list(names: tuple[str, ...]) -> str:
-    return ", ".join(names)

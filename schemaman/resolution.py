@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
 from schemaman.certainty import RankOf, certain_at, follows
+from schemaman.endings import ending
 from schemaman.errors import AmbiguousName, NoHistory, SchemamanError, UnknownName, UsageError
 from schemaman.evidence import Mark, Position, PositionKind, Rank
 from schemaman.moments import earliest, latest
@@ -265,13 +266,12 @@ def _standing(history: TableHistory, selector: Selector, rank: RankOf, wanted: R
             hint=_first(history),
         )
     version = history.versions[began[-1]]
-    for event in history.events:
-        ended = event.kind in ("dropped", "renamed") and event.incarnation == version.incarnation
-        if ended and _reached(rank(event.at), wanted):
-            raise NoHistory(
-                f"{history.table}@{selector}: the table was {event.kind} by then",
-                hint=f"its last version before that is {history.table}@{version.number}",
-            )
+    over = ending(history, version, lambda mark: _reached(rank(mark), wanted))
+    if over is not None:
+        raise NoHistory(
+            f"{history.table}@{selector}: {over}",
+            hint=f"its last version before that is {history.table}@{version.number}",
+        )
     shown = shown_from(version, rank) if noticed_late(version) else None
     if shown is not None and wanted < shown:
         raise _not_shown(history, selector, began[-1], rank, wanted)

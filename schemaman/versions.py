@@ -10,6 +10,7 @@ from schemaman.evidence import Mark, Witness
 from schemaman.schema import Path, TableId, TableSchema
 
 Status = Literal["confirmed", "provisional", "phantom", "declared", "inferred"]
+Ending = Literal["dropped", "renamed"]
 Grade = Literal["stated", "proven", "likely", "possible"]
 
 
@@ -246,9 +247,13 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class TableEvent:
-    """Something that happened to the table as a whole: `dropped`, `renamed`, `truncated`."""
+    """Something that happened to the table as a whole: `dropped`, `renamed`, `truncated`, `created`.
 
-    kind: Literal["dropped", "renamed", "truncated"]
+    `created`: it stood again by then under its name, as the incarnation told, of which no record had shown a
+    structure yet; only a connector's own schema history told it.
+    """
+
+    kind: Literal["dropped", "renamed", "truncated", "created"]
     at: Mark
     incarnation: int
     other: TableId | None = None
@@ -303,7 +308,13 @@ class TableHistory:
         return any(not d.remark for d in self.disagreements)
 
     @property
-    def dropped(self) -> bool:
-        """Whether the newest incarnation has ended."""
+    def ended(self) -> bool:
+        """Whether the incarnation of the latest version has ended, whatever stands under its name since."""
         last = self.versions[-1].incarnation if self.versions else 0
         return any(e.kind in ("dropped", "renamed") and e.incarnation == last for e in self.events)
+
+    @property
+    def dropped(self) -> bool:
+        """Whether the newest incarnation has ended, also one of which no structure is known."""
+        lives = [e for e in self.events if e.kind != "truncated"]
+        return self.ended and lives[-1].kind != "created"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -13,12 +15,18 @@ from jsonschema import Draft202012Validator
 from schemaman.decode.decode import decode
 from schemaman.dialects import mariadb, mysql, postgresql
 from schemaman.documents import schemas, tables
+from schemaman.errors import SchemamanError
 from schemaman.evidence import Aside, Observation, Outcome, Position, Record, Reject
 from schemaman.history import fold
+from schemaman.references import Place
+from schemaman.resolution import select
 from schemaman.schema import TableId
 from schemaman.versions import TableHistory
 from tests.house import CAPTURES
 from tests.records import alone, column, image, outcomes
+from tests.simulated_mysql import Attribute, Database, State
+from tests.test_order import Desk
+from tests.test_simulated_mysql import witnesses
 
 RUNS = sorted(p.parent for p in CAPTURES.glob("*/*/schema_history_internal.ndjson.gz"))
 DIALECTS = {"mysql": mysql.DIALECT, "mariadb": mariadb.DIALECT, "postgresql": postgresql.DIALECT}
@@ -155,7 +163,9 @@ def test_beside_events_alone_it_still_ends_tables():
     own = [o for o in said(BOOKS) if o.witness == "internal"]
     assert not history(events, BOOK).events
     found = history([*events, *own], BOOK)
-    assert [(e.kind, str(e.other)) for e in found.events] == [("renamed", "books.bookshop.book_old")]
+    assert [(e.kind, e.other and str(e.other)) for e in found.events] == [
+        ("renamed", "books.bookshop.book_old"), ("created", None),
+    ]  # fmt: skip
 
 
 def test_what_it_contradicts_is_kept():
@@ -173,3 +183,77 @@ def test_what_it_contradicts_is_kept():
 def test_the_public_topic_is_not_taken_for_it():
     kinds = {o.witness for _, o in outcomes(BOOKS) if isinstance(o, Observation)}
     assert kinds == {"declared", "emitted"}
+
+
+ID, A = Attribute(1, "id", 0, False), Attribute(2, "a", 1, True)
+Z, Y = Attribute(3, "z", 1, True), Attribute(4, "y", 0, True)
+
+
+def rows_and_own(*steps: tuple[str, State]) -> TableHistory:
+    """What rows and the connector's own history tell: a step each 8 bytes, from 1008 on."""
+    made = Database(Random(0))
+    for word, state in steps:
+        if word == "row":
+            made._row("t", state)
+        else:
+            made._declare(word, "t", state, f"{word} TABLE t")
+    desk = Desk()
+    for records in witnesses(made)[1:]:
+        desk.read(records)
+    return next(h for h in desk.histories if h.table.table == "t")
+
+
+def told(history: TableHistory, place: int) -> str:
+    """The version at a place, or why none is told."""
+    try:
+        return select(history, Place("binlog", f"binlog.000003:{place}:0")).ref.partition("@")[2]
+    except SchemamanError as error:
+        return error.message.partition(": ")[2]
+
+
+OLD, NEW = (ID, A), (replace(ID, number=9), Z)
+ENDED = (("CREATE", OLD), ("row", OLD), ("row", OLD), ("DROP", ()))
+GONE = "the table was dropped by then"
+ANEW = "the table was dropped and another one stood under its name by then, which no record shows there"
+
+
+def test_a_table_that_is_made_anew_is_not_dropped_before_its_first_row():
+    found = rows_and_own(*ENDED, ("CREATE", NEW), ("ALTER", (*NEW, Y)))
+    assert [(e.kind, e.incarnation) for e in found.events] == [("dropped", 1), ("created", 2)]
+    assert (found.ended, found.dropped) == (True, False)
+    assert [told(found, at) for at in (1024, 1032, 1036, 1040, 1044, 1048, 1099)] == [
+        "1", GONE, GONE, ANEW, ANEW, ANEW, ANEW,
+    ]  # fmt: skip
+    assert {d.kind for d in found.disagreements} == {"internal-differs"}
+
+
+def test_a_table_that_is_made_anew_is_told_from_its_first_row_on():
+    found = rows_and_own(*ENDED, ("CREATE", NEW), ("ALTER", (*NEW, Y)), ("row", (*NEW, Y)))
+    assert [v.incarnation for v in found.versions] == [1, 2]
+    assert not found.ended
+    assert [told(found, at) for at in (1032, 1040, 1044, 1048, 1052, 1056, 1099)] == [
+        GONE, ANEW, ANEW, "2", ANEW, "2", "2",
+    ]  # fmt: skip
+
+
+def test_one_that_no_row_ever_showed_may_be_dropped_again():
+    steps = (*ENDED, ("CREATE", NEW), ("DROP", ()))
+    gone, back = rows_and_own(*steps), rows_and_own(*steps, ("CREATE", OLD), ("row", OLD))
+    assert (gone.ended, gone.dropped) == (True, True)
+    assert [told(gone, at) for at in (1036, 1044, 1048, 1099)] == [GONE, ANEW, GONE, GONE]
+    assert [(e.kind, e.incarnation) for e in back.events] == [
+        ("dropped", 1), ("created", 2), ("dropped", 2), ("created", 3),
+    ]  # fmt: skip
+    assert [v.incarnation for v in back.versions] == [1, 3]
+    assert [told(back, at) for at in (1044, 1052, 1056, 1060, 1064)] == [ANEW, GONE, "2", ANEW, "2"]
+
+
+def test_what_is_said_of_one_life_supports_no_version_of_another():
+    """The same structure before and behind the DROP: each CREATE stands for its own."""
+    same = rows_and_own(*ENDED, ("CREATE", OLD))
+    assert [(e.witness, e.last.position.value) for v in same.versions for e in v.evidence] == [
+        ("emitted", "binlog.000003:1024:0"), ("internal", "binlog.000003:1008:0"),
+    ]  # fmt: skip
+    assert told(same, 1040) == ANEW
+    both = rows_and_own(*ENDED, ("CREATE", OLD), ("row", OLD))
+    assert [told(both, at) for at in (1036, 1040, 1044, 1048)] == [GONE, "2", ANEW, "2"]

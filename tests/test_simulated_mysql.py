@@ -9,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemaman.ddl import format_type
+from schemaman.errors import NoHistory, UsageError
 from schemaman.evidence import Record
+from schemaman.references import Place
+from schemaman.resolution import select
 from schemaman.types import without_labels
 from schemaman.versions import SchemaVersion, TableHistory
 from tests.house import PROOF
@@ -109,3 +112,28 @@ def test_rows_alone_show_each_structure_that_they_had_and_no_other(made: Databas
     for history in desk.histories:
         shown = {columns_of(v) for v in history.versions}
         assert shown == {columns_in(s) for s in made.lives[history.table.table].shown}
+
+
+@settings(max_examples=300 if PROOF else 30)
+@given(DATABASES)
+def test_beside_rows_alone_a_table_is_told_to_be_gone_only_where_it_is(made: Database) -> None:
+    """What the connector keeps for itself tells of lives, and rows tell the structures."""
+    desk = Desk()
+    for records in witnesses(made)[1:]:
+        desk.read(records)
+    for history in desk.histories:
+        states = made.lives[history.table.table].states
+        for place in range(1000, made.connector.at + 8, 4):
+            (*_, (_, truth)) = ((0, ()), *(s for s in states if s[0] <= place))
+            said = answer(history, place)
+            gone = said.endswith(("dropped by then", "renamed by then"))
+            assert not truth if gone else truth or not said.startswith("version"), (place, said)
+
+
+def answer(history: TableHistory, place: int) -> str:
+    """The version at a place, or why none is told."""
+    try:
+        found = select(history, Place("binlog", f"binlog.000003:{place}:0"))
+    except (NoHistory, UsageError) as error:
+        return error.message
+    return f"version {found.ref}"

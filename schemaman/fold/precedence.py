@@ -17,7 +17,8 @@ Heard = tuple[tuple[Observation, ...], tuple[Observation, ...]]
 def by_precedence(observations: Iterable[Observation]) -> Heard:
     """The observations that make the history, and the structures that are only compared with it.
 
-    Where nothing is declared, the internal history still tells that a table was dropped or renamed.
+    Where nothing is declared, the internal history still tells that a table was dropped or renamed, and that
+    one stands under its name again: structures are not taken from it.
     """
     told = tuple(observations)
     public = tuple(o for o in told if o.witness != "internal")
@@ -26,5 +27,16 @@ def by_precedence(observations: Iterable[Observation]) -> Heard:
         return told, ()
     if any(o.witness == "declared" for o in public):
         return public, internal
-    lives = tuple(replace(o, schema=None) for o in internal if o.action in ("drop", "rename"))
+    if not any(o.action in ("drop", "rename") for o in internal):
+        return public, internal
+    lives = tuple(replace(o, schema=None) for o in internal if o.action in _OF_LIVES)
     return (*public, *lives), internal
+
+
+_OF_LIVES = ("drop", "rename", "create", "image")
+
+
+def of_life(observation: Observation) -> bool:
+    """Whether it only tells that a table stands under its name: what is left of an internal structure."""
+    internal = observation.witness == "internal" and observation.schema is None
+    return internal and observation.previous is None and observation.action in ("create", "image")

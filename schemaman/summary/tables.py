@@ -78,8 +78,8 @@ def timeline(story: Story) -> Timeline:
     """Every version and revision with its interval of the source's log and what changed."""
     begun = {stage.version.incarnation: stage for stage in reversed(story.stages)}
     events = [_event(stage, stage is begun[stage.version.incarnation]) for stage in story.stages]
-    last = story.history.events[-1:] if story.history.dropped else ()
-    for event in last:
+    ends = [e for e in story.history.events if e.kind in ("dropped", "renamed")]
+    for event in ends[-1:] if story.history.ended else ():
         label = "Renamed" if event.kind == "renamed" else "Dropped"
         other = ((Text("now "), Text(str(event.other), code=True)),) if event.other else ()
         severity = worst(story.ending)
