@@ -1,11 +1,13 @@
-"""How the incarnation of a version ended, and whether another table stood under its name since."""
+"""What speaks against a version at a place: its incarnation ended, or a second witness says otherwise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from schemaman.evidence import Mark
-from schemaman.versions import SchemaVersion, TableEvent, TableHistory
+from schemaman.certainty import RankOf
+from schemaman.evidence import Mark, Rank
+from schemaman.notices import marks_of
+from schemaman.versions import OTHER_NULLS, SchemaVersion, TableEvent, TableHistory
 
 
 def ending(history: TableHistory, version: SchemaVersion, reached: Callable[[Mark], bool]) -> str | None:
@@ -29,3 +31,14 @@ def _behind(version: SchemaVersion, event: TableEvent) -> bool:
         return False
     lives = event.incarnation - version.incarnation
     return lives > 0 or (lives == 0 and event.kind != "created")
+
+
+def contradicted(history: TableHistory, version: SchemaVersion, rank: RankOf, wanted: Rank) -> str | None:
+    """What the connector's own schema history said otherwise of a version, if no record showed it since."""
+    seen = [found for mark in marks_of(version) if (found := rank(mark)) is not None and found <= wanted]
+    for told in history.disagreements:
+        if told.kind == OTHER_NULLS and version.number in told.versions:
+            ranks = [found for mark in told.marks if (found := rank(mark)) is not None and found <= wanted]
+            if ranks and max(ranks) > max(seen, default=()):
+                return told.message
+    return None

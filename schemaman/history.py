@@ -355,12 +355,12 @@ class _Building:
         """What the connector's own schema history says: support for a version, or a contradiction."""
         if observation.schema is None or not self.versions:
             return
-        version, told = weighed(observation, observation.schema, self.table, self.versions, self.events)
+        version, kind, told = weighed(observation, observation.schema, self.table, self.versions, self.events)
         if told is None:
             version.second.append(observation)
             return
         point = Point((0, (), 0, 0, "", 0, 0), observation.first, observation)
-        self.contradict("internal-differs", version, told, point)
+        self.contradict(kind, version, told, point)
 
     def flag_windows(self) -> None:
         """Keep which versions began while rows were being read, and what was altered and not seen since."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
 from schemaman.certainty import RankOf, certain_at, follows
-from schemaman.endings import ending
+from schemaman.endings import contradicted, ending
 from schemaman.errors import AmbiguousName, NoHistory, SchemamanError, UnknownName, UsageError
 from schemaman.evidence import Mark, Position, PositionKind, Rank
 from schemaman.moments import earliest, latest
@@ -280,6 +280,10 @@ def _standing(history: TableHistory, selector: Selector, rank: RankOf, wanted: R
         seen = [rank(m) for m in (*marks_of(version), following.after) if m is not None]
         if max((r for r in seen if r is not None), default=()) < wanted:
             raise _uncertain(history, selector, version, following, _ended(following))
+    otherwise = contradicted(history, version, rank, wanted)
+    if otherwise is not None:
+        told = f"{history.table}@{selector}: records around it show version {version.number}, but {otherwise}"
+        raise UsageError(told, hint=f"name it: {history.table}@{version.number}")
     found = _then(history, version, rank, wanted)
     return replace(found, last_seen=_before(history, rank, wanted))
 

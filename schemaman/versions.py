@@ -9,6 +9,8 @@ from schemaman.epochs import NO_FOOTPRINT, Epoch, Footprint, WireFace
 from schemaman.evidence import Mark, Witness
 from schemaman.schema import Path, TableId, TableSchema
 
+OTHER_NULLS = "internal-nullability-differs"
+"""The disagreement of a connector's own schema history about which columns take nulls."""
 Status = Literal["confirmed", "provisional", "phantom", "declared", "inferred"]
 Ending = Literal["dropped", "renamed"]
 Grade = Literal["stated", "proven", "likely", "possible"]

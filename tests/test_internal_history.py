@@ -257,3 +257,24 @@ def test_what_is_said_of_one_life_supports_no_version_of_another():
     assert told(same, 1040) == ANEW
     both = rows_and_own(*ENDED, ("CREATE", OLD), ("row", OLD))
     assert [told(both, at) for at in (1036, 1040, 1044, 1048)] == [GONE, "2", ANEW, "2"]
+
+
+def test_a_column_that_took_no_nulls_between_two_rows_is_told():
+    """Rows have the same structure on both sides, and the connector's own history another one between."""
+    strict = (ID, replace(A, nullable=False))
+    found = rows_and_own(("CREATE", OLD), ("row", OLD), ("ALTER", strict), ("ALTER", OLD), ("row", OLD))
+    assert [(d.kind, d.message, [m.position.value for m in d.marks]) for d in found.disagreements] == [
+        ("internal-nullability-differs", "the connector's own schema history has a NOT NULL",
+         ["binlog.000003:1024:0"]),
+    ]  # fmt: skip
+    refused = "records around it show version 1, but the connector's own schema history has a NOT NULL"
+    assert [told(found, at) for at in (1016, 1020, 1024, 1028, 1032, 1036, 1040)] == [
+        "1", "1", refused, refused, "1", "1", "1",
+    ]  # fmt: skip
+
+
+def test_a_column_that_takes_no_nulls_any_more_is_no_contradiction_once_rows_show_it():
+    strict = (ID, replace(A, nullable=False))
+    found = rows_and_own(("CREATE", OLD), ("row", OLD), ("ALTER", strict), ("row", strict))
+    assert not found.disagreements
+    assert [told(found, at) for at in (1016, 1024, 1032)] == ["1", "2", "2"]

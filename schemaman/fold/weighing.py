@@ -9,11 +9,14 @@ import math
 from collections.abc import Sequence
 
 from schemaman.evidence import Mark, Observation
-from schemaman.fold.faces import match
+from schemaman.fold.faces import match, tells_nullability
+from schemaman.fold.inferred_versions import hides_types
 from schemaman.fold.open_version import Open
 from schemaman.fold.shown import shows
 from schemaman.schema import TableId, TableSchema
-from schemaman.versions import TableEvent
+from schemaman.versions import OTHER_NULLS, TableEvent
+
+KIND = "internal-differs"
 
 
 def weighed(
@@ -22,21 +25,41 @@ def weighed(
     table: TableId,
     versions: Sequence[Open],
     events: Sequence[TableEvent],
-) -> tuple[Open, str | None]:
-    """The version that it supports, or the one that it contradicts and in which words."""
+) -> tuple[Open, str, str | None]:
+    """The version that it supports, or the one that it contradicts, of which kind and in which words."""
     position = said.first.position
     there = versions
     if said.table == table:
         low, high = _lives(said.first, events)
         there = [v for v in versions if low <= v.incarnation <= high]
     begun = [v for v in there if v.at.position.kind != position.kind or v.at.position.rank <= position.rank]
+    nearly: tuple[Open, str] | None = None
     for version in (*reversed(begun), *there):
         if shows(version, schema) or match(schema, version.schema).exact:
-            return version, None
+            others = _other_nulls(version, schema)
+            if not others:
+                return version, KIND, None
+            nearly = nearly or (version, ", ".join(others))
+    if nearly is not None:
+        return nearly[0], OTHER_NULLS, f"the connector's own schema history has {nearly[1]}"
     told = f"the connector's own schema history has the columns {', '.join(schema.names)}"
     if not there:
-        return versions[-1], f"{told}, of a table that no record shows"
-    return (begun[-1] if begun else there[-1]), told
+        return versions[-1], KIND, f"{told}, of a table that no record shows"
+    return (begun[-1] if begun else there[-1]), KIND, told
+
+
+def _other_nulls(version: Open, schema: TableSchema) -> tuple[str, ...]:
+    """The columns that take nulls in one of two structures of the same columns, as the other one has them."""
+    if not version.declared and hides_types(version.points[0].observation):
+        return ()
+    names = match(schema, version.schema).names
+    pairs = ((schema.column(name), version.schema.column(other)) for name, other in names.items())
+    return tuple(
+        f"{said.name} {'NULL' if said.nullable else 'NOT NULL'}"
+        for said, shown in pairs
+        if said is not None and shown is not None and said.nullable != shown.nullable
+        if tells_nullability(shown.type)
+    )
 
 
 def _lives(mark: Mark, events: Sequence[TableEvent]) -> tuple[int, float]:
