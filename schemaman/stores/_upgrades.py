@@ -31,8 +31,8 @@ def _folded_again(connection: Connection) -> None:
     statement whose structure they show; each history bears a seal. 7: the first and the last record that have
     a position are kept where rows were read beside the stream before or behind them. 8: a fact that a reading
     beside the stream proves has a proof there, also where the version begins with it; what was read when the
-    catalogue had lost a column proves nothing of it; beside rows alone, a connector's own schema history tells
-    that a table stands again; it supports no version of another one.
+    catalogue had lost a column proves nothing of it; beside rows alone, a connector's own schema history
+    tells that a table stands again; it supports no version of another one.
     """
 
 
