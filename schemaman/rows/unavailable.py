@@ -1,9 +1,10 @@
 """What stands for a large value that did not change: never a value, whatever the type of its column.
 
 PostgreSQL does not repeat such a value in its log, so that the connector writes a placeholder instead of it.
-Source: Debezium UnchangedToastedPlaceholder, in all releases: the text itself; its bytes; an array with it,
-or with one element for each byte of it; a map of it to itself; in arrays of UUIDs the UUID that its MD5
-makes.
+Source: Debezium UnchangedToastedPlaceholder, in all releases: the text itself; its bytes; a map of it to
+itself. Arrays have one only where UnchangedToastedReplicationMessageColumn names their type: of text, json
+and bytea one element, of integer, bigint and date one number for each byte of it, of UUIDs the one that its
+MD5 makes. An array of any other type, as of Booleans, is always a value.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable
 from functools import lru_cache
 from uuid import UUID
 
@@ -75,22 +75,12 @@ def _array(items: Node, written: Written, placeholder: bytes) -> Marks:
         case "string":
             forms = _marks(json.dumps(dict(items), default=str), written, placeholder)
             return tuple([form] for form in forms)
-        case "bytes" if name == DECIMAL:
-            return (_each(placeholder, lambda b: _bytes(bytes([b]), written)), [_bytes(placeholder, written)])
-        case "bytes":
+        case "bytes" if name != DECIMAL:
             return ([_bytes(placeholder, written)],)
-        case "int8" | "int16" | "int32" | "int64" | "float" | "double" | "float32" | "float64":
-            return (_each(placeholder, _signed),)
-        case "boolean":
-            return (_each(placeholder, bool),)
-        case "struct" if name == "io.debezium.data.VariableScaleDecimal":
-            return (_each(placeholder, lambda b: {"scale": 0, "value": _bytes(bytes([b]), written)}),)
+        case "int32" | "int64":
+            return ([_signed(byte) for byte in placeholder],)
         case _:
             return ()
-
-
-def _each(placeholder: bytes, form: Callable[[int], object]) -> list[object]:
-    return [form(byte) for byte in placeholder]
 
 
 def _signed(byte: int) -> int:
