@@ -28,7 +28,7 @@ from schemaman.spark.batches import remember
 from schemaman.spark.emptying import verdict
 from schemaman.spark.following import Bringer, Follower, Stopped
 from schemaman.spark.merging import KEPT
-from schemaman.spark.reached import Reached
+from schemaman.spark.reached import Reach, Reached
 from schemaman.spark.staging import (
     CHANGE_ARROW,
     ENDED,
@@ -183,7 +183,8 @@ class PaperMirror:
         found = ((table, self.store.history(table)) for table in tables)
         histories = {table: self._decided(h) for table, h in found if h is not None}
         past = self.reached.past(histories)
-        reading = Reading(histories, self.schemas, "main", AUTO, self.modes, past=past)
+        last = dict(self.reached.last)
+        reading = Reading(histories, self.schemas, "main", AUTO, self.modes, past=past, last=last)
         decoded = _rows(RecordDecoder(reading), _ordered(batch))
         for row in decoded:
             if row["source_table"] is None and row["reason"] is not None:
@@ -193,7 +194,7 @@ class PaperMirror:
         for table in sorted(histories, key=lambda table: (table in renamed, table)):
             mine = [row for row in decoded if row["source_table"] == table_text(table)]
             self._follow(table, mine, bringer, reading)
-            self.reached.take((table, r["topic"], r["partition"], r["row_order"]) for r in mine)
+            self.reached.take(_reach(table, row) for row in mine)
 
     def _decided(self, history: TableHistory) -> TableHistory:
         return decided(history, self.decisions)
@@ -302,6 +303,11 @@ def _rows(function: Any, batch: arrow.Table) -> list[dict[str, Any]]:
 
 def _ordered(batch: arrow.Table) -> arrow.Table:
     return batch.sort_by([("topic", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
+
+
+def _reach(table: TableId, row: Mapping[str, Any]) -> Reach:
+    gone = row["key"] if row["op"] == "d" and row["value"] is not None else None
+    return table, row["topic"], row["partition"], row["row_order"], (row["offset"], gone)
 
 
 def _place(row: Mapping[str, Any]) -> Place:

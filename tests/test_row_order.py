@@ -16,6 +16,7 @@ from tests import chain
 from tests.house import CAPTURES
 from tests.records import event, node, record, records, registry, struct
 
+OPTIONAL = node("string", optional=True)
 ROW = struct("srv.public.t.Value", id=node("int32"), n=node("int32"))
 
 POSITIONS = st.one_of(
@@ -151,9 +152,14 @@ def test_flattened_rows_without_a_place_are_ordered_by_their_offsets() -> None:
         ("u", False, {"id": 1}),
     ]
     assert [c.order for c in changes] == sorted(c.order for c in changes)
-    # a tombstone behind a delete that was rewritten says nothing new
-    key = record({}, {"schema": struct("srv.public.t.Key", id=node("int32")), "payload": {"id": 1}}).key
-    assert isinstance(reader.read(Record("srv.public.t", 0, 11, 1, key, None)), Aside)
+    # a tombstone behind a delete that was rewritten says nothing new; behind anything else it is the delete
+    gone = row(11, "true")
+    assert isinstance(reader.read(gone), RowChange)
+    assert isinstance(reader.read(Record("srv.public.t", 0, 12, 1, gone.key, None)), Aside)
+    reader.read(row(13, "false"))
+    alone = reader.read(Record("srv.public.t", 0, 14, 1, gone.key, None))
+    assert isinstance(alone, RowChange)
+    assert alone.deleted
 
 
 def test_a_flattened_delete_of_which_only_the_key_is_left() -> None:
@@ -223,10 +229,46 @@ def test_a_bare_null_is_a_delete_where_the_history_knows_flattened_rows_alone() 
     assert isinstance(later, RowChange)
     assert (later.op, later.key, later.table) == ("d", change.key, change.table)
     assert later.order > change.order
-    # of events the null is the tombstone
+
+
+def test_of_events_a_bare_null_is_the_tombstone_of_the_delete_before_it_and_else_a_delete() -> None:
     events = {h.table: h for h in chain.histories("postgres/shop-json")}
-    tombstones = [r for r in records(CAPTURES / "postgres/shop-json") if r.value is None]
-    assert all(isinstance(RowReader(events).read(r), Aside) for r in tombstones)
+    told = list(records(CAPTURES / "postgres/shop-json"))
+    reader = RowReader(events)
+    found = [(r, reader.read(r)) for r in told]
+    tombstones = [outcome for r, outcome in found if r.value is None]
+    assert len(tombstones) == 13
+    assert all(isinstance(outcome, Aside) for outcome in tombstones)
+    # compaction keeps tombstones alone: without the event before it each of them is the delete
+    deletes = {(r.topic, r.partition, r.offset) for r, o in found if isinstance(o, RowChange) and o.deleted}
+    left = [r for r in told if (r.topic, r.partition, r.offset) not in deletes]
+    compacted = RowReader(events)
+    outcomes = [compacted.read(r) for r in left]
+    alone = [o for r, o in zip(left, outcomes, strict=True) if r.value is None and r.key is not None]
+    assert all(isinstance(o, RowChange) and o.deleted for o in alone)
+    assert len(alone) == 10
+
+
+def flat_delete(offset: int) -> Record:
+    """The delete of row 1, of which only the key is left."""
+    return Record("srv.public.t", 0, offset, 1, told(0).key, None)
+
+
+def test_what_is_delivered_again_behind_a_delete_without_a_place_comes_behind_it() -> None:
+    schema = struct("srv.public.t.Value", id=node("int32"), __op=OPTIONAL, __lsn=node("int64", optional=True))
+
+    def row(offset: int, lsn: int) -> Record:
+        payload = {"id": 1, "__op": "u", "__lsn": lsn}
+        made = record({"schema": schema, "payload": payload}, None)
+        return Record(made.topic, 0, offset, 1, told(0).key, made.value)
+
+    first = (row(0, 100), flat_delete(1), row(2, 120), row(3, 130))
+    assert newest(*first) == 3
+    # the connector crashed, and begins again with the delete
+    assert newest(*first, flat_delete(4)) == 4
+    assert newest(*first, flat_delete(4), row(5, 120)) == 5
+    assert newest(*first, flat_delete(4), row(5, 120), row(6, 130)) == 6
+    assert newest(*first, flat_delete(4), row(5, 120), row(6, 130), row(7, 140)) == 7
 
 
 FUZZED = ("postgres/shop-json", "postgres/shop-avro", "postgres/shop-flat-routed", "db2/shop-3.4.1-json",

@@ -2,8 +2,9 @@
 
 Law: a read beside the stream stands behind all that its own partition had streamed before it, and before all
 that it streams later; what the stream tells of its place is never changed by what was read before, but for
-one case: the first transaction behind a snapshot, whose commit no release tells, and which the snapshot did
-not see.
+two cases: the first transaction behind a snapshot, whose commit no release tells, and which the snapshot did
+not see; and what is delivered again behind a delete that tells no place, of which offsets alone say that it
+is the later one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from schemaman.evidence import Mark, Observation, Position
 from schemaman.rows.order import (
+    BEHIND,
     BESIDE,
     BEYOND,
     NOWHERE,
@@ -73,14 +75,15 @@ class Horizon:
         last, last_step = place_in(before) if before else (NOWHERE, SNAPSHOT)
         if read and (position.kind == "none" or source.get("snapshot") == "incremental"):
             told = beside_the_stream(source)
-            return max(NOWHERE if told is None else place(told), last), BESIDE
-        if position.kind == "none":
+            own, step = max(NOWHERE if told is None else place(told), last), BESIDE
+        elif position.kind == "none":
             # a delete of which only the key is left stands where its partition stood
-            return last, BESIDE
-        own = place(position)
-        if not read and position.kind == "lsn" and position.commit is None and last_step == SNAPSHOT:
-            return max(own, last), STREAM
-        return own, SNAPSHOT if read else STREAM
+            return last, BEHIND
+        else:
+            own, step = place(position), SNAPSHOT if read else STREAM
+            if not read and position.kind == "lsn" and position.commit is None and last_step == SNAPSHOT:
+                return max(own, last), STREAM
+        return (last, BEHIND) if last_step == BEHIND and own <= last else (own, step)
 
 
 def past_of(told: Iterable[Observation]) -> Past:

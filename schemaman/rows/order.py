@@ -25,7 +25,7 @@ from schemaman.evidence import Position
 NOWHERE = "-"
 """The place of what tells none: before all others, since it sorts before digits."""
 
-SNAPSHOT, STREAM, BESIDE = 0, 1, 2
+SNAPSHOT, STREAM, BESIDE, BEHIND = 0, 1, 2, 3
 """The steps."""
 
 BEYOND = 10**19

@@ -33,6 +33,9 @@ from schemaman.rows.tables import Histories, Made, Table, Tables
 from schemaman.rows.unavailable import PLACEHOLDER
 from schemaman.schema import DEFAULT_STREAM, TableId
 
+Last = tuple[int, bytes | None]
+"""The offset of the record that was read last in a partition, and its key if it was a delete with a value."""
+
 _OPS = frozenset("cudrt")
 _SHADOW = "shadow-table"
 
@@ -44,7 +47,7 @@ class RowReader:
     `schemas` is the registry of Avro schemas; `forms` are those that are configured, `modes` the settings of
     the connector; `placeholder` is what it writes for unavailable values. Records of one partition come in
     order of offsets; `horizons` is where an earlier reader of them ended, `past` what was read before of the
-    same partitions (`rows.horizon`).
+    same partitions (`rows.horizon`), `last` the record that was read last in each.
     """
 
     def __init__(
@@ -58,13 +61,15 @@ class RowReader:
         placeholder: bytes = PLACEHOLDER,
         horizons: Horizons | None = None,
         past: Past | None = None,
+        last: Mapping[tuple[str, int], Last] | None = None,
     ) -> None:
         self._bodies = Bodies(schemas, forms)
         self._tables = Tables(histories, placeholder=placeholder, modes=modes)
         self._stream = stream
         self._forms = forms
         self._horizon = Horizon(horizons or {}, past or {})
-        self._flat: dict[str, bool] = {}
+        self._flat: set[str] = set()
+        self._last: dict[tuple[str, int], Last] = dict(last or {})
 
     @property
     def horizons(self) -> Horizons:
@@ -77,6 +82,12 @@ class RowReader:
 
     def read(self, record: Record) -> RowOutcome:
         """The outcome of a record."""
+        found = self._outcome(record)
+        gone = record.value is not None and isinstance(found, RowChange) and found.deleted
+        self._last[record.topic, record.partition] = (record.offset, record.key if gone else None)
+        return found
+
+    def _outcome(self, record: Record) -> RowOutcome:
         try:
             return self._read(record)
         except (UnreadableInput, UnknownFace, UnreadableCell) as fault:
@@ -124,7 +135,7 @@ class RowReader:
     def _flattened(self, record: Record, payload: Mapping[str, Any], form: Form) -> RowOutcome:
         told_key = self._key_payload(record)
         row = flat(record.topic, payload, record.headers, form, told_key, self._stream, self._forms.added)
-        self._flat[record.topic] = row.rewritten
+        self._flat.add(record.topic)
         names = tuple(name for name in payload if name not in row.added.names)
         table = self._flat_table(row, names, form)
         position = _position(row.added.position_connector, row.added.source)
@@ -137,7 +148,7 @@ class RowReader:
         return self._change(record, table.id, made, row.op, key, images, mark, source)
 
     def _without_row(self, record: Record, form: Form | None) -> RowOutcome:
-        """A tombstone; or a flattened delete, of which only the key is left."""
+        """The tombstone of a delete that was read; or a delete of which only the key is left."""
         if record.key is None or not self._is_delete(record, form):
             return _aside(record, TOMBSTONE)
         key = self._key_payload(record)
@@ -161,16 +172,19 @@ class RowReader:
     def _is_delete(self, record: Record, form: Form | None) -> bool:
         """Whether a record without a value is a delete, and not the tombstone that follows one.
 
-        Where neither it nor its topic so far has told, the history does: by names alone it knows the tables
-        whose rows are flattened.
+        Of flattened rows it is the delete itself; of others, one whose event is not there any more, for
+        compaction keeps the tombstone alone. Either way its row is gone where it stands.
+        Source: Debezium ExtractNewRecordState, `delete.tombstone.handling.mode`; Kafka, log compaction.
         """
         if says_deleted(record.headers, form, self._forms.added):
             return True
-        rewritten = self._flat.get(record.topic)
-        if rewritten is not None:
-            return not rewritten
-        known = self._tables.in_topic(record.topic)
-        return bool(known) and all(history.identity == "weak" for history in known)
+        rows = record.topic in self._flat or self._tables.rows_in(record.topic)
+        return rows and not self._follows_delete(record)
+
+    def _follows_delete(self, record: Record) -> bool:
+        """Whether the record right before it tells the delete already: connectors write them together."""
+        last = self._last.get((record.topic, record.partition))
+        return last == (record.offset - 1, record.key)
 
     def _change(
         self,

@@ -122,6 +122,11 @@ class Tables:
                     self._topics[name] = (*self._topics.get(name, ()), history)
         return self._topics.get(topic, ())
 
+    def rows_in(self, topic: str) -> bool:
+        """Whether rows of tables are known to come in a topic, none of which are documents."""
+        known = self.in_topic(topic)
+        return bool(known) and all(history.connector != "mongodb" for history in known)
+
     def of_delete(self, named: TableId, topic: str) -> TableId:
         """The table of a delete that only names and its topic tell.
 

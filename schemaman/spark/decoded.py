@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemaman.lake_rows import RowMap
+from schemaman.rows.reader import Last
 from schemaman.spark.batches import COLUMNS, RAW
 from schemaman.spark.staging import (
     CHANGE,
@@ -63,8 +64,8 @@ class Decoded(Protocol):
     def counted(self) -> dict[str | None, tuple[int, str | None]]:
         """Records by table, and where its newest TRUNCATE stands; under None those not understood."""
 
-    def reached(self) -> list[tuple[str, str, int, str]]:
-        """The greatest order of each table in each partition: table, topic, partition, order."""
+    def reached(self) -> list[tuple[str, str, int, str, Last]]:
+        """The greatest order and the last record of each table in each partition."""
 
     def of(self, source_table: str) -> Decoded:
         """The records of one table."""
@@ -126,15 +127,17 @@ class Local:
             found[table] = (count + 1, newest)
         return found
 
-    def reached(self) -> list[tuple[str, str, int, str]]:
+    def reached(self) -> list[tuple[str, str, int, str, Last]]:
         """See `Decoded`."""
-        found: dict[tuple[str, str, int], str] = {}
-        columns = (self.table.column(n).to_pylist() for n in (*_REACH, "row_order"))
-        for table, topic, partition, order in zip(*columns, strict=True):
+        found: dict[tuple[str, str, int], tuple[str, Last]] = {}
+        columns = (self.table.column(n).to_pylist() for n in (*_REACH, "row_order", "offset", "op", "key"))
+        valued = compute.is_valid(self.table["value"]).to_pylist()
+        for table, topic, partition, order, offset, op, key, value in zip(*columns, valued, strict=True):
             if order is not None:
                 here = (table, topic, partition)
-                found[here] = max(found.get(here, ""), order)
-        return [(*here, order) for here, order in found.items()]
+                last = (offset, key if op == "d" and value else None)
+                found[here] = (max(found[here][0], order) if here in found else order, last)
+        return [(*here, order, last) for here, (order, last) in found.items()]
 
     def of(self, source_table: str) -> Local:
         """See `Decoded`."""
@@ -202,10 +205,15 @@ class Spread:
         newest = F.max(F.when(F.col("op") == "t", F.col("row_order")))
         return {text: (count, at) for text, count, at in told.agg(F.count("*"), newest).collect()}
 
-    def reached(self) -> list[tuple[str, str, int, str]]:
+    def reached(self) -> list[tuple[str, str, int, str, Last]]:
         """See `Decoded`."""
-        told = self.rows.where("row_order IS NOT NULL").groupBy(*_REACH).agg(F.max("row_order"))
-        return [(table, topic, partition, order) for table, topic, partition, order in told.collect()]
+        gone = F.when((F.col("op") == "d") & F.col("value").isNotNull(), F.col("key"))
+        last = F.max(F.col("offset")), F.max_by(gone, F.col("offset"))
+        told = self.rows.where("row_order IS NOT NULL").groupBy(*_REACH).agg(F.max("row_order"), *last)
+        return [
+            (table, topic, partition, order, (offset, None if key is None else bytes(key)))
+            for table, topic, partition, order, offset, key in told.collect()
+        ]
 
     def of(self, source_table: str) -> Spread:
         """See `Decoded`."""

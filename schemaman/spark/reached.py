@@ -1,5 +1,7 @@
 """How far each table was read in each partition before a batch, which places what tells no place of its own.
 
+And which record was the last one there, since a delete and its tombstone may come in two batches.
+
 Law: what is remembered of an earlier batch and what the history tells of it place a record alike; nothing
 that lies behind a record places it.
 """
@@ -7,17 +9,19 @@ that lies behind a record places it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 
 from schemaman.evidence import Observation
 from schemaman.rows.horizon import Past, past_of
 from schemaman.rows.order import offset_in
+from schemaman.rows.reader import Last
 from schemaman.schema import TableId
 
 _MANY, _NEWEST = 128, 64
 """So many orders are remembered of a table in a partition; of those before the newest every second goes."""
 
-Reach = tuple[TableId, str, int, str]
-"""A table, a topic, a partition, and the greatest order that a batch had there."""
+Reach = tuple[TableId, str, int, str, Last]
+"""A table, a topic, a partition, and the greatest order and the last record that a batch had there."""
 
 
 class Reached:
@@ -26,6 +30,7 @@ class Reached:
     def __init__(self, testimony: Callable[[TableId], Sequence[Observation]]) -> None:
         self._testimony = testimony
         self._known: dict[TableId, dict[tuple[TableId, str, int], tuple[str, ...]]] = {}
+        self.last: dict[tuple[str, int], Last] = {}
 
     def past(self, tables: Iterable[TableId]) -> Past:
         """What was read of some tables."""
@@ -39,11 +44,14 @@ class Reached:
 
     def take(self, reaches: Iterable[Reach]) -> None:
         """What a batch had."""
-        for table, topic, partition, order in reaches:
+        ended: dict[tuple[str, int], Last] = {}
+        for table, topic, partition, order, last in reaches:
+            ended[topic, partition] = max(ended.get((topic, partition), last), last, key=itemgetter(0))
             known = self._known.setdefault(table, {})
             here = (table, topic, partition)
             orders = {*known.get(here, ()), order}
             known[here] = _thinned(sorted(orders, key=offset_in))
+        self.last |= ended
 
 
 def _thinned(orders: Sequence[str]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from schemaman.representation import VARIANT
 from schemaman.rows.change import RowChange, RowOutcome
 from schemaman.rows.horizon import Past
 from schemaman.rows.modes import UNTOLD, Modes
-from schemaman.rows.reader import RowReader
+from schemaman.rows.reader import Last, RowReader
 from schemaman.rows.unavailable import PLACEHOLDER
 from schemaman.rows.values import Unfit
 from schemaman.schema import Column, TableId
@@ -40,7 +40,7 @@ class Reading:
     """What executors need to read records: the histories of their tables, and how records are written.
 
     `modes` are settings of the connector, `placeholder` is what it writes for values that did not change,
-    `past` is what was read before (`rows.horizon`).
+    `past` is what was read before (`rows.horizon`), `last` the records that ended it.
     """
 
     histories: Mapping[TableId, TableHistory]
@@ -50,6 +50,7 @@ class Reading:
     modes: Modes = UNTOLD
     placeholder: bytes = PLACEHOLDER
     past: Past = field(default_factory=dict)
+    last: Mapping[tuple[str, int], Last] = field(default_factory=dict)
 
     def reader(self) -> Callable[[Record], RowOutcome]:
         """The outcome of a record; it remembers what it has learnt of them."""
@@ -61,6 +62,7 @@ class Reading:
             modes=self.modes,
             placeholder=self.placeholder,
             past=self.past,
+            last=self.last,
         ).read
 
 

@@ -167,10 +167,8 @@ class Mirror:
 
     def reading(self, histories: Mapping[TableId, TableHistory]) -> Reading:
         """What executors read records with."""
-        past = self._reached.past(histories)
-        return Reading(
-            dict(histories), self._schemas, self._stream, self._forms, self._modes, self._placeholder, past
-        )
+        how = (self._schemas, self._stream, self._forms, self._modes, self._placeholder)
+        return Reading(dict(histories), *how, self._reached.past(histories), dict(self._reached.last))
 
     def _approved(self, plan: Plan) -> bool:
         """Whether people's answers hold an approval of this very plan."""
@@ -225,7 +223,7 @@ class _Run:
                 self.quarantine.add(rows.rejected(), self.stream, UNPLACED, "", self.attempt)
             report = self._followed(rows, counted, rejected)
             reached = rows.reached()
-            self.mirror._reached.take((self.tables[text], t, p, order) for text, t, p, order in reached)
+            self.mirror._reached.take((self.tables[text], t, p, o, end) for text, t, p, o, end in reached)
             return report
         finally:
             rows.done()

@@ -1,0 +1,130 @@
+"""Deletes of which a mirror gets the key alone: flattened ones, and tombstones that compaction has left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemaman.evidence import Record
+from schemaman.stores.sql import SqlStore
+from tests.paper_mirror import PaperMirror
+from tests.records import node, record, struct
+from tests.test_mirror_policy import KEY, alive, mirror, told
+
+INT = node("int32")
+SOURCE = {"name": "srv", "db": "shop", "schema": "public", "table": "t", "connector": "postgresql"}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqlStore]:
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
+        yield made
+
+
+def key(id: int) -> dict[str, Any]:
+    return {"schema": KEY, "payload": {"id": id}}
+
+
+def flat(offset: int, id: int, n: int, lsn: int, *, deleted: str | None = None) -> Record:
+    """A flattened row that tells its table in full: `add.fields=op,name,db,schema,table,connector,lsn`."""
+    added: dict[str, Any] = {"__deleted": deleted} if deleted else {}
+    added |= {"__op": "d" if deleted == "true" else "u", **{f"__{k}": v for k, v in SOURCE.items()}}
+    added["__lsn"] = lsn
+    extra = {k: node("int64" if k == "__lsn" else "string", optional=True) for k in added}
+    schema = struct("srv.public.t.Value", id=INT, n=INT, **extra)
+    made = record({"schema": schema, "payload": {"id": id, "n": n, **added}}, key(id))
+    return Record(made.topic, 0, offset, 1, made.key, made.value)
+
+
+def bare(offset: int, id: int) -> Record:
+    """A record without a value."""
+    return Record("srv.public.t", 0, offset, 1, record(None, key(id)).key, None)
+
+
+def graves(lake: PaperMirror) -> int:
+    (table,) = lake.lake()
+    return sum(bool(row["_row_deleted"]) for row in table.rows)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_a_flattened_delete_is_one_wherever_its_batch_begins(store: SqlStore, cut: int) -> None:
+    records = [flat(0, 1, 1, 100), flat(1, 2, 1, 110), bare(2, 1), flat(3, 3, 1, 130)]
+    lake = mirror(store)
+    lake.take(records[:cut])
+    lake.take(records[cut:])
+    assert (alive(lake), lake.withheld()) == ([{"id": 2, "n": 1}, {"id": 3, "n": 1}], {})
+
+
+def test_a_flattened_delete_finds_its_table_after_a_restart(store: SqlStore) -> None:
+    first = mirror(store)
+    first.take([flat(0, 1, 1, 100), flat(1, 2, 1, 110)])
+    later = mirror(store)
+    later.tables, later.sources = first.tables, first.sources
+    later.take([bare(2, 1)])
+    assert alive(later) == [{"id": 2, "n": 1}]
+    later.take([flat(3, 1, 5, 120)])
+    assert sorted(alive(later), key=repr) == [{"id": 1, "n": 5}, {"id": 2, "n": 1}]
+
+
+def test_what_is_delivered_again_after_a_flattened_delete_is_not_lost(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([flat(0, 1, 1, 100), bare(1, 1), flat(2, 1, 2, 120), flat(3, 2, 1, 130)])
+    for again in (bare(4, 1), flat(5, 1, 2, 120), flat(6, 2, 1, 130)):
+        lake.take([again])
+    assert sorted(alive(lake), key=repr) == [{"id": 1, "n": 2}, {"id": 2, "n": 1}]
+
+
+@pytest.mark.parametrize("cut", [1, 2])
+def test_a_tombstone_behind_a_rewritten_delete_brings_nothing_back_and_takes_nothing_away(
+    store: SqlStore, cut: int
+) -> None:
+    records = [flat(0, 1, 1, 100, deleted="false"), flat(1, 1, 1, 110, deleted="true"), bare(2, 1)]
+    lake = mirror(store)
+    lake.take(records[:cut])
+    lake.take(records[cut:])
+    assert alive(lake) == []
+    lake.take([flat(3, 1, 7, 120, deleted="false")])
+    assert alive(lake) == [{"id": 1, "n": 7}]
+
+
+# Tombstones of events.
+
+
+@pytest.mark.parametrize("cut", [1, 2])
+def test_the_tombstone_of_an_event_says_nothing_in_whatever_batch_it_comes(
+    store: SqlStore, cut: int
+) -> None:
+    gone = told(1, "d", {"id": 1, "n": 1})
+    records = [told(0, row={"id": 1, "n": 1}), gone, bare(2, 1), told(3, row={"id": 1, "n": 2})]
+    lake = mirror(store)
+    for batch in (records[:cut], records[cut:3]):
+        lake.take(batch)
+    (table,) = lake.lake()
+    assert ["/1/" in row["_row_order"] for row in table.rows] == [True]
+    lake.take(records[3:])
+    # what a crash lets come again
+    lake.take([Record("srv.public.t", 0, 4, 1, gone.key, gone.value)])
+    lake.take([Record("srv.public.t", 0, 5, 1, gone.key, None)])
+    assert (alive(lake), lake.withheld()) == ([{"id": 1, "n": 2}], {})
+
+
+def test_a_tombstone_whose_event_was_compacted_away_is_the_delete(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([told(0, row={"id": 1, "n": 1}), told(1, row={"id": 2, "n": 1})])
+    lake.take([bare(5, 1)])
+    assert (alive(lake), graves(lake), lake.withheld()) == ([{"id": 2, "n": 1}], 1, {})
+    lake.take([told(6, row={"id": 1, "n": 3})])
+    assert sorted(alive(lake), key=repr) == [{"id": 1, "n": 3}, {"id": 2, "n": 1}]
+
+
+def test_a_tombstone_of_which_nobody_can_tell_where_it_stands_is_withheld(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([told(0, row={"id": 1, "n": 1})])
+    beside = bare(0, 1)
+    lake.take([Record(beside.topic, 7, 3, 1, beside.key, None)])
+    (reason,) = lake.withheld().values()
+    assert "nobody told how far its partition had been read" in reason
+    assert alive(lake) == [{"id": 1, "n": 1}]
