@@ -18,8 +18,9 @@ from schemaman.decisions import Decisions, decided
 from schemaman.decisions import parse as parse_decisions
 from schemaman.emitted import Emitted, emitted
 from schemaman.errors import CouldNotDo, NoHistory, UnreadableInput, UsageError
+from schemaman.moments import told_when_read
 from schemaman.plan import Target
-from schemaman.references import TableName, TableRef, parse, parse_name
+from schemaman.references import AsOf, TableName, TableRef, parse, parse_name
 from schemaman.registry import Registry
 from schemaman.resolution import Readers, Resolved
 from schemaman.schema import TableId
@@ -146,6 +147,11 @@ def resolve(door: Door, text: str) -> Resolved:
         history = registry.history(registry.find(in_stream(door, reference.name)))
         found = resolution.select(decided(history, decisions_of(door)), reference.selector)
         _warn_of_age(door, text, history, found)
+        if isinstance(reference.selector, AsOf) and told_when_read(history):
+            door.console.warn(
+                f"{text}: times of this source are those at which its changes were read; they may have been "
+                "made earlier: name a position where that matters"
+            )
         return found
     readers = Readers(
         file=lambda path: _structure_text(read_file(path), path),

@@ -71,6 +71,14 @@ def latest(history: TableHistory) -> RankOf:
     return last
 
 
+def told_when_read(history: TableHistory) -> bool:
+    """Whether times of the table are those at which its changes were read, however long ago they were made.
+
+    Source: Debezium Db2Connection, `LSN_TO_TIMESTAMP` selects CURRENT TIMESTAMP whatever the place.
+    """
+    return "db2" in {history.connector, *(epoch.connector for epoch in history.epochs)}
+
+
 def _read_later(history: TableHistory) -> frozenset[Mark]:
     """Statements of a binary log that tell as their time when they were read."""
     topics = _statement_topics(history)

@@ -23,9 +23,9 @@ from schemaman.resolution import Resolved, select
 from schemaman.schema import TableSchema
 from schemaman.versions import SchemaVersion, TableHistory
 from tests import chain
-from tests.cases.connector import INT, NOON, NOTE, Connector
+from tests.cases.connector import INT, NOON, NOTE, Connector, entry
 from tests.house import CAPTURES, PROOF
-from tests.records import node
+from tests.records import column, image, node
 from tests.truth.compare import name_of, true_table
 from tests.truth.inferred import DECIMALS
 from tests.truth.judged import reviewed
@@ -385,3 +385,33 @@ def test_a_key_that_may_have_been_cut_leaves_what_is_nullable_open() -> None:
     place: dict[str, Any] = {"lsn": 1108, "txId": 2, "sequence": json.dumps(["1107", "1108"])}
     connector.row({"id": INT, "a": nullable}, (), ts_ms=NOON + 40, **place)
     assert facts_at(connector.told()["t"], 1108) == ("key", "nullable:a")
+
+
+@pytest.mark.parametrize("read", ["true", "false"])
+def test_a_structure_that_was_declared_may_have_stood_before_its_position(read: str) -> None:
+    """Read anew after a pause, or behind a missing statement, it is older than the record that tells it.
+
+    Nothing in the history tells such a record from that of the statement itself.
+    """
+    connector = Connector("mysql")
+    bare, wider = column("id", "INT", 1, optional=False), column("note", "TEXT", 2)
+    made = entry("CREATE", '"shop"."t"', image(bare, key=("id",)))
+    connector.change(made, ddl="CREATE TABLE t (id INT PRIMARY KEY)")
+    connector.rows({"id": INT})
+    last = connector.at
+    connector.rows({"id": INT}, table="other")
+    told = image(bare, wider, key=("id",))
+    if read == "true":
+        again = entry("CREATE", '"shop"."t"', told)
+        connector.change(again, ddl="CREATE TABLE t (id INT PRIMARY KEY, note TEXT)", snapshot="true")
+    else:
+        connector.change(entry("ALTER", '"shop"."t"', told), ddl="ALTER TABLE t ADD note TEXT")
+    declared = connector.at
+    connector.rows({"id": INT, "note": NOTE})
+    history = connector.told()["t"]
+    with pytest.raises(UsageError, match="version 1 or version 2 stood then"):
+        select(history, Place("binlog", f"binlog.000003:{last + 8}:0"))
+    for at, number in ((last, 1), (declared, 2)):
+        version = select(history, Place("binlog", f"binlog.000003:{at}:0")).version
+        assert version is not None
+        assert version.number == number

@@ -121,6 +121,14 @@ def test_behind_the_last_record_the_newest_version_is_told_with_a_warning(ask: A
     assert ask(ORDERS, "show", f"orders@lsn:{last['position']['value']}").err == ""
 
 
+def test_a_moment_of_db2_comes_with_the_warning_that_its_times_are_those_of_reading(ask: Ask) -> None:
+    run = "db2/shop-3.4.1-json"
+    told = "times of this source are those at which its changes were read"
+    assert told in ask(run, "show", "DB2INST1.ORDERS@2030-01-01T00:00Z").err
+    assert told not in ask(run, "show", "DB2INST1.ORDERS@latest").err
+    assert told not in ask(ORDERS, "show", "orders@2030-01-01T00:00Z").err
+
+
 @pytest.mark.parametrize(
     ("table", "records", "shared", "told"),
     [("shop.orders", 163, 1, [1, 1]), ("shop.order_lines", 60, 5, [5, 5])],
