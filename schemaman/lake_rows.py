@@ -20,10 +20,9 @@ from schemaman.rows.members import Renaming, renaming
 from schemaman.rows.values import Unfit
 from schemaman.schema import Column, Path, TableSchema
 from schemaman.types import Type
-from schemaman.upserts import KEYED, KEYLESS, OFFSET, OP, ORDER, PARTITION, STREAM, TOPIC, LakeChange
+from schemaman.upserts import OFFSET, OP, ORDER, PARTITION, STREAM, TOPIC, LakeChange, row_columns
 from schemaman.versions import TableHistory
 
-_OWN = frozenset(name for name, _ in (*KEYED, *KEYLESS))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -67,7 +66,8 @@ def row_map(told: TableHistory, live: Live, joined: TableHistory | None = None) 
     history = told if joined is None else joined
     newest = history.latest
     beside = metadata_told(live)
-    columns = tuple(c for c in live.schema.columns if c.name not in _OWN)
+    own = {c.name for c in row_columns(live.schema.key)}
+    columns = tuple(c for c in live.schema.columns if c.name not in own)
     sourced = replace(live, schema=TableSchema(tuple(c for c in columns if c.name not in beside.values())))
     names: dict[int, str] = {}
     taken = {c.name.lower() for c in newest.schema.columns}

@@ -49,6 +49,7 @@ _REKEY = (
 )
 _OUT = "leave the column out, or rename it at the source"
 _CASE = f"{_OUT}; or say collisions = number in [[projection]]"
+_EXCLUDE = "leave the column out (Debezium's column.exclude.list), or rename it at the source"
 _GUESSED = "its structure is inferred from values, which promise nothing of the next one"
 _IMPOSSIBLE = "the newest structure is none that this table can have got, and no event has shown it"
 _WAIT = "look at `schemaman history`, and plan again when events carry the new columns"
@@ -315,6 +316,9 @@ def unusable_names(schema: TableSchema, lake: Mapping[str, str] | None = None) -
         given = (lake or {}).get(name, name)
         if not given:
             refused[name] = Refusal(change, "a column without a name cannot be read", _OUT)
+        elif schema.names.count(name) > 1:
+            reason = "a mirrored table has a column of its own under this name, and it must stay the only one"
+            refused[name] = Refusal(change, reason, _EXCLUDE)
         elif spellings[name.lower()] > 1:
             refused[name] = Refusal(
                 change, "another column differs from it only by case, which Spark ignores", _CASE

@@ -73,12 +73,17 @@ class Upsert:
     lost: bool = False
 
 
+def row_columns(key: Collection[str]) -> tuple[Column, ...]:
+    """The columns that a mirrored table has besides those of its source; another kind of table has others."""
+    return tuple(Column(name, type) for name, type in (KEYED if key else KEYLESS))
+
+
+
 def with_row_columns(source: Source) -> Source:
     """The source with the columns that a mirrored table has besides its own."""
-    extra = KEYED if source.schema.key else KEYLESS
-    columns = tuple(Column(name, type) for name, type in extra)
     schema = source.schema
-    return replace(source, schema=TableSchema((*schema.columns, *columns), schema.key, schema.comment))
+    columns = (*schema.columns, *row_columns(schema.key))
+    return replace(source, schema=TableSchema(columns, schema.key, schema.comment))
 
 
 def folded(changes: Iterable[LakeChange], columns: Collection[str], floor: str = "") -> Upsert | None:

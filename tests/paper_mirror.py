@@ -27,22 +27,19 @@ from schemaman.settings import TargetSetting
 from schemaman.spark.batches import remember
 from schemaman.spark.emptying import verdict
 from schemaman.spark.following import Bringer, Follower, Stopped
-from schemaman.spark.merging import KEPT
 from schemaman.spark.reached import Reach, Reached
 from schemaman.spark.staging import (
     CHANGE_ARROW,
     ENDED,
-    NEEDS_ROW,
-    PLACES,
-    REASON,
     ChangeFolder,
     ChangeMapper,
     Reading,
     RecordDecoder,
+    staged_helpers,
     table_text,
 )
 from schemaman.stores.sql import SqlStore
-from schemaman.upserts import DELETED, OFFSET, ORDER, PARTITION, TOPIC, Place
+from schemaman.upserts import DELETED, OFFSET, ORDER, PARTITION, TOPIC, Place, row_columns
 from schemaman.versions import TableHistory
 from tests.paper_lake import PaperLake
 from tests.spark.compared import LakeTable
@@ -96,18 +93,19 @@ class PaperTable:
         old = self.rows.get(key)
         order = staged[ORDER]
         dead = old is not None and bool(old.get(DELETED))
-        if to.key and staged[NEEDS_ROW] and (old is None or (dead and old[ORDER] < order)):
+        helpers = staged_helpers(to)
+        if to.key and staged[helpers.needs_row] and (old is None or (dead and old[ORDER] < order)):
             return False
         if old is not None and (not to.key or order <= old[ORDER]):
             return True
-        kept = {names[i] for i in staged[KEPT] or ()} if old and (staged[DELETED] or not dead) else set()
+        goes_on = old and (staged[DELETED] or not dead)
+        kept = {names[i] for i in staged[helpers.kept] or ()} if goes_on else set()
         field_of = self.lake.fields
         row = dict(old or {})
         for name in names:
             if name not in kept:
                 row[field_of[name]] = staged[name]
-        own = {n: staged[n] for n in staged if n.startswith("_row_")}
-        self.rows[key] = {**row, **own}
+        self.rows[key] = {**row, **{c.name: staged[c.name] for c in row_columns(to.key)}}
         return True
 
     def truncate(self, order: str) -> None:
@@ -117,11 +115,9 @@ class PaperTable:
 
     def read(self, live: Live) -> list[dict[str, Any]]:
         """The rows as a reader sees them."""
+        own = {c.name for c in row_columns(live.schema.key)}
         return [
-            {
-                n: row.get(n) if n.startswith("_row_") else row.get(self.lake.fields[n])
-                for n in live.schema.names
-            }
+            {n: row.get(n) if n in own else row.get(self.lake.fields[n]) for n in live.schema.names}
             for row in self.rows.values()
         ]
 
@@ -263,12 +259,13 @@ class PaperMirror:
         by_place = {_place(row): row for row in rows}
         bad: dict[Place, str] = {}
         staged = [r for b in ChangeFolder(to, floor)([ordered]) for r in b.to_pylist()]
+        helpers = staged_helpers(to)
         for row in staged:
-            places = [_place(p) for p in row[PLACES]]
-            if row[REASON] == ENDED:
+            places, reason = [_place(p) for p in row[helpers.places]], row[helpers.reason]
+            if reason == ENDED:
                 self.ended |= set(places)
-            elif row[REASON] is not None:
-                bad |= dict.fromkeys(places, row[REASON])
+            elif reason is not None:
+                bad |= dict.fromkeys(places, reason)
             elif not paper.merge(row, to):
                 bad |= dict.fromkeys(places, "no old row")
         for order in truncates:

@@ -22,14 +22,12 @@ from schemaman.spark.staging import (
     CHANGE_ARROW,
     DECODED,
     ENDED,
-    NEEDS_ROW,
-    PLACES,
-    REASON,
     ChangeFolder,
     ChangeMapper,
     Reading,
     RecordDecoder,
     staged_ddl,
+    staged_helpers,
     staged_schema,
 )
 from schemaman.upserts import Place
@@ -160,11 +158,13 @@ class Local:
         )
         ordered = arrow.RecordBatch.from_pylist(mapped, CHANGE_ARROW)
         rows = arrow.Table.from_batches(list(ChangeFolder(to, floor)([ordered])), staged_schema(to))
-        good = rows.filter(compute.is_null(rows[REASON]))
-        faults = rows.filter(compute.is_valid(rows[REASON])).select([REASON, PLACES]).to_pylist()
-        ended = sum(fault[REASON] == ENDED for fault in faults)
-        aside = _aside((f[REASON], f[PLACES]) for f in faults)
-        needing = sum(bool(needs) for needs in good[NEEDS_ROW].to_pylist())
+        helpers = staged_helpers(to)
+        reasons = rows[helpers.reason]
+        good, bad = rows.filter(compute.is_null(reasons)), rows.filter(compute.is_valid(reasons))
+        faults = list(zip(bad[helpers.reason].to_pylist(), bad[helpers.places].to_pylist(), strict=True))
+        ended = sum(reason == ENDED for reason, _ in faults)
+        aside = _aside(faults)
+        needing = sum(bool(needs) for needs in good[helpers.needs_row].to_pylist())
         return Staged(_frame(self.spark, good, staged_ddl(to)), good.num_rows, needing, ended, aside)
 
     def rejected(self) -> DataFrame:
@@ -230,13 +230,14 @@ class Spread:
         by_key = mapped.repartition(1 + count // _ROWS_A_TASK, "row_key")
         ordered = by_key.sortWithinPartitions("row_key", "row_order", *_PLACE)
         rows = ordered.mapInArrow(ChangeFolder(to, floor), staged_ddl(to)).persist()
-        needs = F.count_if(F.coalesce(F.col(NEEDS_ROW), F.lit(False)))
+        helpers = staged_helpers(to)
+        reason, needed = F.col(helpers.reason), F.coalesce(F.col(helpers.needs_row), F.lit(False))
         counts = rows.agg(
-            F.count_if(F.col(REASON).isNull()), needs, F.count_if(F.col(REASON) == ENDED)
+            F.count_if(reason.isNull()), F.count_if(needed), F.count_if(reason == ENDED)
         ).collect()[0]
-        faults = rows.where(F.col(REASON).isNotNull() & (F.col(REASON) != ENDED)).select(REASON, PLACES)
-        aside = _aside((f[REASON], f[PLACES]) for f in faults.toLocalIterator())
-        good = rows.where(F.col(REASON).isNull())
+        faults = rows.where(reason.isNotNull() & (reason != ENDED)).select(reason, helpers.places)
+        aside = _aside((f[0], f[1]) for f in faults.toLocalIterator())
+        good = rows.where(reason.isNull())
         return Staged(good, counts[0] or 0, counts[1] or 0, counts[2] or 0, aside)
 
     def rejected(self) -> DataFrame:

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 from schemaman.ddl import quote_name
 from schemaman.schema import Column
+from schemaman.spark.helper_columns import helper_columns
 from schemaman.targets._spark_sql import literal
 from schemaman.targets._types import has_variant
 from schemaman.types import Array, Map, Struct, Type
-from schemaman.upserts import DELETED, KEYLESS, OFFSET, ORDER, PARTITION, STREAM, TOPIC
-
-KEPT = "__kept"
-"""Column of staged rows: the numbers of the columns that stay as the table has them."""
+from schemaman.upserts import DELETED, OFFSET, ORDER, PARTITION, STREAM, TOPIC
 
 
 def merge_rows(
@@ -27,7 +25,8 @@ def merge_rows(
     names = [*own, ORDER, DELETED]
     later = f"(t.{q(ORDER)} IS NULL OR s.{q(ORDER)} > t.{q(ORDER)})"
     values = {c.name: value_of(f"s.{q(c.name)}", c.type) for c in columns}
-    sets = [f"t.{q(n)} = {_kept(i, n, values[n])}" for i, n in enumerate(own) if n not in key]
+    kept = helper_columns(columns).kept
+    sets = [f"t.{q(n)} = {_kept(kept, i, n, values[n])}" for i, n in enumerate(own) if n not in key]
     sets += [f"t.{q(n)} = s.{q(n)}" for n in (ORDER, DELETED)]
     lines = [
         f"MERGE INTO {table} t USING {staged} s",
@@ -64,12 +63,6 @@ def without_old_row(table: str, staged: str, key: Sequence[str]) -> str:
     return f"SELECT s.* FROM {staged} s LEFT ANTI JOIN {table} t ON {on} AND {has}"
 
 
-def is_keyless(columns: Sequence[Column]) -> bool:
-    """Whether a table's rows are known by their records."""
-    names = {c.name for c in columns}
-    return all(name in names for name, _ in KEYLESS)
-
-
 def q(name: str) -> str:
     """A name in back-ticks."""
     return quote_name(name)
@@ -91,8 +84,8 @@ def value_of(text: str, type: Type) -> str:
             return f"parse_json({text})"
 
 
-def _kept(number: int, name: str, value: str) -> str:
+def _kept(numbers: str, number: int, name: str, value: str) -> str:
     """The value of the source, or of the table where the source does not bring it."""
-    kept = f"array_contains(s.{q(KEPT)}, {number}) AND NOT coalesce(t.{q(DELETED)}, false)"
-    old = f"array_contains(s.{q(KEPT)}, {number}) AND s.{q(DELETED)}"
+    kept = f"array_contains(s.{q(numbers)}, {number}) AND NOT coalesce(t.{q(DELETED)}, false)"
+    old = f"array_contains(s.{q(numbers)}, {number}) AND s.{q(DELETED)}"
     return f"CASE WHEN ({kept}) OR ({old}) THEN t.{q(name)} ELSE {value} END"

@@ -16,6 +16,7 @@ import pyarrow as arrow
 from schemaman.ddl import quote_name
 from schemaman.decode.body import SchemaLookup
 from schemaman.decode.framing import Forms
+from schemaman.errors import SchemamanError
 from schemaman.evidence import Record, Reject
 from schemaman.lake_rows import Ended, RowMap, lake_change
 from schemaman.representation import VARIANT
@@ -28,10 +29,10 @@ from schemaman.rows.values import Unfit
 from schemaman.schema import Column, TableId
 from schemaman.spark.arrow_types import arrow_type, key_bytes, misfit, rows
 from schemaman.spark.batches import COLUMNS, RAW, records_of
-from schemaman.spark.merging import KEPT
+from schemaman.spark.helper_columns import HelperColumns, helper_columns
 from schemaman.targets._spark_sql import type_name
 from schemaman.types import Array, Map, String, Struct, Type
-from schemaman.upserts import DELETED, KEYED, KEYLESS, ORDER, LakeChange, folded
+from schemaman.upserts import DELETED, ORDER, LakeChange, folded, row_columns
 from schemaman.versions import TableHistory
 
 
@@ -80,16 +81,9 @@ CHANGE_ARROW = arrow.schema([
     ("partition", arrow.int32()), ("offset", arrow.int64()), ("change", arrow.binary()),
     ("reason", arrow.string()),
 ])  # fmt: skip
-PLACES, REASON, NEEDS_ROW = "__places", "__reason", "__needs_row"
 _PLACE_ARROW = arrow.struct([
     ("topic", arrow.string()), ("partition", arrow.int32()), ("offset", arrow.int64())
 ])  # fmt: skip
-_HELPERS_ARROW = ((KEPT, arrow.list_(arrow.int32())), (NEEDS_ROW, arrow.bool_()), (REASON, arrow.string()),
-                  (PLACES, arrow.list_(_PLACE_ARROW)))  # fmt: skip
-_HELPERS = (
-    f"{KEPT} array<int>, {NEEDS_ROW} boolean, {REASON} string, "
-    f"{PLACES} array<struct<topic: string, partition: int, offset: bigint>>"
-)
 _ROWS_AT_ONCE = 2_000
 LOST = "a value was not sent since it did not change, and the row began anew before: nobody knows it"
 ENDED = "ended"
@@ -102,12 +96,21 @@ def table_text(table: TableId) -> str:
 
 
 def staged_ddl(to: RowMap) -> str:
-    """The columns of staged rows in Spark's words.
-
-    Those that begin with two underscores help to write; where `__reason` is not null a row cannot be written.
-    """
+    """The columns of staged rows in Spark's words; the last ones help to write them."""
     members = [f"{quote_name(c.name)} {_staged_type(c.type)}" for c in staged_columns(to)]
-    return ", ".join([*members, _HELPERS])
+    helpers = staged_helpers(to)
+    members += [
+        f"{quote_name(helpers.kept)} array<int>",
+        f"{quote_name(helpers.needs_row)} boolean",
+        f"{quote_name(helpers.reason)} string",
+        f"{quote_name(helpers.places)} array<struct<topic: string, partition: int, offset: bigint>>",
+    ]
+    return ", ".join(members)
+
+
+def staged_helpers(to: RowMap) -> HelperColumns:
+    """The columns of staged rows that help to write; where `reason` is not null a row cannot be written."""
+    return helper_columns(staged_columns(to))
 
 
 def _staged_type(type: Type) -> str:
@@ -125,12 +128,19 @@ def _staged_type(type: Type) -> str:
 
 def staged_columns(to: RowMap) -> tuple[Column, ...]:
     """The columns of the table as rows are staged for it: its own, then those that remember positions."""
-    return (*to.columns, *(Column(name, type) for name, type in (KEYED if to.key else KEYLESS)))
+    return (*to.columns, *row_columns(to.key))
 
 
 def staged_schema(to: RowMap) -> arrow.Schema:
     """The columns of staged rows in Arrow's words."""
-    return arrow.schema([*((c.name, arrow_type(c.type)) for c in staged_columns(to)), *_HELPERS_ARROW])
+    helpers = staged_helpers(to)
+    return arrow.schema([
+        *((c.name, arrow_type(c.type)) for c in staged_columns(to)),
+        (helpers.kept, arrow.list_(arrow.int32())),
+        (helpers.needs_row, arrow.bool_()),
+        (helpers.reason, arrow.string()),
+        (helpers.places, arrow.list_(_PLACE_ARROW)),
+    ])
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +153,7 @@ class RecordDecoder:
         """Each record with what it says."""
         read = self.reading.reader()
         for batch in batches:
-            told = [_told(read(record)) for record in records_of(batch)]
+            told = [_said(read, record) for record in records_of(batch)]
             added = [arrow.array([row.get(name) for row in told], type) for name, type in _ADDED]
             columns = [batch.column(batch.schema.get_field_index(name)) for name in COLUMNS]
             names = [*COLUMNS, *(name for name, _ in _ADDED)]
@@ -195,17 +205,19 @@ class ChangeFolder:
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
         """A row for each key, and one for each record that cannot be written."""
-        schema = staged_schema(self.to)
+        schema, helpers = staged_schema(self.to), staged_helpers(self.to)
         ready: list[Mapping[str, object]] = []
         records = (record for batch in batches for record in batch.to_pylist())
         for _, group in groupby(records, key=lambda r: r["row_key"]):
-            ready += self._rows(list(group))
+            ready += self._rows(list(group), helpers)
             if len(ready) >= _ROWS_AT_ONCE:
                 yield rows(ready, schema)
                 ready = []
         yield rows(ready, schema)
 
-    def _rows(self, records: Sequence[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
+    def _rows(
+        self, records: Sequence[Mapping[str, object]], helpers: HelperColumns
+    ) -> Iterator[Mapping[str, object]]:
         good = []
         for record in records:
             if record["reason"] is None:
@@ -213,30 +225,42 @@ class ChangeFolder:
                 assert isinstance(change, bytes)
                 good.append(pickle.loads(change))
             else:
-                yield {REASON: record["reason"], PLACES: [_place_of(record)]}
+                yield {helpers.reason: record["reason"], helpers.places: [_place_of(record)]}
         if not good:
             return
         if self.to.key:
-            yield from self._folded(good)
+            yield from self._folded(good, helpers)
         else:
-            yield good[-1].values | {PLACES: [_place(good[-1].place)]}
+            yield good[-1].values | {helpers.places: [_place(good[-1].place)]}
 
-    def _folded(self, changes: Sequence[LakeChange]) -> Iterator[Mapping[str, object]]:
+    def _folded(
+        self, changes: Sequence[LakeChange], helpers: HelperColumns
+    ) -> Iterator[Mapping[str, object]]:
         names = [c.name for c in self.to.columns]
         row = folded(changes, names, self.floor)
         if row is None:
             return
         places = [_place(place) for place in row.places]
         if row.lost:
-            yield {REASON: LOST, PLACES: places}
+            yield {helpers.reason: LOST, helpers.places: places}
             return
         yield dict(row.values) | {
             ORDER: row.order,
             DELETED: row.deleted,
-            KEPT: [i for i, name in enumerate(names) if name in row.kept],
-            NEEDS_ROW: row.needs_row,
-            PLACES: places,
+            helpers.kept: [i for i, name in enumerate(names) if name in row.kept],
+            helpers.needs_row: row.needs_row,
+            helpers.places: places,
         }
+
+
+def _said(read: Callable[[Record], RowOutcome], record: Record) -> dict[str, object]:
+    """What a record says; one that breaks the reader in a way that nobody foresaw is set aside alone."""
+    try:
+        return _told(read(record))
+    except SchemamanError:
+        raise  # a registry that does not answer says nothing of the record
+    except Exception as error:
+        return {"reason": f"it cannot be read: {type(error).__name__}: {error}"}
 
 
 def _told(read: RowOutcome) -> dict[str, object]:

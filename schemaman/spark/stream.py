@@ -39,7 +39,7 @@ from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.quarantine import UNPLACED, Held, Quarantine
 from schemaman.spark.reached import Reached
 from schemaman.spark.staging import Reading, table_text
-from schemaman.spark.writing import Batch, Changes, SetAside, Writer
+from schemaman.spark.writing import Batch, Changes, SetAside, Unstaged, Writer
 from schemaman.versions import TableHistory
 
 _QUERY = "sql.streaming.queryId"
@@ -281,7 +281,7 @@ class _Run:
             self._require_unstopped(follower)
             report = replace(report, replayed=self._replay(follower, writer))
             return self._write(follower, writer, changes, report) if changes.count else report
-        except (StatementFailed, _Emptied) as error:
+        except (StatementFailed, _Emptied, Unstaged) as error:
             return self._stop(follower, changes, report, error.message)
 
     def _require_unstopped(self, follower: Follower) -> None:

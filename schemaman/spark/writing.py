@@ -10,16 +10,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
+from schemaman.errors import SchemamanError
 from schemaman.lake_rows import row_map
 from schemaman.schema import Column
 from schemaman.spark.decoded import Decoded, Staged
+from schemaman.spark.failures import RAISED
 from schemaman.spark.following import Brought, Follower
 from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.merging import append_rows, merge_rows, without_old_row
 from schemaman.spark.quarantine import NO_OLD_ROW
-from schemaman.spark.staging import NEEDS_ROW, PLACES, staged_columns
+from schemaman.spark.staging import staged_columns, staged_helpers
 from schemaman.spark.views import view
 from schemaman.targets._spark_sql import literal, set_properties
 from schemaman.upserts import TRUNCATED_PROPERTY, Place
@@ -63,6 +67,14 @@ class Changes:
     truncated: str | None
 
 
+class Unstaged(Exception):
+    """The changes of a table cannot be made rows of it, which nobody foresaw; the message says why."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
 class Writer:
     """Writes into one lake table that was brought up to date."""
 
@@ -85,10 +97,11 @@ class Writer:
 
         Raises:
             StatementFailed: the table refused the rows; nothing was written.
+            Unstaged: no rows can be made of the changes; nothing was written.
         """
         keyed = bool(self._to.key)
         floor = self._floor(changes.truncated) if keyed else ""
-        found = changes.rows.staged(self._to, changes.count, floor)
+        found = self._staged(changes, floor)
         good, lacking = self._parted(found)
         aside = {**found.aside, **dict.fromkeys((p for places in lacking for p in places), NO_OLD_ROW)}
         if aside:
@@ -97,6 +110,18 @@ class Writer:
         if rows or (keyed and changes.truncated):
             self._merge(good, changes.truncated, batch)
         return Written(rows, found.ended, len(aside))
+
+    def _staged(self, changes: Changes, floor: str) -> Staged:
+        """The changes as rows. Nothing is written yet, so what goes wrong concerns this table alone."""
+        try:
+            return changes.rows.staged(self._to, changes.count, floor)
+        except PythonException as error:  # what a task raised, with its trace
+            raise Unstaged(f"no rows can be made of its records: {_last_line(str(error))}") from error
+        except (SchemamanError, *RAISED):
+            raise
+        except Exception as error:  # nobody foresaw it, so its kind is not known
+            told = f"{type(error).__name__}: {error}"
+            raise Unstaged(f"no rows can be made of its records: {_last_line(told)}") from error
 
     def _floor(self, truncated: str | None) -> str:
         """The position before which no row lives; the table remembers it before a row is touched."""
@@ -111,12 +136,14 @@ class Writer:
         if not found.needing:
             return found.rows, []
         query = without_old_row(self._follower.name, _SOURCE, self._to.key)
-        with view(found.rows.where(NEEDS_ROW), _SOURCE):
-            lacking = [row[PLACES] for row in self._spark.sql(query).select(PLACES).collect()]
+        helpers = staged_helpers(self._to)
+        places = helpers.places
+        with view(found.rows.where(F.col(helpers.needs_row)), _SOURCE):
+            lacking = [row[places] for row in self._spark.sql(query).select(places).collect()]
         if not lacking:
             return found.rows, []
-        missing = self._spark.createDataFrame([(p,) for p in lacking], found.rows.select(PLACES).schema)
-        return found.rows.join(missing, PLACES, "left_anti"), [[tuple(p) for p in each] for each in lacking]
+        missing = self._spark.createDataFrame([(p,) for p in lacking], found.rows.select(places).schema)
+        return found.rows.join(missing, places, "left_anti"), [[tuple(p) for p in each] for each in lacking]
 
     def _merge(self, rows: DataFrame, truncated: str | None, batch: Batch | None) -> None:
         if batch is not None and self._follower.target.format == "iceberg" and self._stamped(batch):
@@ -161,6 +188,10 @@ def _stamps(spark: SparkSession, format: str, batch: Batch | None) -> Iterator[N
                 spark.conf.unset(key)
             else:
                 spark.conf.set(key, old)
+
+
+def _last_line(text: str) -> str:
+    return [line.strip() for line in text.splitlines() if line.strip()][-1]
 
 
 def _words(batch: Batch) -> str:

@@ -16,11 +16,10 @@ from schemaman.schema import TableId
 from schemaman.spark.following import life_of
 from schemaman.stores.sql import SqlStore
 from schemaman.targets._spark_sql import type_name
-from schemaman.upserts import DELETED, KEYED, KEYLESS, OFFSET, OP, PARTITION, TOPIC
+from schemaman.upserts import DELETED, OFFSET, OP, PARTITION, TOPIC, row_columns
 from tests.lake_state.compare import Difference, Shape, assigned, compare, is_same
 from tests.lake_state.fold import State, Table, fold
 
-_OWN = frozenset(name for name, _ in (*KEYED, *KEYLESS))
 _OF_STRUCTURE = ("type", "key", "column-missing")
 
 
@@ -99,7 +98,8 @@ def _differences(expected: Table, table: LakeTable) -> list[Difference]:
     schema = table.live.schema
     columns = {c.name: type_name(c.type) for c in schema.columns}
     now = {c.name.lower() for c in expected.columns}
-    there = {name.lower(): name for name in columns if name not in _OWN}
+    own = frozenset(c.name for c in row_columns(schema.key))
+    there = {name.lower(): name for name in columns if name not in own}
     spelled = {c.name: (c.name, *expected.spellings.get(c.name, ())) for c in expected.columns}
     gone = {*there.values()} - {*assigned(spelled, there).values()}
     rows = [replace(r, left={n: v for n, v in r.left.items() if n.lower() not in now}) for r in expected.rows]
@@ -107,7 +107,7 @@ def _differences(expected: Table, table: LakeTable) -> list[Difference]:
     shape = Shape(
         columns,
         schema.key,
-        own=_OWN | gone,
+        own=own | gone,
         deleted=None if keyless else DELETED,
         place=(TOPIC, PARTITION, OFFSET) if keyless else None,
         op=OP if keyless else None,
