@@ -34,8 +34,6 @@ def test_a_table_that_no_rows_can_be_made_for_stops_alone(spark, tmp_path: Path)
         spark.sql(f"ALTER TABLE {name} DROP COLUMN nothing")
         run.mirror()(frame(spark, []), 3)
         assert run.withheld() == []
-        found = {t.source.table: [row.get("__reason", row.get("a")) for row in t.rows] for t in run.lake()}
-        assert {name: sorted(values) for name, values in found.items()} == {
-            "t": ["mine"] * 3,
-            "u": ["x", "y", "y"],
-        }
+        found = {t.source.table: t.rows for t in run.lake()}
+        assert [row["__reason"] for row in found["t"]] == ["mine"] * 3
+        assert sorted(str(row["a"]) for row in found["u"]) == ["x", "y", "y"]
