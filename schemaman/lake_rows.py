@@ -23,6 +23,7 @@ from schemaman.types import Type
 from schemaman.upserts import OFFSET, OP, ORDER, PARTITION, STREAM, TOPIC, LakeChange, row_columns
 from schemaman.versions import TableHistory
 
+_NO_PLACE = "the source has dropped this column, and the lake has no place for its values"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -31,16 +32,17 @@ class RowMap:
     """How the columns of a lake table and of the versions of its source belong together.
 
     `columns` are the table's without those that remember positions; `names` maps ids of source columns to
-    them; `undecided` says of columns that left, by id, why they may not have left at all; `lives` maps each
-    version's number to the incarnation that it is of, `life` is the one followed. `called` maps names of the
-    newest version to the lake's where they differ, `beside` roles to the metadata columns for them. `members`
-    has columns of which members are called otherwise in the lake, by a version's number and their name in it.
+    them; `homeless` says of columns that left, by id, why their values are not left out where the lake has no
+    place for them; `lives` maps each version's number to the incarnation that it is of, `life` is the one
+    followed. `called` maps names of the newest version to the lake's where they differ, `beside` roles to the
+    metadata columns for them. `members` has columns of which members are called otherwise in the lake, by a
+    version's number and their name in it.
     """
 
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     names: Mapping[int, str]
-    undecided: Mapping[int, str]
+    homeless: Mapping[int, str]
     lives: Mapping[int, int]
     life: int
     called: Mapping[str, str] = field(default_factory=dict)
@@ -58,10 +60,13 @@ class Ended:
     """A row of an earlier life of the table: it went when its table was dropped."""
 
 
-def row_map(told: TableHistory, live: Live, joined: TableHistory | None = None) -> RowMap:
+def row_map(
+    told: TableHistory, live: Live, joined: TableHistory | None = None, *, drops: bool = False
+) -> RowMap:
     """How the rows of a table's history find their place in a live table that was brought up to date.
 
-    `joined` is that history with more renames taken for such: rows are read by the ids of `told`.
+    `joined` is that history with more renames taken for such: rows are read by the ids of `told`. `drops`:
+    the policy lets the lake drop what the source has dropped, so such values may be left out.
     """
     history = told if joined is None else joined
     newest = history.latest
@@ -86,11 +91,13 @@ def row_map(told: TableHistory, live: Live, joined: TableHistory | None = None) 
     key, life = live.schema.key, newest.incarnation
     same = _same_columns(told, history)
     names = {id: names[now] for id, now in same.items() if now in names}
-    asked = _undecided(history)
-    undecided = {id: asked[now] for id, now in same.items() if now in asked}
+    asked = undecided(history)
+    present = {c.id for c in newest.schema.columns}
+    homeless = {} if drops else {id: _NO_PLACE for id, now in same.items() if now not in present}
+    homeless |= {id: asked[now] for id, now in same.items() if now in asked}
     types = {c.name: c.type for c in columns}
     moved = dict(_members(told, history, {id: types[n] for id, n in names.items() if n in types}))
-    return RowMap(columns, key, names, undecided, lives, life, called, beside, moved)
+    return RowMap(columns, key, names, homeless, lives, life, called, beside, moved)
 
 
 def _members(
@@ -123,7 +130,7 @@ def _same_columns(told: TableHistory, joined: TableHistory) -> dict[int, int]:
     return {c.id: d.id for found in columns for c, d in found if c.id is not None and d.id is not None}
 
 
-def _undecided(history: TableHistory) -> dict[int, str]:
+def undecided(history: TableHistory) -> dict[int, str]:
     """Columns that left, each by its id, and why it may be a present one: nobody has said that it is not."""
     now = {c.id: c.name for c in history.latest.schema.columns}
     became: dict[int, str] = {}
@@ -153,7 +160,8 @@ def lake_change(change: RowChange, to: RowMap) -> LakeChange | Ended | Unfit:
         return Ended()
     place = (change.place.topic, change.place.partition, change.place.offset)
     image = change.before if change.op == "d" else change.after
-    told = _values(image or {}, change, to)
+    # Of a row that is gone only the key is written.
+    told = {} if change.op == "d" and to.key else _values(image or {}, change, to)
     if isinstance(told, Unfit):
         return told
     unavailable = frozenset(n for n in (_name(u, change, to) for u in change.unavailable) if n)
@@ -231,14 +239,14 @@ def _key_stayed(change: RowChange, told: Mapping[str, object], to: RowMap) -> bo
 
 
 def _values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | Unfit:
-    """The values of a row by columns of the lake; a column that the lake has no more is left out."""
+    """The values of a row by columns of the lake; what the policy keeps out of the lake is left out."""
     types = {c.name: c.type for c in to.columns}
     found: dict[str, object] = {}
     for name, value in row.items():
         here = _name(name, change, to)
         column = change.schema.column(name)
         if here is None or column is None:
-            why = to.undecided.get(column.id) if column and column.id is not None else None
+            why = to.homeless.get(column.id) if column and column.id is not None else None
             if why is not None and value is not None:
                 return Unfit(name, why)
             continue

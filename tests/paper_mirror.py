@@ -17,7 +17,7 @@ from schemaman.decisions import Decisions, decided
 from schemaman.decode.body import SchemaLookup
 from schemaman.decode.framing import AUTO
 from schemaman.evidence import Record
-from schemaman.lake_rows import RowMap, row_map
+from schemaman.lake_rows import RowMap
 from schemaman.plan import Live, Plan
 from schemaman.policy import Policy, PolicyRule
 from schemaman.registry import Registry
@@ -161,6 +161,7 @@ class PaperMirror:
     rejected: dict[Place, str] = field(default_factory=dict)
     steps: list[str] = field(default_factory=list)
     left: dict[Place, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
     modes: Modes = UNTOLD
     reached: Reached = field(init=False)
     stopped: set[str] = field(default_factory=set)
@@ -206,7 +207,12 @@ class PaperMirror:
         self.sources[follower.lake_table] = table
         paper = self.tables.setdefault(follower.lake_table, PaperTable(PaperLake(follower.lake_table)))
         catalog = PaperCatalog({name: each.lake for name, each in self.tables.items()}, paper.lake)
-        brought = bringer.bring(follower, catalog)
+        again: list[dict[str, Any]] = []
+        if waiting:
+            kept = [{n: r[n] for n in COLUMNS.names} for r in waiting.values()]
+            again = _rows(RecordDecoder(reading), _ordered(arrow.Table.from_pylist(kept, COLUMNS)))
+        versions = {row["version"] for row in (*again, *rows)} - {None}
+        brought = bringer.bring(follower, catalog, versions)
         if isinstance(brought, Stopped) and brought.unwanted:
             self.left |= {_place(row): brought.reason for row in rows}
             return
@@ -218,11 +224,8 @@ class PaperMirror:
         self.steps += brought.steps
         self.stopped.discard(follower.lake_table)
         told = reading.histories[table]
-        to = row_map(told, brought.live, brought.joined(told))
-        again: list[dict[str, Any]] = []
-        if waiting:
-            kept = [{n: r[n] for n in COLUMNS.names} for r in waiting.values()]
-            again = _rows(RecordDecoder(reading), _ordered(arrow.Table.from_pylist(kept, COLUMNS)))
+        to = brought.rows(told)
+        self.notes += brought.notes
         said, why = verdict(self.policy, follower)
         if said == "stop" and to.key and any(row["op"] == "t" for row in (*again, *rows)):
             self.stopped.add(follower.lake_table)

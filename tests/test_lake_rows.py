@@ -43,7 +43,7 @@ TO = RowMap(
     LAKE,
     ("id",),
     names={1: "id", 2: "title", 3: "price", 5: "old_note"},
-    undecided={6: "perhaps it became another"},
+    homeless={6: "perhaps it became another"},
     lives={1: 1, 2: 2},
     life=2,
 )

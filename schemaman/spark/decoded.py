@@ -56,11 +56,20 @@ class Staged:
     aside: Mapping[Place, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many records there are, where the newest TRUNCATE among them stands, and their versions."""
+
+    records: int = 0
+    truncated: str | None = None
+    versions: frozenset[int] = frozenset()
+
+
 class Decoded(Protocol):
     """Records of a batch with what each says of which row."""
 
-    def counted(self) -> dict[str | None, tuple[int, str | None]]:
-        """Records by table, and where its newest TRUNCATE stands; under None those not understood."""
+    def counted(self) -> dict[str | None, Count]:
+        """Records by table; under None those not understood."""
 
     def reached(self) -> list[tuple[str, str, int, str, Last]]:
         """The greatest order and the last record of each table in each partition."""
@@ -99,7 +108,7 @@ def decoded(spark: SparkSession, raw: DataFrame | arrow.Table, reading: Reading)
 
 def _nothing(raw: arrow.Table) -> arrow.Table:
     added = {"source_table": arrow.string(), "row_order": arrow.string(), "op": arrow.string(),
-             "change": arrow.binary(), "reason": arrow.string()}  # fmt: skip
+             "change": arrow.binary(), "reason": arrow.string(), "version": arrow.int32()}  # fmt: skip
     empty = raw.slice(0, 0)
     for name, type in added.items():
         empty = empty.append_column(name, arrow.array([], type))
@@ -113,16 +122,18 @@ class Local:
     spark: SparkSession
     table: arrow.Table
 
-    def counted(self) -> dict[str | None, tuple[int, str | None]]:
+    def counted(self) -> dict[str | None, Count]:
         """See `Decoded`."""
-        found: dict[str | None, tuple[int, str | None]] = {}
-        columns = (self.table.column(n).to_pylist() for n in ("source_table", "op", "row_order", "reason"))
-        for table, op, order, reason in zip(*columns, strict=True):
+        found: dict[str | None, Count] = {}
+        names = ("source_table", "op", "row_order", "reason", "version")
+        columns = (self.table.column(n).to_pylist() for n in names)
+        for table, op, order, reason, version in zip(*columns, strict=True):
             if table is None and reason is None:
                 continue
-            count, newest = found.get(table, (0, None))
-            newest = max(newest or "", order) if op == "t" else newest
-            found[table] = (count + 1, newest)
+            count = found.get(table, Count())
+            newest = max(count.truncated or "", order) if op == "t" else count.truncated
+            new = version is not None and version not in count.versions
+            found[table] = Count(count.records + 1, newest, count.versions | ({version} if new else set()))
         return found
 
     def reached(self) -> list[tuple[str, str, int, str, Last]]:
@@ -199,11 +210,12 @@ class Spread:
     spark: SparkSession
     rows: DataFrame
 
-    def counted(self) -> dict[str | None, tuple[int, str | None]]:
+    def counted(self) -> dict[str | None, Count]:
         """See `Decoded`."""
         told = self.rows.where("source_table IS NOT NULL OR reason IS NOT NULL").groupBy("source_table")
         newest = F.max(F.when(F.col("op") == "t", F.col("row_order")))
-        return {text: (count, at) for text, count, at in told.agg(F.count("*"), newest).collect()}
+        found = told.agg(F.count("*"), newest, F.collect_set("version")).collect()
+        return {text: Count(count, at, frozenset(versions)) for text, count, at, versions in found}
 
     def reached(self) -> list[tuple[str, str, int, str, Last]]:
         """See `Decoded`."""

@@ -6,7 +6,7 @@ import getpass
 import os
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from schemaman.counterparts import began_text, source_of
@@ -21,6 +21,8 @@ from schemaman.errors import (
     Stale,
     StatementFailed,
 )
+from schemaman.lake_rows import RowMap, row_map
+from schemaman.left_columns import left_columns, with_columns
 from schemaman.migrate import StoreJournal, apply, target_id
 from schemaman.plan import (
     BEGAN_PROPERTY,
@@ -37,7 +39,7 @@ from schemaman.plan import (
 from schemaman.planner import make_plan
 from schemaman.policy import ChangeKind, Level
 from schemaman.registry import Memory, Registry
-from schemaman.schema import TableId
+from schemaman.schema import Column, TableId
 from schemaman.settings import TargetSetting
 from schemaman.shelf import Shelf
 from schemaman.upserts import with_row_columns
@@ -67,16 +69,24 @@ class Brought:
     """A lake table that can take rows; `steps` are the statements that were run for it just now.
 
     `proven` are renames that the evidence alone proves and that hold here, as the policy makes them unasked
-    or the table was renamed so: rows from before them belong into the renamed columns.
+    or the table was renamed so: rows from before them belong into the renamed columns. `drops`: values of
+    columns that the source has dropped may be left out; of which this batch has some, `notes` say. They also
+    say which columns could not be added for rows that have them.
     """
 
     live: Live
     steps: tuple[str, ...] = ()
     proven: tuple[Rename, ...] = ()
+    drops: bool = False
+    notes: tuple[str, ...] = ()
 
     def joined(self, history: TableHistory) -> TableHistory:
         """The history of the table's source with these renames."""
         return decided(history, Decisions(self.proven)) if self.proven else history
+
+    def rows(self, history: TableHistory) -> RowMap:
+        """How the rows of the table's source find their place in it."""
+        return row_map(history, self.live, self.joined(history), drops=self.drops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,34 +114,71 @@ class Bringer:
     approved: Callable[[Plan], bool]
     decided: Callable[[TableHistory], TableHistory]
 
-    def bring(self, follower: Follower, executor: Executor) -> Brought | Stopped:
+    def bring(
+        self, follower: Follower, executor: Executor, versions: Collection[int] = ()
+    ) -> Brought | Stopped:
         """The lake table with the structure of its source's newest version, or why it has not got it.
 
-        What one table stops for never stops another: only a store that fails is raised.
+        `versions` are those of the rows that are to be written: columns that they have and the newest version
+        has not are kept, as the policy says of drops. What one table stops for never stops another: only a
+        store that fails is raised.
         """
         try:
-            plan, live = self.plan(follower, executor)
-            wait = self._kept_elsewhere(live) if live is not None else self._not_yet(follower, executor)
-            if wait is not None:
-                return Stopped(wait)
-            stopped = _stopped(plan, live)
-            if stopped is not None:
-                return stopped
-            brought = Brought(live) if live is not None and not plan.steps else self._apply(plan, executor)
+            history = self.decided(self.registry.history(follower.table))
+            left = left_columns(history, versions)
+            drops = self._ruled("drop-column", follower) in ("auto", "approve")
+            first = None if drops or not left else self._keeping(follower, executor, history, left)
+            if isinstance(first, Stopped) and first.locked:
+                return first
+            brought = self._once(follower, executor, history)
             if isinstance(brought, Stopped):
                 return brought
-            return replace(brought, proven=self._proven(follower))
+            steps = first.steps if isinstance(first, Brought) else ()
+            homeless = _homeless(brought, history, left)
+            notes = tuple(f"{quote_name(name)}: {self._why_not(follower, first)}" for name in homeless)
+            return replace(brought, steps=(*steps, *brought.steps), drops=drops, notes=notes)
         except (StatementFailed, Stale, PartlyApplied, NoHistory, BadReference) as error:
             return Stopped(_told(error), locked=isinstance(error, Locked))
 
-    def plan(self, follower: Follower, executor: Executor) -> tuple[Plan, Live | None]:
+    def _keeping(
+        self, follower: Follower, executor: Executor, history: TableHistory, left: tuple[Column, ...]
+    ) -> Brought | Stopped | None:
+        """The table with columns that have left the source by now; None if it has them."""
+        live = executor.inspect(follower.lake_table, follower.target.format)
+        if live is not None and not _homeless(Brought(live), history, left):
+            return None
+        return self._once(follower, executor, with_columns(history, left))
+
+    def _why_not(self, follower: Follower, kept: Brought | Stopped | None) -> str:
+        """Why the table has no place for a column that left."""
+        if isinstance(kept, Stopped):
+            return f"the source has dropped it, and the lake did not get it for older rows: {kept.reason}"
+        target = follower.target
+        why = self.policy.ruling("drop-column", str(follower.table), target.name, target.format).why
+        return f"the source has dropped it, and its values in older rows are left out ({why})"
+
+    def _once(self, follower: Follower, executor: Executor, history: TableHistory) -> Brought | Stopped:
+        """The lake table with the structure of the newest version of a history."""
+        plan, live = self.plan(follower, executor, history)
+        wait = self._kept_elsewhere(live) if live is not None else self._not_yet(follower, executor)
+        if wait is not None:
+            return Stopped(wait)
+        stopped = _stopped(plan, live)
+        if stopped is not None:
+            return stopped
+        brought = Brought(live) if live is not None and not plan.steps else self._apply(plan, executor)
+        if isinstance(brought, Stopped):
+            return brought
+        return replace(brought, proven=self._proven(follower))
+
+    def plan(
+        self, follower: Follower, executor: Executor, history: TableHistory
+    ) -> tuple[Plan, Live | None]:
         """What is to be done to a lake table, and the table as it is.
 
         Raises:
-            NoHistory: nothing is known of the source table.
             StatementFailed: the lake cannot be asked.
         """
-        history = self.decided(self.registry.history(follower.table))
         format = follower.target.format
         live = executor.inspect(follower.lake_table, format)
         proven = self._ruled("rename-proven", follower) in ("auto", "approve")
@@ -216,6 +263,12 @@ class Bringer:
         if done.differences:
             return Stopped("after the migration the table is not what its plan promised")
         return Brought(done.live, tuple(o.statement for o in done.outcomes if o.state == "done"))
+
+
+def _homeless(brought: Brought, history: TableHistory, left: tuple[Column, ...]) -> tuple[str, ...]:
+    """Those of the columns that have no place in a lake table."""
+    there = brought.rows(history).names if left else {}
+    return tuple(c.name for c in left if c.id not in there)
 
 
 def _stopped(plan: Plan, live: Live | None) -> Stopped | None:

@@ -67,11 +67,14 @@ class Reading:
         ).read
 
 
-DECODED = f"{RAW}, source_table string, row_order string, op string, change binary, reason string"
+DECODED = (
+    f"{RAW}, source_table string, row_order string, op string, change binary, reason string, version int"
+)
 """A decoded record: itself, and what it says. No `source_table`: it is no row, or nobody knows of which."""
 
 _ADDED = (("source_table", arrow.string()), ("row_order", arrow.string()), ("op", arrow.string()),
-          ("change", arrow.binary()), ("reason", arrow.string()))  # fmt: skip
+          ("change", arrow.binary()), ("reason", arrow.string()),
+          ("version", arrow.int32()))  # fmt: skip
 CHANGE = (
     "row_key binary, row_order string, topic string, partition int, offset bigint, change binary, "
     "reason string"
@@ -271,6 +274,7 @@ def _told(read: RowOutcome) -> dict[str, object]:
                 "row_order": read.order,
                 "op": read.op,
                 "change": pickle.dumps(read),
+                "version": read.version,
             }
         case Reject():
             return {"reason": read.reason}

@@ -32,7 +32,7 @@ from schemaman.rows.unavailable import PLACEHOLDER
 from schemaman.schema import TableId
 from schemaman.settings import TargetSetting
 from schemaman.spark.batches import gathered, raw_columns, remember
-from schemaman.spark.decoded import SMALL, Decoded, decoded
+from schemaman.spark.decoded import SMALL, Count, Decoded, decoded
 from schemaman.spark.emptying import verdict
 from schemaman.spark.following import Bringer, Brought, Follower, Stopped
 from schemaman.spark.lake import SparkExecutor
@@ -218,7 +218,7 @@ class _Run:
         rows = decoded(self.spark, raw, self.reading)
         try:
             counted = rows.counted()
-            rejected, _ = counted.pop(None, (0, None))
+            rejected = counted.pop(None, Count()).records
             if rejected:
                 self.quarantine.add(rows.rejected(), self.stream, UNPLACED, "", self.attempt)
             report = self._followed(rows, counted, rejected)
@@ -229,26 +229,25 @@ class _Run:
             rows.done()
 
     def _followed(
-        self, rows: Decoded, counted: Mapping[str | None, tuple[int, str | None]], rejected: int
+        self, rows: Decoded, counted: Mapping[str | None, Count], rejected: int
     ) -> BatchReport:
         due: list[tuple[Follower, Changes]] = []
         untargeted = 0
         for text, table in sorted(self.tables.items(), key=self._turn):
-            count, truncated = counted.get(text, (0, None))
+            changes = _changes(rows, text, counted)
             followers = self.mirror.followers(table)
-            untargeted += 0 if followers else count
-            changes = Changes(rows.of(text), count, truncated)
-            due += [(f, changes) for f in followers if count or _place(f) in self.waiting]
+            untargeted += 0 if followers else changes.count
+            due += [(f, changes) for f in followers if changes.count or _place(f) in self.waiting]
         reports: list[TableReport] = []
         locked: list[tuple[Follower, Changes]] = []
         for follower, changes in due:
-            brought = self._bring(follower)
+            brought = self._bring(follower, changes)
             if isinstance(brought, Stopped) and brought.locked:
                 locked.append((follower, changes))
             else:
                 reports.append(self._follow(follower, brought, changes))
         for follower, changes in locked:
-            reports.append(self._follow(follower, self._patiently(follower), changes))
+            reports.append(self._follow(follower, self._patiently(follower, changes), changes))
         return BatchReport(self.number, tuple(reports), untargeted, rejected)
 
     def _turn(self, named: tuple[str, TableId]) -> tuple[bool, str]:
@@ -256,16 +255,16 @@ class _Run:
         renamed = any(alias.kind == "table" for alias in self.histories[named[1]].aliases)
         return renamed, named[0]
 
-    def _bring(self, follower: Follower) -> Brought | Stopped:
-        return self.mirror._bringer.bring(follower, self.executor)
+    def _bring(self, follower: Follower, changes: Changes) -> Brought | Stopped:
+        return self.mirror._bringer.bring(follower, self.executor, changes.versions)
 
-    def _patiently(self, follower: Follower) -> Brought | Stopped:
+    def _patiently(self, follower: Follower, changes: Changes) -> Brought | Stopped:
         """The table once its lease has run out: most likely that of a run of this job that was killed."""
         until = time.monotonic() + LEASE_MS / 1000 + _ASK_AGAIN
-        brought = self._bring(follower)
+        brought = self._bring(follower, changes)
         while isinstance(brought, Stopped) and brought.locked and time.monotonic() < until:
             time.sleep(_ASK_AGAIN)
-            brought = self._bring(follower)
+            brought = self._bring(follower, changes)
         return brought
 
     def _follow(self, follower: Follower, brought: Brought | Stopped, changes: Changes) -> TableReport:
@@ -276,7 +275,7 @@ class _Run:
                 if brought.unwanted:
                     return replace(report, left=changes.count, notes=(brought.reason,))
                 return self._stop(follower, changes, replace(report, plan=brought.plan), brought.reason)
-            report = replace(report, steps=brought.steps)
+            report = replace(report, steps=brought.steps, notes=brought.notes)
             writer = self._writer(follower, brought)
             self._require_unstopped(follower)
             report = replace(report, replayed=self._replay(follower, writer))
@@ -325,7 +324,7 @@ class _Run:
     ) -> TableReport:
         changes, note, waiting = self._ruled(follower, writer, changes)
         written = writer.write(changes, self.batch, self._keeper(follower, changes.rows))
-        notes = (note,) if note else ()
+        notes = (*report.notes, note) if note else report.notes
         aside = written.aside + waiting
         return replace(report, rows=written.rows, ended=written.ended, aside=aside, notes=notes)
 
@@ -339,13 +338,13 @@ class _Run:
         rows = decoded(self.spark, records if few is None else few, self.reading)
         try:
             counted = rows.counted()
-            text = table_text(follower.table)
             if None in counted:
                 self._keep(rows.rejected(), follower)
-            count, truncated = counted.get(text, (0, None))
-            aside = 0
+            changes = _changes(rows, table_text(follower.table), counted)
+            count, aside = changes.count, 0
             if count:
-                changes = Changes(rows.of(text), count, truncated)
+                brought = self._bring(follower, changes)
+                writer = self._writer(follower, brought) if isinstance(brought, Brought) else writer
                 changes, aside = self._ruled_again(follower, writer, changes)
                 aside += writer.write(changes, None, self._keeper(follower, changes.rows)).aside
             self.quarantine.release(self.spark, self.stream, held, self.attempt)
@@ -381,6 +380,11 @@ class _Run:
     def _keep(self, rows: DataFrame, follower: Follower) -> None:
         source = table_text(follower.table)
         self.quarantine.add(rows, self.stream, follower.lake_table, source, self.attempt)
+
+
+def _changes(rows: Decoded, text: str, counted: Mapping[str | None, Count]) -> Changes:
+    count = counted.get(text, Count())
+    return Changes(rows.of(text), count.records, count.truncated, count.versions)
 
 
 def _place(follower: Follower) -> tuple[str, str]:

@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemaman.errors import SchemamanError
-from schemaman.lake_rows import row_map
 from schemaman.schema import Column
 from schemaman.spark.decoded import Decoded, Staged
 from schemaman.spark.failures import RAISED
@@ -60,11 +59,12 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Decoded changes of one table: how many, and the position of the newest TRUNCATE among them."""
+    """Decoded changes of one table: how many, and what they are (see `decoded.Count`)."""
 
     rows: Decoded
     count: int
     truncated: str | None
+    versions: frozenset[int] = frozenset()
 
 
 class Unstaged(Exception):
@@ -85,7 +85,7 @@ class Writer:
         self._executor = SparkExecutor(spark)
         self._follower = follower
         self.live = brought.live
-        self._to = row_map(history, brought.live, brought.joined(history))
+        self._to = brought.rows(history)
 
     @property
     def keyed(self) -> bool:
