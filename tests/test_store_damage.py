@@ -100,7 +100,10 @@ def test_a_damaged_file_tells_nothing_false(whole: bytes, tmp_path: Path) -> Non
     assert found > CASES / 10
 
 
-def test_a_history_that_is_not_as_it_was_written_is_never_told(whole: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize("made", [str, bytes])
+def test_a_history_that_is_not_as_it_was_written_is_never_told(
+    whole: bytes, tmp_path: Path, made: type[str] | type[bytes]
+) -> None:
     path = tmp_path / "store.db"
     path.write_bytes(whole)
     chance = random.Random(5)
@@ -108,7 +111,7 @@ def test_a_history_that_is_not_as_it_was_written_is_never_told(whole: bytes, tmp
         for key, body in connection.execute("SELECT table_key, body FROM history").fetchall():
             place = chance.randrange(len(body))
             other = chance.choice([c for c in "0az" if c != body[place]])
-            altered = body[:place] + other + body[place + 1 :]
+            altered = body[:place] + other + body[place + 1 :] if made is str else body.encode()
             connection.execute("UPDATE history SET body = ? WHERE table_key = ?", (altered, key))
     connection.close()
     with SqlStore.open(str(path)) as store:

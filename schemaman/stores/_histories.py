@@ -295,9 +295,12 @@ def _seal(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _opened(body: str, table: TableId) -> str:
-    """The text of a history. Raises `StoreUnavailable` if it is not the one that was sealed."""
-    seal, _, text = body.partition(" ")
+def _opened(body: object, table: TableId) -> str:
+    """The text of a history. Raises `StoreUnavailable` if it is not the one that was sealed.
+
+    One flipped bit makes a number or bytes of a text. Source: sqlite.org/fileformat2.html §2.1, serial types.
+    """
+    seal, _, text = body.partition(" ") if isinstance(body, str) else ("", "", "")
     if seal != _seal(text):
         raise StoreUnavailable(
             f"the store is damaged: the history of {table} is not as it was written",
