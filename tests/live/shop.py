@@ -101,7 +101,7 @@ UNCONFIRMED = {
     "orders@3": ("nullable:state",),
     "orders@8": ("nullable:quantity",),
     "order_lines@2": ("key",),
-    "customers@2": ("key",),
+    "customers@2": ("key", "nullable:name"),
     "visits@2": ("key", "nullable:id"),
     "pallets@2": ("key", "nullable:label", "nullable:id", "nullable:full_"),
     "refunds@1": ("key", "nullable:id", "nullable:why"),
