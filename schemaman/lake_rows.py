@@ -193,6 +193,11 @@ def _beside(change: RowChange, to: RowMap) -> dict[str, object]:
     return {name: values[role] for role, name in to.beside.items() if role in values}
 
 
+def emptied(change: RowChange, to: RowMap) -> dict[str, object]:
+    """What the metadata columns hold of rows that a TRUNCATE ends."""
+    return {**_beside(change, to), **({to.beside["deleted"]: True} if "deleted" in to.beside else {})}
+
+
 def _record(change: RowChange) -> dict[str, object]:
     place = change.place
     return {

@@ -6,6 +6,7 @@ in Python as its statement says it.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from schemaman.decisions import Decisions, decided
 from schemaman.decode.body import SchemaLookup
 from schemaman.decode.framing import AUTO
 from schemaman.evidence import Record
-from schemaman.lake_rows import RowMap
+from schemaman.lake_rows import RowMap, emptied
 from schemaman.plan import Live, Plan
 from schemaman.policy import Policy, PolicyRule
 from schemaman.registry import Registry
@@ -108,10 +109,11 @@ class PaperTable:
         self.rows[key] = {**row, **{c.name: staged[c.name] for c in row_columns(to.key)}}
         return True
 
-    def truncate(self, order: str) -> None:
+    def truncate(self, order: str, beside: Mapping[str, Any]) -> None:
+        said = {self.lake.fields[name]: value for name, value in beside.items()}
         for row in self.rows.values():
             if row[ORDER] < order and not row[DELETED]:
-                row |= {DELETED: True, ORDER: order}
+                row.update({DELETED: True, ORDER: order, **said})
 
     def read(self, live: Live) -> list[dict[str, Any]]:
         """The rows as a reader sees them."""
@@ -251,7 +253,8 @@ class PaperMirror:
     def _write(
         self, follower: Follower, paper: PaperTable, to: RowMap, rows: Collection[dict[str, Any]]
     ) -> None:
-        truncates = [row["row_order"] for row in rows if row["op"] == "t"] if to.key else []
+        ends = {row["row_order"]: pickle.loads(row["change"]) for row in rows if row["op"] == "t" and to.key}
+        truncates = sorted(ends)
         paper.truncated = max([paper.truncated, *truncates])
         changes = [row for row in rows if row["op"] != "t" or not to.key]
         table = arrow.Table.from_pylist([{"change": row["change"]} for row in changes], _CHANGES)
@@ -272,7 +275,7 @@ class PaperMirror:
             elif not paper.merge(row, to):
                 bad |= dict.fromkeys(places, "no old row")
         for order in truncates:
-            paper.truncate(order)
+            paper.truncate(order, emptied(ends[order], to))
         if bad:
             self._keep(follower, {p: by_place[p] for p in bad}, lambda place: bad[place])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from schemaman.decisions import Decisions, Rename, place
 from schemaman.evidence import Record
 from schemaman.plan import KEPT_PROPERTY, STORE_PROPERTY
 from schemaman.planfile import from_text, plan_hash, to_text
-from schemaman.policy import ChangeKind, Level, Policy, PolicyRule
+from schemaman.policy import ChangeKind, Level, Policy, PolicyRule, ProjectionRule
 from schemaman.rows.modes import Modes
 from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED
-from tests.paper_mirror import PaperMirror
+from tests.paper_lake import PaperLake
+from tests.paper_mirror import EMPTYING, PaperMirror, PaperTable
 from tests.records import event, node, record, struct
 from tests.test_mirrored_recordings import batches, found_of, opened, unknown
 
@@ -294,3 +296,45 @@ def test_the_plan_that_a_table_waits_for_is_approved_as_a_file_and_then_applied(
     approved.add(plan_hash(from_text(to_text(plan))))
     lake.take([])
     assert alive(lake) == [{"id": 1, "n": 1, "m": None}, {"id": 2, "n": 1, "m": 5}]
+
+
+def test_rows_that_a_truncate_ends_say_so_in_their_metadata_columns(store: SqlStore) -> None:
+    roles = (("op", "o"), ("deleted", "gone"), ("offset", "at"), ("ts", "when"))
+    beside = Policy(rules=EMPTYING.rules, projections=(ProjectionRule((("metadata", roles),)),))
+    lake = PaperMirror(store, lambda _: None, "delta", beside)
+    lake.take([told(0, row={"id": 1, "n": 1})])
+    lake.take([told(1, "t", ts_ms=5000), told(2, row={"id": 2, "n": 2})])
+    (table,) = lake.lake()
+    old, new = sorted(table.rows, key=lambda row: row["id"])
+    assert (old[DELETED], old["o"], old["gone"], old["at"], old["n"]) == (True, "t", True, 1, 1)
+    assert old["when"] == datetime(1970, 1, 1, 0, 0, 5, tzinfo=UTC)
+    assert (new[DELETED], new["o"], new["gone"], new["at"]) == (False, "c", False, 2)
+
+
+# A lake table that is not there any more.
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_table_that_vanished_is_not_made_anew_without_being_asked_for(
+    store: SqlStore, changed: bool
+) -> None:
+    lake = mirror(store)
+    lake.take([told(0, row={"id": 1, "n": 1})])
+    if changed:
+        lake.take([told(1, row={"id": 2, "n": 1, "x": "x"})])
+    made, row = lake.steps[0], {"id": 3, "n": 2, **({"x": "x"} if changed else {})}
+    kept = dict(lake.tables)
+    (name,) = lake.tables
+    lake.tables.clear()
+    lake.take([told(2, row=row)])
+    (reason,) = lake.withheld().values()
+    assert reason.startswith(f"{name} is gone, and this store knows that it was there: put it back; or make")
+    assert lake.lake() == []
+    anew = PaperLake(name)
+    anew.run(made)
+    lake.tables = {name: PaperTable(anew)}
+    lake.take([])
+    assert (alive(lake), lake.withheld()) == ([row], {})
+    lake.tables = kept
+    lake.take([told(3, row={**row, "id": 4})])
+    assert [row["id"] for row in alive(lake)] == [1, *([2] if changed else []), 4]

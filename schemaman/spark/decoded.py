@@ -5,6 +5,7 @@ Law: both give the same rows, counts and reasons; which of the two is only a mat
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -15,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemaman.lake_rows import RowMap
+from schemaman.rows.change import RowChange
 from schemaman.rows.reader import Last
 from schemaman.spark.batches import COLUMNS, RAW
 from schemaman.spark.staging import (
@@ -79,6 +81,9 @@ class Decoded(Protocol):
 
     def truncates(self) -> Decoded:
         """Those of the records that are TRUNCATEs."""
+
+    def truncate(self, order: str) -> RowChange:
+        """The TRUNCATE that stands at a place."""
 
     def staged(self, to: RowMap, count: int, floor: str) -> Staged:
         """The changes folded by key into rows of a lake table; without TRUNCATEs where it has a key."""
@@ -155,6 +160,11 @@ class Local:
     def truncates(self) -> Local:
         """See `Decoded`."""
         return Local(self.spark, self.table.filter(compute.equal(self.table["op"], "t")))
+
+    def truncate(self, order: str) -> RowChange:
+        """See `Decoded`."""
+        found = self.truncates().table
+        return _change(found.filter(compute.equal(found["row_order"], order))["change"][0].as_py())
 
     def staged(self, to: RowMap, count: int, floor: str) -> Staged:
         """See `Decoded`."""
@@ -235,6 +245,11 @@ class Spread:
         """See `Decoded`."""
         return Spread(self.spark, self.rows.where("op = 't'"))
 
+    def truncate(self, order: str) -> RowChange:
+        """See `Decoded`."""
+        here = self.truncates().rows.where(F.col("row_order") == order)
+        return _change(here.select("change").limit(1).collect()[0][0])
+
     def staged(self, to: RowMap, count: int, floor: str) -> Staged:
         """See `Decoded`."""
         taken = self.rows.where("op <> 't'") if to.key else self.rows
@@ -268,6 +283,12 @@ class Spread:
     def done(self) -> None:
         """See `Decoded`."""
         self.rows.unpersist()
+
+
+def _change(data: bytes) -> RowChange:
+    change = pickle.loads(data)
+    assert isinstance(change, RowChange)
+    return change
 
 
 def _aside(faults: Iterable[tuple[str, Iterable[Mapping[str, Any]]]]) -> dict[Place, str]:

@@ -39,13 +39,15 @@ from schemaman.plan import (
 from schemaman.planner import make_plan
 from schemaman.policy import ChangeKind, Level
 from schemaman.registry import Memory, Registry
-from schemaman.schema import Column, TableId
+from schemaman.schema import Column, TableId, TableSchema
 from schemaman.settings import TargetSetting
 from schemaman.shelf import Shelf
+from schemaman.targets._spark_sql import properties_in
 from schemaman.upserts import with_row_columns
 from schemaman.versions import TableHistory
 
 TARGETS: Shelf[Target] = Shelf("schemaman.targets", "TARGET")
+_STAMPS = (VERSION_PROPERTY, BEGAN_PROPERTY)
 _LIVES: tuple[ChangeKind, ...] = ("drop-table", "rename-table")
 """After these a table of that name holds the rows of another one, whatever else the policy says of it."""
 
@@ -218,7 +220,25 @@ class Bringer:
         earlier = {v.schema.key for v in history.versions if v.incarnation == newest.incarnation}
         if "key" in newest.unconfirmed and earlier != {newest.schema.key}:
             return f"nobody has confirmed that its key is now ({', '.join(newest.schema.key)})"
-        return self._under_a_former_name(follower, executor)
+        return self._gone(follower) or self._under_a_former_name(follower, executor)
+
+    def _gone(self, follower: Follower) -> str | None:
+        """Why a lake table that is not there must not be made: it was, with rows of the life that goes on."""
+        lines = self.registry.journal(target=target_id(follower.target.format, follower.lake_table))
+        made = [line.statement for line in lines if line.state in ("done", "skipped")]
+        if not made:
+            return None
+        history = self.registry.history(follower.table)
+        stamp = {name: text for said in made for name, text in properties_in(said, _STAMPS).items()}
+        life = life_of(Live(follower.lake_table, TableSchema(()), "", "", stamp), history)
+        # The table of an earlier life was moved away, as the plan for it says.
+        if life is not None and life != history.latest.incarnation:
+            return None
+        return (
+            f"{follower.lake_table} is gone, and this store knows that it was there: put it back; or make it "
+            "anew (`schemaman plan`, `schemaman apply`), to begin empty: rows from before are then in the "
+            "source alone"
+        )
 
     def _under_a_former_name(self, follower: Follower, executor: Executor) -> str | None:
         """Why a lake table must not be made: its rows are in one that follows the name that it had before."""

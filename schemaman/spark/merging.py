@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
 from schemaman.ddl import quote_name
 from schemaman.schema import Column
@@ -12,14 +13,22 @@ from schemaman.targets._types import has_variant
 from schemaman.types import Array, Map, Struct, Type
 from schemaman.upserts import DELETED, OFFSET, ORDER, PARTITION, STREAM, TOPIC
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 def merge_rows(
-    table: str, staged: str, columns: Sequence[Column], key: Sequence[str], truncated: str | None
+    table: str,
+    staged: str,
+    columns: Sequence[Column],
+    key: Sequence[str],
+    truncated: str | None,
+    beside: Mapping[str, object] | None = None,
 ) -> str:
     """Rows by their key; the greater position wins.
 
     `columns` are all of the table, `key` those of its key. `truncated`: the position of a TRUNCATE in the
-    batch, which ends every row that is older. A row that was deleted keeps no value when it comes again.
+    batch, which ends every row that is older; `beside` is what their metadata columns then hold. A row that
+    was deleted keeps no value when it comes again.
     """
     own = [c.name for c in columns if c.name not in (ORDER, DELETED)]
     names = [*own, ORDER, DELETED]
@@ -38,10 +47,10 @@ def merge_rows(
     if truncated is not None:
         place = literal(truncated)
         older = f"NOT coalesce(t.{q(DELETED)}, false) AND coalesce(t.{q(ORDER)}, '') < {place}"
-        lines.append(
-            f"WHEN NOT MATCHED BY SOURCE AND {older} "
-            f"THEN UPDATE SET t.{q(DELETED)} = true, t.{q(ORDER)} = {place}"
-        )
+        ended = {DELETED: "true", ORDER: place}
+        ended |= {name: _constant(value) for name, value in (beside or {}).items()}
+        sets = [f"t.{q(name)} = {text}" for name, text in ended.items()]
+        lines.append(f"WHEN NOT MATCHED BY SOURCE AND {older} THEN UPDATE SET {', '.join(sets)}")
     return "\n".join(lines)
 
 
@@ -82,6 +91,21 @@ def value_of(text: str, type: Type) -> str:
             return f"if({text} IS NULL, NULL, named_struct({', '.join(made)}))"
         case _:
             return f"parse_json({text})"
+
+
+def _constant(value: object) -> str:
+    """A value of a metadata column in a statement."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case datetime():
+            return f"timestamp_micros({(value - _EPOCH) // timedelta(microseconds=1)})"
+        case _:
+            return literal(str(value))
 
 
 def _kept(numbers: str, number: int, name: str, value: str) -> str:

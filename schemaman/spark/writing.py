@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemaman.errors import SchemamanError
+from schemaman.lake_rows import emptied
 from schemaman.schema import Column
 from schemaman.spark.decoded import Decoded, Staged
 from schemaman.spark.failures import RAISED
@@ -108,7 +109,7 @@ class Writer:
             set_aside(aside)
         rows = found.count - len(lacking)
         if rows or (keyed and changes.truncated):
-            self._merge(good, changes.truncated, batch)
+            self._merge(good, changes, batch)
         return Written(rows, found.ended, len(aside))
 
     def _staged(self, changes: Changes, floor: str) -> Staged:
@@ -145,13 +146,15 @@ class Writer:
         missing = self._spark.createDataFrame([(p,) for p in lacking], found.rows.select(places).schema)
         return found.rows.join(missing, places, "left_anti"), [[tuple(p) for p in each] for each in lacking]
 
-    def _merge(self, rows: DataFrame, truncated: str | None, batch: Batch | None) -> None:
+    def _merge(self, rows: DataFrame, changes: Changes, batch: Batch | None) -> None:
         if batch is not None and self._follower.target.format == "iceberg" and self._stamped(batch):
             return
         columns: tuple[Column, ...] = staged_columns(self._to)
         name = self._follower.name
         if self._to.key:
-            statement = merge_rows(name, _VIEW, columns, self._to.key, truncated)
+            at = changes.truncated
+            beside = emptied(changes.rows.truncate(at), self._to) if at and self._to.beside else {}
+            statement = merge_rows(name, _VIEW, columns, self._to.key, at, beside)
         else:
             statement = append_rows(name, _VIEW, columns)
         with view(rows, _VIEW), _stamps(self._spark, self._follower.target.format, batch):

@@ -172,6 +172,17 @@ def set_properties(name: str, properties: Mapping[str, str]) -> str:
     return f"ALTER TABLE {name} SET TBLPROPERTIES ({_assignments(properties)})"
 
 
+def properties_in(statement: str, names: Iterable[str]) -> dict[str, str]:
+    """Those of some properties that a statement of ours sets, with the values that it gives them."""
+    texts = {code: char for char, code in _ESCAPES.items()} | {"\\u0024": "$"}
+    found: dict[str, str] = {}
+    for name in names:
+        told = re.search(rf"{re.escape(literal(name))} = '((?:[^'\\]|\\.)*)'", statement)
+        if told is not None:
+            found[name] = re.sub(r"\\(?:u0024|.)", lambda code: texts[code[0]], told[1])
+    return found
+
+
 def unset_properties(name: str, keys: Iterable[str]) -> str:
     """`UNSET TBLPROPERTIES`; a key that is not there is no fault."""
     return f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(literal, sorted(keys)))})"
