@@ -113,7 +113,8 @@ class PaperTable:
         said = {self.lake.fields[name]: value for name, value in beside.items()}
         for row in self.rows.values():
             if row[ORDER] < order and not row[DELETED]:
-                row.update({DELETED: True, ORDER: order, **said})
+                row.update(said)
+                row |= {DELETED: True, ORDER: order}
 
     def read(self, live: Live) -> list[dict[str, Any]]:
         """The rows as a reader sees them."""
