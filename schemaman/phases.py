@@ -6,7 +6,7 @@ Laws: what a phase needs it checks on the table itself; no step throws values aw
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from schemaman.conditions import step
@@ -26,6 +26,7 @@ from schemaman.plan import (
 from schemaman.schema import Column
 from schemaman.targets import _conversion as conversion
 from schemaman.targets import _spark_sql as sql
+from schemaman.upserts import DELETED
 
 _WRITERS = "whoever writes the table meanwhile: hold the writers until the plan is through"
 _CONFLICT = "writers that commit meanwhile: one of the two fails and has to try again"
@@ -150,7 +151,7 @@ class Drawing:
         key = tuple(old.name for old, new in moved if new.name in self.now.schema.key)
         gate = {sql.count(there, f"NOT ({' AND '.join((*kept, *required))})"): 0}
         gate |= {sql.count(self.name, "true"): 0} | (dict.fromkeys(_unfit(there, key), 0) if key else {})
-        counted = f"SELECT (SELECT count(*) FROM {there}) - (SELECT count(*) FROM {self.name})"
+        counted = dict.fromkeys(_uncounted(there, self.name, (old.name for old, _ in moved)), 0)
         draft = Draft(
             (),
             "backfill",
@@ -159,7 +160,7 @@ class Drawing:
             "reversible",
             f"DELETE FROM {self.name}",
             (f"rows that are written to {source} after it: hold its writers, then point them here",),
-            {"counts": {counted: 0}},
+            {"counts": counted},
             {"counts": gate},
         )
         self.add(draft, self.now, why)
@@ -244,6 +245,15 @@ def _same(exchanges: Sequence[Exchange]) -> str:
 def _different(name: str, exchanges: Sequence[Exchange]) -> str:
     """The query for the number of rows whose new value is not what the old one says."""
     return sql.count(name, f"NOT ({_same(exchanges)})")
+
+
+def _uncounted(there: str, here: str, columns: Iterable[str]) -> Iterator[str]:
+    """The queries for how many rows one table has more than the other, of all and of deleted ones."""
+    yield f"SELECT (SELECT count(*) FROM {there}) - (SELECT count(*) FROM {here})"
+    if DELETED in columns:
+        dead = quote_name(DELETED)
+        counts = [f"(SELECT count_if({dead}) FROM {name})" for name in (there, here)]
+        yield f"SELECT {' - '.join(counts)}"
 
 
 def _unfit(name: str, key: Sequence[str]) -> tuple[str, str]:

@@ -46,6 +46,7 @@ from schemaman.projection import Projection, key_is_known, project
 from schemaman.rulings import Judge, blocked_by, kinds_of
 from schemaman.schema import Path, TableSchema
 from schemaman.stamps import stamp
+from schemaman.successors import NOTHING, Carried
 
 _ORDER: tuple[type[Change], ...] = (ChangeNullable, ChangeType, ChangeComment, AddColumn, DropColumn)
 _NOT_MADE: tuple[Level, ...] = ("ignore", "quarantine")
@@ -70,16 +71,18 @@ def make_plan(
     *,
     target_name: str = "",
     expires_ms: int | None = None,
+    carried: Carried = NOTHING,
 ) -> Plan:
     """The plan that brings one target table to the source's structure.
 
     `table` is the target table as users name it; `target_name` the target's name in the settings, by
-    default the format's. `expires_ms` is a moment in epoch milliseconds. Nothing is changed by planning.
+    default the format's. `expires_ms` is a moment in epoch milliseconds; `carried` is for a new table alone.
+    Nothing is changed by planning.
 
     Raises:
         BadReference: the table is no name that the format's catalogue takes.
     """
-    projection = project(source, live, target, policy, target_name)
+    projection = carried.onto(project(source, live, target, policy, target_name))
     judge = Judge(policy, source.table, (target_name or target.name, target.name))
     draft = _Drawing(target, source, table, live, projection, judge)
     if live is None:

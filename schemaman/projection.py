@@ -42,6 +42,7 @@ from schemaman.representation import Representation
 from schemaman.rulings import Judge, blocked_by
 from schemaman.schema import Column, Path, TableSchema
 from schemaman.types import Type
+from schemaman.upserts import key_refused
 
 _REKEY = (
     "schemaman plan TABLE --recipe gives the rows the new key where no two of them have the same one; else "
@@ -372,5 +373,7 @@ def _key(source: Source, live: Live, match: Counterparts, talk: Talk) -> tuple[s
         if ruling.level in ("ignore", "quarantine"):
             talk.notes.append(f"{change}: not done, {reason} ({ruling.why})")
         else:
-            talk.refuse(change, f"{reason} ({ruling.why})", _REKEY)
+            other = key_refused(source.schema.key, live)
+            instead = _REKEY if other is None else other.instead
+            talk.refuse(change, f"{other.reason if other else reason} ({ruling.why})", instead)
     return here

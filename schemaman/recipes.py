@@ -31,14 +31,15 @@ from schemaman.planner import make_plan
 from schemaman.projection import key_is_known, project
 from schemaman.rulings import Judge, blocked_by
 from schemaman.schema import TableSchema
+from schemaman.successors import NO_WAY, successor
 from schemaman.targets import _conversion as conversion
 from schemaman.types import Floating
+from schemaman.upserts import key_refused
 
 _ORDINARY = "apply the ordinary plan first (`schemaman apply --partial`), then plan the recipe"
 _SNAPSHOT = "build a new table and fill it from a snapshot of the source"
 _INTO = "plan into a new table: schemaman plan TABLE --recipe --into LAKE_TABLE"
 _RESUME = "finish that plan with `schemaman resume`"
-_NO_WAY = "there is no one way to turn the old values into new ones"
 Named = Literal["expand", "backfill", "swap", "contract"]
 _OF: tuple[Named, ...] = ("expand", "backfill", "swap", "contract")
 
@@ -101,24 +102,27 @@ class Cook:
     def into(self, live: Live, table: str) -> Recipe:
         """A new table of the wanted structure, filled from the live one: for what no exchange can do."""
         name, moment = self.target_name, self.expires_ms
+        here = project(self.source, live, self.target, self.policy, name)
+        new = project(self.source, None, self.target, self.policy, name)
+        found = successor(self.source, live, here, new)
+        if isinstance(found, list):
+            return Recipe((), tuple(found))
         made = make_plan(
-            self.source, None, self.target, table, self.policy, target_name=name, expires_ms=moment
+            self.source,
+            None,
+            self.target,
+            table,
+            self.policy,
+            target_name=name,
+            expires_ms=moment,
+            carried=found.carried,
         )
         if made.refusals:
             return Recipe((), made.refusals)
-        new = project(self.source, None, self.target, self.policy, name).names
-        here = project(self.source, live, self.target, self.policy, name).names
-        called = {lake: here.get(there, there) for there, lake in new.items()}
-        pairs = [(column_of(live.schema, called.get(c.name, c.name)), c) for c in made.wanted.columns]
-        moved = [(old, new) for old, new in pairs if old is not None]
-        stuck = [(old, new) for old, new in moved if not conversion.converts(old.type, new.type)]
-        if stuck:
-            changes = [ChangeType((old.name,), old.type, new.type) for old, new in stuck]
-            return Recipe((), tuple(Refusal(words(change), _NO_WAY, _SNAPSHOT) for change in changes))
         first = replace(made, phase=Phase("expand", 1, 2, "there is no such table yet"))
         base = Live(table, made.wanted, "", "")
         drawing = Drawing(self.target, table, base)
-        gate = drawing.fill(self.table, moved, self._approved("retype"))
+        gate = drawing.fill(self.table, found.pairs, self._approved("retype"))
         return Recipe((first, self._plan(drawing, base, Phase("fill", 2, 2, gate, plan_hash(first)))))
 
     def _taken_up(self, live: Live, standing: tuple[Exchange, ...]) -> Recipe:
@@ -166,7 +170,7 @@ class Cook:
             reason = "the files are partitioned, clustered or sorted by it"
             return Refusal(change, reason, f"change the layout of the table first; or {_INTO}")
         if not conversion.converts(column.type, aim.type):
-            return Refusal(change, _NO_WAY, _SNAPSHOT)
+            return Refusal(change, NO_WAY, _SNAPSHOT)
         taken = (*live.schema.names, *self.source.schema.names)
         new = free_name(name, "new", taken)
         old = free_name(name, "old", (*taken, new))
@@ -257,6 +261,9 @@ class Cook:
         change = words(ChangeKey(live.schema.key, self.source.schema.key))
         if not key_is_known(live) or (key == live.schema.key and len(columns) == len(found)):
             return None
+        other = key_refused(self.source.schema.key, live)
+        if other is not None:
+            return other
         if len(columns) < len(found):
             return Refusal(change, "the lake table lacks columns of the new key", _ORDINARY)
         if any(isinstance(column.type, Floating) for column in columns):

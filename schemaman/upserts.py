@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never
 
-from schemaman.plan import Source
+from schemaman.diff import ChangeKey
+from schemaman.plan import Live, Refusal, Source, words
 from schemaman.schema import Column, TableSchema
 from schemaman.types import Boolean, Integer, String, Type
 
@@ -35,6 +36,16 @@ KEYLESS: tuple[tuple[str, Type], ...] = (
 
 TRUNCATED_PROPERTY = "schemaman.truncated"
 """Table property: the position of the newest TRUNCATE; no row that is older may come back."""
+
+_LOG = (
+    "the table is a log of changes: a row that was updated or deleted has several records in it, and none of "
+    "them tells the old key of an update"
+)
+_ROWS = "the table has one row for each key, and graves, and no records that could be counted one by one"
+_MOVED = (
+    "move it away, so that the next plan makes a new table, and fill that by a snapshot of the source "
+    "(Debezium sends an incremental one as events)"
+)
 
 Op = Literal["c", "u", "d", "r", "t"]
 Place = tuple[str, int, int]
@@ -84,6 +95,19 @@ def with_row_columns(source: Source) -> Source:
     schema = source.schema
     columns = (*schema.columns, *row_columns(schema.key))
     return replace(source, schema=TableSchema(columns, schema.key, schema.comment))
+
+
+def key_refused(key: tuple[str, ...], live: Live) -> Refusal | None:
+    """Why the rows of a mirrored table cannot be told by `key` instead; None if they can, or it is no mirror.
+
+    Rows that are merged by a key and records that are appended one by one are not each other's.
+    """
+    names, change = set(live.schema.names), words(ChangeKey(live.schema.key, key))
+    if key and not live.schema.key and names.issuperset(name for name, _ in KEYLESS):
+        return Refusal(change, _LOG, f"let {live.name} be the log that it is: {_MOVED}")
+    if live.schema.key and not key and DELETED in names:
+        return Refusal(change, _ROWS, f"let {live.name} be as it is: {_MOVED}")
+    return None
 
 
 def folded(changes: Iterable[LakeChange], columns: Collection[str], floor: str = "") -> Upsert | None:

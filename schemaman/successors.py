@@ -1,0 +1,150 @@
+"""A new table that takes the place of a live one: the columns that it takes over, and why it may not.
+
+Law: what the live table has beside its source's columns goes along, so that whoever wrote the rows can go on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from schemaman.diff import ChangeKey, ChangeType
+from schemaman.exchanges import phase_of, retired, retired_text, under_way
+from schemaman.lake_names import as_json
+from schemaman.plan import (
+    KEPT_PROPERTY,
+    METADATA_PROPERTY,
+    NAMES_PROPERTY,
+    RETIRED_PROPERTY,
+    Live,
+    Refusal,
+    Source,
+    column_of,
+    words,
+)
+from schemaman.projection import Projection
+from schemaman.schema import Column
+from schemaman.targets import _conversion as conversion
+from schemaman.upserts import TRUNCATED_PROPERTY, key_refused
+
+_ORDINARY = "apply the ordinary plan first (`schemaman apply --partial`), then plan the recipe"
+_SNAPSHOT = "build a new table and fill it from a snapshot of the source"
+_RESUME = "finish that plan with `schemaman resume`"
+NO_WAY = "there is no one way to turn the old values into new ones"
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What a new table has besides what its source wants: columns, and what it says of itself."""
+
+    columns: tuple[Column, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    def onto(self, projection: Projection) -> Projection:
+        """The projection of a new table with all this."""
+        wanted = replace(projection.wanted, columns=(*projection.wanted.columns, *self.columns))
+        return replace(projection, wanted=wanted, properties={**projection.properties, **self.properties})
+
+
+NOTHING = Carried()
+
+
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """Each column of the live table with the one that takes its values, and what goes along as it is."""
+
+    pairs: tuple[tuple[Column, Column], ...]
+    carried: Carried
+
+
+def successor(source: Source, live: Live, here: Projection, new: Projection) -> Successor | list[Refusal]:
+    """The table that follows a live one; `here` projects the source next to it, `new` next to nothing."""
+    refusals = _barred(source, live, here)
+    if refusals:
+        return refusals
+    was = {wanted: old for old, wanted in here.renames.items()}
+    pairs: list[tuple[Column, Column]] = []
+    for there, lake in new.names.items():
+        now = here.names.get(there, there)
+        old, column = column_of(live.schema, was.get(now, now)), column_of(new.wanted, lake)
+        if old is not None and column is not None:
+            pairs.append((old, column))
+    beside = _beside(live, here, was, {old.name for old, _ in pairs})
+    pairs += beside
+    columns = tuple(column for _, column in beside)
+    refusals += _misfits(source, new, pairs, columns)
+    return refusals or Successor(tuple(pairs), Carried(columns, _said(live, here, new, columns)))
+
+
+def _barred(source: Source, live: Live, here: Projection) -> list[Refusal]:
+    """What nobody may leave behind him: open questions, plans half-way, rows that are no rows."""
+    change = f"fill a new table from {live.name}"
+    rekeyed = words(ChangeKey(live.schema.key, source.schema.key))
+    refusals = [each for each in here.refusals if each.change != rekeyed]
+    if phase_of(live) == "swap":
+        refusals.append(Refusal(change, "another plan stopped while it exchanged columns", _RESUME))
+    if here.members:
+        refusals.append(Refusal(change, "members of its structs are to be renamed", _ORDINARY))
+    other = key_refused(source.schema.key, live)
+    return [*refusals, other] if other else refusals
+
+
+def _beside(
+    live: Live, here: Projection, was: Mapping[str, str], taken: Collection[str]
+) -> list[tuple[Column, Column]]:
+    """The columns that no column of the source takes: kept ones, writers' own, those of nobody."""
+    unfinished = {e.new.lower() for e in under_way(live)}
+    found = ((column_of(live.schema, was.get(c.name, c.name)), c) for c in here.wanted.columns)
+    return [
+        (old, Column(c.name, c.type, c.nullable, comment=c.comment))
+        for old, c in found
+        if old is not None and old.name not in taken and old.name.lower() not in unfinished
+    ]
+
+
+def _misfits(
+    source: Source, new: Projection, pairs: Collection[tuple[Column, Column]], carried: Collection[Column]
+) -> list[Refusal]:
+    changes = [
+        ChangeType((old.name,), old.type, column.type)
+        for old, column in pairs
+        if not conversion.converts(old.type, column.type)
+    ]
+    refusals = [Refusal(words(change), NO_WAY, _SNAPSHOT) for change in changes]
+    filled = {column.name for _, column in pairs}
+    if not filled.issuperset(new.wanted.key):
+        change = f"fill a new table with the key ({', '.join(source.schema.key)})"
+        refusals.append(Refusal(change, "the lake table lacks columns of the new key", _ORDINARY))
+    for column in carried:
+        if column_of(new.wanted, column.name) is not None:
+            change = f"take `{column.name}` over as it is"
+            aside = "the new table has another column of this name"
+            refusals.append(Refusal(change, aside, f"rename the old one, and {_ORDINARY}"))
+    return refusals
+
+
+def _said(live: Live, here: Projection, new: Projection, columns: Collection[Column]) -> dict[str, str]:
+    """What the live table says of the columns that go along, beside what the new one says of its own."""
+    along = {column.name for column in columns}
+    said: dict[str, str] = {}
+    names = {lake: there for lake, there in _told(here, NAMES_PROPERTY).items() if lake in along}
+    if names:
+        said[NAMES_PROPERTY] = as_json(names | _told(new, NAMES_PROPERTY))
+    roles = {r: name for r, name in _told(here, METADATA_PROPERTY).items() if name in along}
+    if roles:
+        said[METADATA_PROPERTY] = as_json(roles | _told(new, METADATA_PROPERTY))
+    kept = [e for e in _told(here, KEPT_PROPERTY) if (e if isinstance(e, str) else e[0]) in along]
+    if kept:
+        said[KEPT_PROPERTY] = as_json(kept)
+    moved = {name: old for name, old in {**retired(live), **here.retired}.items() if name in along}
+    if moved:
+        said[RETIRED_PROPERTY] = retired_text(moved)
+    if TRUNCATED_PROPERTY in live.properties:
+        said[TRUNCATED_PROPERTY] = live.properties[TRUNCATED_PROPERTY]
+    return said
+
+
+def _told(told: Projection, property: str) -> Any:
+    return json.loads(told.properties.get(property, "{}"))
