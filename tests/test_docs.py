@@ -40,6 +40,13 @@ def commands_page() -> str:
     return "# Commands\n\n" + WRITTEN + f"```text\n{printed('--help')}```\n\n" + "\n".join(pages)
 
 
+def test_readers_are_told_to_see_rows_that_no_batch_has_touched() -> None:
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", *(ROOT / "examples").rglob("*.*")]
+    told = [page.read_text(encoding="utf-8") for page in pages if page.suffix in (".md", ".py", ".sql")]
+    assert any("_row_deleted IS NOT TRUE" in text for text in told)
+    assert not [text for text in told if "NOT _row_deleted" in text]
+
+
 @pytest.mark.parametrize(
     ("name", "page"),
     [
