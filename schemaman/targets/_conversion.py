@@ -24,9 +24,9 @@ from schemaman.types import (
     Type,
 )
 
-_MAX_DIGITS = 38
+_NUMBER = "'^([+-]?)([0-9]*)[.]?([0-9]*)(?:[eE]([+-]?[0-9]+))?$'"
+_BEYOND = "9.223372036854775808E18D"
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
-_Number = Integer | Decimal | Floating
 
 
 def converts(old: Type, new: Type) -> bool:
@@ -94,7 +94,11 @@ def exact(value: str, old: Type, new: Type, depth: int = 0) -> str:
         case Map(key, a), Map(new_key, b):
             both = f"{exact(f'{each}.key', key, new_key, depth + 1)} AND "
             both += exact(f"{each}.value", a, b, depth + 1)
-            return f"coalesce(forall(map_entries({value}), {each} -> {both}), true)"
+            kept = f"forall(map_entries({value}), {each} -> {both})"
+            if key != new_key:
+                keys = f"transform(map_keys({value}), {each} -> {converted(each, key, new_key, depth + 1)})"
+                kept += f" AND size(array_distinct({keys})) = size({value})"
+            return f"coalesce({kept}, true)"
         case Struct(fields), Struct(others):
             pairs = [(found, member) for found, member in _pairs(fields, others) if found is not None]
             told = [
@@ -131,16 +135,34 @@ def _kept(value: str, old: Type, new: Type) -> str:
     """That the converted leaf is there and means the same: read back it is the old value again."""
     turned = _leaf(value, old, new)
     match old, new:
-        case String(), Decimal(precision, scale):
-            # More digits behind the point would be rounded: they are read with all that there is room for.
-            widest = Decimal(_MAX_DIGITS, _MAX_DIGITS - (precision - scale))
-            return f"{turned} = try_cast({value} AS {type_name(widest)})"
-        case String(), Integer() | Floating() | Boolean():
+        case (String() | Decimal(), Floating()) | (String(), Integer() | Decimal()):
+            return f"{_digits(f'CAST({turned} AS STRING)')} = {_digits(f'CAST({value} AS STRING)')}"
+        case (Integer(), Floating()) | (Floating(), Integer()):
+            # The binary number 2^63 would be taken for the greatest BIGINT, and is one more.
+            binary = turned if isinstance(new, Floating) else value
+            return f"{binary} < {_BEYOND} AND try_cast({turned} AS {type_name(old)}) = {value}"
+        case String(), Boolean():
             return f"{turned} IS NOT NULL"
         case String(_, fixed), String():
             return f"rtrim({turned}) = rtrim({value})" if fixed else f"{turned} = {value}"
         case _:
             return f"try_cast({turned} AS {type_name(old)}) = {value}"
+
+
+def _digits(text: str) -> str:
+    """A printed number in a form that equal ones share: sign, digits without outer zeros, power of ten.
+
+    Any other text, `NaN` among them, stands for itself. No DECIMAL could tell: it rounds what it has no room
+    for. A binary number is what it prints as, which is the shortest text that is read as it again.
+    """
+    part = [f"regexp_extract(n, {_NUMBER}, {group})" for group in range(5)]
+    digits = f"trim(LEADING '0' FROM concat({part[2]}, {part[3]}))"
+    whole = f"trim(TRAILING '0' FROM {digits})"
+    power = (
+        f"coalesce(try_cast({part[4]} AS BIGINT), 0) - length({part[3]}) + length({digits}) - length({whole})"
+    )
+    told = f"if({whole} = '', '0', concat(if({part[1]} = '-', '-', ''), {whole}, 'E', {power}))"
+    return f"transform(array(trim({text})), n -> if(n RLIKE {_NUMBER}, {told}, n))[0]"
 
 
 def _member(value: str, found: Field | None, member: Field, depth: int) -> str:
