@@ -116,10 +116,16 @@ class Merging:
         taken = _taken(wanted, fates, live)
         renamed: dict[str, str] = {}
         frozen = self._unclear(path, fates)
+        lowered = [name.lower() for name in wanted.values()]
         for old, name in wanted.items():
             at, new = (*path, old), (*path, name)
             change = f"rename {_words(at)} to {quote_name(name)}"
-            if old in taken:
+            if lowered.count(name.lower()) > 1:
+                frozen |= {old.lower(), name.lower()}
+                reason = "another member of the table is what became of it too"
+                instead = "rename the one that holds its values by hand, and plan again"
+                self.talk.refuse(change, reason, instead)
+            elif old in taken:
                 if fates[old].exact or name.lower() in {other.lower() for other in wanted}:
                     frozen |= {old.lower(), name.lower()}
                     aside = f"rename one of the two, ALTER TABLE … RENAME COLUMN {_words(at)} TO …"

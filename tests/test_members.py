@@ -384,6 +384,20 @@ def test_a_member_that_came_without_a_stamp_is_known_by_its_versions(format: str
 
 
 @both
+def test_two_members_that_became_one_are_left_alone(format: str) -> None:
+    history = told("s STRUCT<a: INT> ID 1", "s STRUCT<b: INT> ID 1", "s STRUCT<c: INT> ID 1")
+    history = renamed(history, ("s.a", "s.b"), ("s.b", "s.c"))
+    made = standing(format, history, 1)
+    name = TARGETS[format][0].table_name(made.table)
+    made.run(f"ALTER TABLE {name} ADD COLUMNS (`s`.`b` INT)")
+    unstamped = PaperLake(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
+    for lake in (made, unstamped):
+        drawn = plan(format, until(history, 3), lake, DROPS)
+        assert [r.change for r in drawn.refusals] == ["rename `s`.`a` to `c`", "rename `s`.`b` to `c`"]
+        assert statements(drawn) == []
+
+
+@both
 def test_a_rename_that_the_policy_does_not_make_leaves_the_table_where_it_stands(format: str) -> None:
     history = told("s STRUCT<a: INT> ID 1, n INT ID 2", "s STRUCT<b: BIGINT, c: INT> ID 1, n BIGINT ID 2")
     history = renamed(history, ("s.a", "s.b"))
