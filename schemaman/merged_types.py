@@ -82,6 +82,9 @@ class Merging:
                 fields.append(old)
                 continue
             partner = partners.get(old.name) or news.pop(old.name.lower(), None)
+            if partner is None and self._name(at) in frozen:
+                fields.append(old)
+                continue
             if partner is None:
                 asked = self._asked(at, live, [f.name for f, _ in news.values()])
                 if asked is not None:
@@ -94,6 +97,11 @@ class Merging:
             fields.append(Field(name, type, old.nullable or partner[1].nullable, comment))
         fields += (self._new(new) for new, _ in news.values())
         return Struct(tuple(fields))
+
+    def _name(self, path: Path) -> str | None:
+        """What a live member is called now, or may be: it has not left while that is not settled."""
+        fate = self.fates.get(path)
+        return None if fate is None or fate.became.name is None else fate.became.name.lower()
 
     def _new(self, field: Field) -> Field:
         comment = (field.comment or None) if self.comments else None

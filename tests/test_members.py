@@ -398,6 +398,18 @@ def test_two_members_that_became_one_are_left_alone(format: str) -> None:
 
 
 @both
+def test_a_member_is_not_dropped_while_its_new_name_waits(format: str) -> None:
+    kinds_of_s = ("b: INT", "a: INT", "c: INT", "c: INT, a: INT")
+    history = renamed(told(*(f"s STRUCT<{inside}> ID 1" for inside in kinds_of_s)), ("s.a", "s.c"))
+    made = standing(format, history, 1)
+    for refused in ("rename `s`.`b` to `c`", "follow `s`.`a`"):
+        drawn = plan(format, until(history, 4), made, DROPS)
+        assert refused in [r.change for r in drawn.refusals]
+        assert not any("DROP" in text for text in statements(drawn))
+        migrated(made, drawn)
+
+
+@both
 def test_a_rename_that_the_policy_does_not_make_leaves_the_table_where_it_stands(format: str) -> None:
     history = told("s STRUCT<a: INT> ID 1, n INT ID 2", "s STRUCT<b: BIGINT, c: INT> ID 1, n BIGINT ID 2")
     history = renamed(history, ("s.a", "s.b"))
