@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +38,15 @@ LAKE = ("tests/spark",)
 HOLDING_TESTS = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").rglob("test_*.py")}
 COMPUTING = sorted({f"tests/{name}" for name in HOLDING_TESTS} - {*SERVERS, *LAKE})
 """All others, so that no folder of tests is forgotten."""
-MIDDLE = "tests/test_p"
-"""Parts those that compute into two that take about as long."""
+BOUNDS = ("", "tests/test_i", "tests/test_p", "~")
+"""Part those that compute into three that take about as long."""
 PIECES: dict[str, Sequence[str]] = {
     "servers": SERVERS,
     "lake": LAKE,
-    "computing-1": [path for path in COMPUTING if path < MIDDLE],
-    "computing-2": [path for path in COMPUTING if path >= MIDDLE],
+    **{
+        f"computing-{number}": [path for path in COMPUTING if first <= path < end]
+        for number, (first, end) in enumerate(pairwise(BOUNDS), 1)
+    },
 }
 FIGURES = "SCHEMAMAN_PROOF_FIGURES"
 """Names the file for the figures of a piece."""
