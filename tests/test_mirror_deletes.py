@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +111,16 @@ def test_the_tombstone_of_an_event_says_nothing_in_whatever_batch_it_comes(
     lake.take([Record("srv.public.t", 0, 4, 1, gone.key, gone.value)])
     lake.take([Record("srv.public.t", 0, 5, 1, gone.key, None)])
     assert (alive(lake), lake.withheld()) == ([{"id": 1, "n": 2}], {})
+
+
+def test_the_tombstone_of_a_delete_that_nobody_can_read_makes_no_table(store: SqlStore) -> None:
+    gone = told(0, "d", {"id": 1, "n": 1})
+    payload = json.loads(gone.value or b"")["payload"]
+    plain = json.dumps({**payload, "before": {"id": 1}, "after": None}).encode()
+    lake = mirror(store)
+    lake.take([replace(gone, value=plain), bare(1, 1)])
+    assert len(lake.withheld()) == 1
+    assert lake.lake() == []
 
 
 def test_a_tombstone_whose_event_was_compacted_away_is_the_delete(store: SqlStore) -> None:

@@ -70,6 +70,8 @@ class RowReader:
         self._horizon = Horizon(horizons or {}, past or {})
         self._flat: set[str] = set()
         self._last: dict[tuple[str, int], Last] = dict(last or {})
+        self._deletes = False
+        """Whether the record that is being read tells a delete, also one that nobody can place yet."""
 
     @property
     def horizons(self) -> Horizons:
@@ -82,9 +84,10 @@ class RowReader:
 
     def read(self, record: Record) -> RowOutcome:
         """The outcome of a record."""
+        self._deletes = False
         found = self._outcome(record)
-        gone = record.value is not None and isinstance(found, RowChange) and found.deleted
-        self._last[record.topic, record.partition] = (record.offset, record.key if gone else None)
+        told = record.key if self._deletes else None
+        self._last[record.topic, record.partition] = (record.offset, told)
         return found
 
     def _outcome(self, record: Record) -> RowOutcome:
@@ -117,6 +120,7 @@ class RowReader:
         source, op = payload["source"], payload["op"]
         if op not in _OPS:
             raise UnreadableInput(f"an event with the operation {op!r}")
+        self._deletes = op == "d"
         table = self._table(payload, form)
         if table is None:
             return _aside(record, _SHADOW)
@@ -136,6 +140,7 @@ class RowReader:
         told_key = self._key_payload(record)
         row = flat(record.topic, payload, record.headers, form, told_key, self._stream, self._forms.added)
         self._flat.add(record.topic)
+        self._deletes = row.op == "d"
         names = tuple(name for name in payload if name not in row.added.names)
         table = self._flat_table(row, names, form)
         position = _position(row.added.position_connector, row.added.source)
