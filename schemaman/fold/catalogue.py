@@ -16,7 +16,8 @@ from schemaman.fold.points import Point
 from schemaman.schema import TableSchema
 
 _Column = tuple[str, int | None]
-_NEVER = math.inf
+NEVER = math.inf
+"""The moment at which the catalogue lost what it still has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +30,18 @@ class Absences:
 
     gone: Mapping[_Column, float] = field(default_factory=dict)
     replaced: Mapping[_Column, float] = field(default_factory=dict)
-    cut: float = _NEVER
+    cut: float = NEVER
 
     def since(self, name: str, told: object) -> float:
         """The moment from which on a reading tells nothing of a fact, named as in `unconfirmed`."""
         if not isinstance(told, tuple):
-            return _NEVER
+            return NEVER
         if name == "key":
-            return min((self.cut, *(self.replaced.get(column, _NEVER) for column in told)))
+            return min((self.cut, *(self.replaced.get(column, NEVER) for column in told)))
         id, nullable = told
         column = (name.removeprefix("nullable:"), id)
-        absent = self.gone.get(column, _NEVER) if nullable else _NEVER
-        return min(absent, self.replaced.get(column, _NEVER))
+        absent = self.gone.get(column, NEVER) if nullable else NEVER
+        return min(absent, self.replaced.get(column, NEVER))
 
 
 def absences(versions: Sequence[tuple[TableSchema, int, Sequence[Point]]]) -> tuple[Absences, ...]:
@@ -51,19 +52,19 @@ def absences(versions: Sequence[tuple[TableSchema, int, Sequence[Point]]]) -> tu
     arrived: dict[str, float] = {}
     keys: set[str] = set()
     ids: dict[str, int | None] = {}
-    begun, life = _NEVER, None
+    begun, life = NEVER, None
     for schema, incarnation, points in reversed(versions):
         own = {c.name: c.id for c in schema.columns}
         if incarnation != life:
-            gone, replaced, arrived, keys, ids, begun = {}, {}, {}, set(), own, _NEVER
+            gone, replaced, arrived, keys, ids, begun = {}, {}, {}, set(), own, NEVER
         life = incarnation
-        gone = {c: gone.get(c, _NEVER) if c[0] in ids else begun for c in own.items()}
+        gone = {c: gone.get(c, NEVER) if c[0] in ids else begun for c in own.items()}
         replaced = {
-            c: begun if ids.get(c[0], c[1]) != c[1] else replaced.get(c, _NEVER) for c in own.items()
+            c: begun if ids.get(c[0], c[1]) != c[1] else replaced.get(c, NEVER) for c in own.items()
         }
         missing = (arrived[name] for name in keys if name not in own and name in arrived)
-        result.append(Absences(gone, replaced, min(missing, default=_NEVER)))
-        begun = min((_NEVER if p.mark.ts_ms is None else p.mark.ts_ms for p in points), default=_NEVER)
+        result.append(Absences(gone, replaced, min(missing, default=NEVER)))
+        begun = min((NEVER if p.mark.ts_ms is None else p.mark.ts_ms for p in points), default=NEVER)
         arrived |= dict.fromkeys(own, begun)
         keys |= {*schema.key}
         ids = own

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from schemaman.evidence import Dialect, Mark
-from schemaman.fold.catalogue import Absences, absences
+from schemaman.fold.catalogue import NEVER, absences
 from schemaman.fold.encoding import keeps_no_key_order, tells_no_facts
 from schemaman.fold.points import Point
 from schemaman.schema import TableSchema
@@ -55,12 +55,15 @@ def confirmations(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
         passed_on = {} if before or lost else first_read
         first_read = {f: t for f, t in passed_on.items() if f in facts and f != _NO_KEY}
         proven: dict[Fact, int] = {}
+        every, earliest = tuple(enumerate(points)), clock.earliest(points)
         for fact in facts:
-            telling = [(i, p) for i, p in enumerate(points) if clock.tells(fact, p, absent)]
+            telling, read = every, earliest
+            if (gone := absent.since(*fact)) != NEVER:
+                telling = tuple((i, p) for i, p in every if clock.reads_before(gone, p))
+                read = clock.earliest(p for _, p in telling)
             if not telling:
                 continue
-            read = [t for _, p in telling if clock.late(p) and (t := read_of(p.mark)) is not None]
-            since = first_read.setdefault(fact, min(read, default=0))
+            since = first_read.setdefault(fact, read)
             certain = (i for i, p in telling if clock.certain_of(fact, p) > since)
             if (index := 0 if fact in settled else next(certain, None)) is not None:
                 proven[fact] = index
@@ -121,13 +124,17 @@ class _Clock:
             return -1
         return (point.mark.ts_ms or 0) - self.ahead
 
+    def earliest(self, points: Iterable[Point]) -> int:
+        """When the first of the records was read whose facts are of that moment; 0 if none tells it."""
+        read = (read_of(p.mark) for p in points if self.late(p))
+        return min((t for t in read if t is not None), default=0)
 
-    def tells(self, fact: Fact, point: Point, absent: Absences) -> bool:
-        """Whether the catalogue still had what the fact is of when the record was read."""
+    def reads_before(self, gone: float, point: Point) -> bool:
+        """Whether the record was read while the catalogue still had what it lost at that moment."""
         if point.observation.snapshot or not self.late(point):
             return True
         read = read_of(point.mark)
-        return read is None or read < absent.since(*fact) - self.ahead
+        return read is None or read < gone - self.ahead
 
 
 def _may_be_null(fact: Fact) -> bool:
