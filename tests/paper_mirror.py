@@ -7,7 +7,8 @@ in Python as its statement says it.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -28,6 +29,7 @@ from schemaman.settings import TargetSetting
 from schemaman.spark.batches import remember
 from schemaman.spark.emptying import verdict
 from schemaman.spark.following import Bringer, Follower, Stopped
+from schemaman.spark.quarantine import Held, Tried
 from schemaman.spark.reached import Reach, Reached
 from schemaman.spark.staging import (
     CHANGE_ARROW,
@@ -133,18 +135,26 @@ class PaperTable:
 class PaperCatalog:
     """All tables to look at, and the one to alter."""
 
-    lakes: Mapping[str, PaperLake]
-    altered: PaperLake
+    tables: Mapping[str, PaperTable]
+    altered: PaperTable
 
     def inspect(self, table: str, format: str) -> Live | None:
-        found = self.lakes.get(table)
-        return None if found is None else found.live
+        found = self.tables.get(table)
+        return None if found is None else found.lake.live
 
     def run(self, statement: str) -> None:
-        self.altered.run(statement)
+        self.altered.lake.run(statement)
 
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
-        return self.altered.query(statement)
+        between = re.search(r"`_row_order` >= '([^']*)'(?: AND `_row_order` < '([^']*)')?", statement)
+        if between is None:
+            return self.altered.lake.query(statement)
+        orders = [row[ORDER] for row in self.altered.rows.values()]
+        found: dict[str, list[str]] = {}
+        for order in (o for o in orders if o >= between[1] and (between[2] is None or o < between[2])):
+            partition, offset = order.rpartition("/")[2].split(".")
+            found.setdefault(partition, []).append(offset)
+        return tuple((p, len(offsets), min(offsets)) for p, offsets in sorted(found.items()))
 
 
 @dataclass(slots=True)
@@ -162,6 +172,8 @@ class PaperMirror:
     kept: dict[str, dict[Place, dict[str, Any]]] = field(default_factory=dict)
     ended: set[Place] = field(default_factory=set)
     rejected: dict[Place, str] = field(default_factory=dict)
+    unplaced: dict[Place, dict[str, Any]] = field(default_factory=dict)
+    tried: Tried = field(default_factory=Tried)
     steps: list[str] = field(default_factory=list)
     left: dict[Place, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -179,41 +191,64 @@ class PaperMirror:
         registry = Registry(self.store, lambda: 0)
         batch = batch_of(records)
         _, topics = remember(batch, registry, "main", self.schemas)
+        topics |= {topic for topic, *_ in self.unplaced}
         tables = {t for topic in topics for t in self.store.aliased(topic)} | set(self.sources.values())
         found = ((table, self.store.history(table)) for table in tables)
         histories = {table: self._decided(h) for table, h in found if h is not None}
         past = self.reached.past(histories)
         last = dict(self.reached.last)
         reading = Reading(histories, self.schemas, "main", AUTO, self.modes, past=past, last=last)
+        self._place(reading)
         decoded = _rows(RecordDecoder(reading), _ordered(batch))
-        for row in decoded:
-            if row["source_table"] is None and row["reason"] is not None:
-                self.rejected[_place(row)] = row["reason"]
-        bringer = Bringer(self.store, registry, self.policy, lambda: 0, self.approve, self._decided)
+        self._reject(decoded)
+        bringer = Bringer(
+            self.store, registry, self.policy, lambda: 0, self.approve, self._decided, self.modes
+        )
         renamed = {t for t, h in histories.items() if any(alias.kind == "table" for alias in h.aliases)}
         for table in sorted(histories, key=lambda table: (table in renamed, table)):
             mine = [row for row in decoded if row["source_table"] == table_text(table)]
             self._follow(table, mine, bringer, reading)
             self.reached.take(_reach(table, row) for row in mine)
 
+    def _place(self, reading: Reading) -> None:
+        """What nobody understood when it came, and what is understood now waits for its table."""
+        again = self._again(reading, self.unplaced.values())
+        self.unplaced, self.rejected = {}, {}
+        self._reject(again)
+        texts = {table_text(table): table for table in reading.histories}
+        for row in (row for row in again if row["source_table"] is not None):
+            follower = self._follower(texts[row["source_table"]])
+            self._keep(follower, {_place(row): row}, lambda _: "placed")
+
+    def _reject(self, rows: Sequence[dict[str, Any]]) -> None:
+        for row in rows:
+            if row["source_table"] is None and row["reason"] is not None:
+                self.rejected[_place(row)] = row["reason"]
+                self.unplaced[_place(row)] = row
+
+    def _again(self, reading: Reading, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Records that were kept, decoded as they are read now."""
+        kept = [{n: r[n] for n in COLUMNS.names} for r in rows]
+        return _rows(RecordDecoder(reading), _ordered(arrow.Table.from_pylist(kept, COLUMNS)))
+
     def _decided(self, history: TableHistory) -> TableHistory:
         return decided(history, self.decisions)
 
-    def _follow(self, table: TableId, rows: list[dict[str, Any]], bringer: Bringer, reading: Reading) -> None:
+    def _follower(self, table: TableId) -> Follower:
         target = TargetSetting("lake", self.format, ("*",), table="ice.raw.`{database}.{schema}.{table}`")
         if self.format == "delta":
             target = TargetSetting("lake", "delta", ("*",), path="/lake/{database}.{schema}.{table}")
-        follower = Follower(table, target, target.address(table))
-        waiting = self.kept.get(follower.lake_table, {})
+        return Follower(table, target, target.address(table))
+
+    def _follow(self, table: TableId, rows: list[dict[str, Any]], bringer: Bringer, reading: Reading) -> None:
+        follower = self._follower(table)
+        waiting = dict(self.kept.get(follower.lake_table, {}))
         if not rows and not waiting:
             return
         self.sources[follower.lake_table] = table
         paper = self.tables.setdefault(follower.lake_table, PaperTable(PaperLake(follower.lake_table)))
-        catalog = PaperCatalog({name: each.lake for name, each in self.tables.items()}, paper.lake)
-        again: list[dict[str, Any]] = []
-        if waiting:
-            kept = [{n: r[n] for n in COLUMNS.names} for r in waiting.values()]
-            again = _rows(RecordDecoder(reading), _ordered(arrow.Table.from_pylist(kept, COLUMNS)))
+        catalog = PaperCatalog(self.tables, paper)
+        again = self._again(reading, waiting.values())
         versions = {row["version"] for row in (*again, *rows)} - {None}
         brought = bringer.bring(follower, catalog, versions)
         if isinstance(brought, Stopped) and brought.unwanted:
@@ -230,12 +265,16 @@ class PaperMirror:
         to = brought.rows(told)
         self.notes += brought.notes
         said, why = verdict(self.policy, follower)
-        if said == "stop" and to.key and any(row["op"] == "t" for row in (*again, *rows)):
+        if said == "stop" and to.key and any(row["op"] == "t" for row in (*waiting.values(), *rows)):
             self.stopped.add(follower.lake_table)
-            self._keep(follower, {_place(row): row for row in (*again, *rows)}, lambda _: why)
+            self._keep(follower, waiting | {_place(row): row for row in rows}, lambda _: why)
             return
-        self.aside.pop(follower.lake_table, None)
-        self.kept.pop(follower.lake_table, None)
+        reasons = list(self.aside.get(follower.lake_table, {}).values())
+        held = Held(follower.lake_table, table_text(table), len(waiting), reasons.count("no old row"))
+        if waiting and self.tried.in_vain(held, brought.live, told):
+            waiting, again = {}, []
+        for place in waiting:
+            del self.aside[follower.lake_table][place], self.kept[follower.lake_table][place]
         for part in (again, rows):
             self._write(follower, paper, to, self._ruled(follower, to, part))
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from schemaman.decisions import Decisions, Rename, place
+from schemaman.decisions import Decisions, NotRename, Rename, place
 from schemaman.evidence import Record
 from schemaman.plan import KEPT_PROPERTY, STORE_PROPERTY
 from schemaman.planfile import from_text, plan_hash, to_text
 from schemaman.policy import ChangeKind, Level, Policy, PolicyRule, ProjectionRule
 from schemaman.rows.modes import Modes
+from schemaman.spark.quarantine import Tried
 from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED
 from tests.paper_lake import PaperLake
@@ -173,6 +174,31 @@ def test_rows_from_before_a_members_rename_fill_it_under_its_new_name(store: Sql
     assert found == {id: (image, image) for id, image in wanted.items()}
 
 
+# A column that may have been renamed, and a person says whether it was.
+
+
+@pytest.mark.parametrize("answer", ["it was", "it was not"])
+def test_an_answer_lets_what_waits_for_it_in_with_the_next_batch(store: SqlStore, answer: str) -> None:
+    lake = mirror(store)
+    lake.approve = lambda _: True
+    lake.take([told(0, row={"id": 2, "a": "A", "z": 1}), told(1, row={"id": 1, "b": "B", "z": 1})])
+    lake.take([])
+    (reason,) = lake.withheld().values()
+    assert "rename not decided" in reason
+    (table,) = store.tables()
+    history = store.history(table)
+    assert history is not None
+    meant = (str(table), "a", "b", history.latest.id, place(history.latest.at))
+    was = answer == "it was"
+    lake.decisions = Decisions((Rename(*meant),)) if was else Decisions(not_renames=(NotRename(*meant),))
+    lake.take([])
+    assert lake.withheld() == {}
+    assert sorted(alive(lake), key=repr) == [
+        {"id": 1, "b": "B", "z": 1},
+        {"id": 2, "b": "A" if was else None, "z": 1},
+    ]
+
+
 # A source table that was emptied.
 
 FIRST, EMPTIED, THEN = told(0, row={"id": 1, "n": 1}), told(1, "t"), told(2, row={"id": 2, "n": 2})
@@ -202,7 +228,7 @@ def test_a_truncate_empties_a_table_only_as_the_policy_says(
     assert all(f"truncate = {level}, says" in reason for reason in lake.withheld().values())
     assert len(lake.left) == (level == "ignore")
     # once it is let through, what waited comes to what it would have been
-    lake.policy = policy(truncate="auto")
+    lake.policy, lake.tried = policy(truncate="auto"), Tried()
     lake.take([])
     if level != "ignore":
         assert sorted(alive(lake), key=lambda row: row["id"]) == [{"id": 2, "n": 2}, {"id": 3, "n": 3}]

@@ -121,20 +121,45 @@ class RowReader:
         if op not in _OPS:
             raise UnreadableInput(f"an event with the operation {op!r}")
         self._deletes = op == "d"
-        table = self._table(payload, form)
-        if table is None:
-            return _aside(record, _SHADOW)
         position = _position(str(source.get("connector") or UNKNOWN), source)
         mark = _mark(record, position, source, payload.get("ts_ms"))
         if op == "t":
-            made = self._tables.newest(table)
-            return self._change(record, table.id, made, op, None, (None, None), mark, source)
+            return self._truncate(record, payload, mark)
+        try:
+            table = self._table(payload, form)
+        except UnknownFace:
+            if op != "d" or record.key is None:
+                raise
+            return self._of_its_key(record, payload, mark)
+        if table is None:
+            return _aside(record, _SHADOW)
         made = table.single or self._tables.at(table, mark)
         before, after = _images(payload, op)
         decode = made.decode_read if op == "r" else made.decode
         images = (None if before is None else decode(before), None if after is None else decode(after))
         key = self._key(record, table.id, made)
         return self._change(record, table.id, made, op, key, images, mark, source)
+
+    def _truncate(self, record: Record, payload: Mapping[str, Any], mark: Mark) -> RowOutcome:
+        """Of a whole table: whatever its rows look like by then, it says nothing of one."""
+        origin = origin_of(payload)
+        table = origin.table_id(self._stream)
+        if origin.connector in BY_DATABASE and worked_on(table.table) is not None:
+            return _aside(record, _SHADOW)
+        made = self._tables.of_key_alone(table)
+        return self._change(record, table, made, "t", None, (None, None), mark, payload["source"])
+
+    def _of_its_key(self, record: Record, payload: Mapping[str, Any], mark: Mark) -> RowChange:
+        """A delete of a row that no version explains: its key tells which row, where the table has one.
+
+        Raises UnknownFace.
+        """
+        table = origin_of(payload).table_id(self._stream)
+        made = self._tables.of_key_alone(table)
+        if not made.schema.key:
+            raise UnknownFace(f"no version of {table} has just the fields of the row, and it has no key")
+        key = self._key(record, table, made)
+        return self._change(record, table, made, "d", key, (None, None), mark, payload["source"])
 
     def _flattened(self, record: Record, payload: Mapping[str, Any], form: Form) -> RowOutcome:
         told_key = self._key_payload(record)

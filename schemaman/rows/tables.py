@@ -151,10 +151,6 @@ class Tables:
         """How a row at a mark is read."""
         return table.single or self._made(table, at(table.candidates, mark))
 
-    def newest(self, table: Table) -> Made:
-        """The newest structure, for what is of a table and of no row."""
-        return table.single or self._made(table, table.candidates[-1])
-
     def of_key_alone(self, id: TableId) -> Made:
         """The newest structure of a table of which no row is at hand.
 

@@ -39,9 +39,11 @@ from schemaman.plan import (
 from schemaman.planner import make_plan
 from schemaman.policy import ChangeKind, Level
 from schemaman.registry import Memory, Registry
+from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.schema import Column, TableId, TableSchema
 from schemaman.settings import TargetSetting
 from schemaman.shelf import Shelf
+from schemaman.spark.let_through import LetThrough
 from schemaman.targets._spark_sql import properties_in
 from schemaman.upserts import with_row_columns
 from schemaman.versions import TableHistory
@@ -115,6 +117,7 @@ class Bringer:
     clock: Callable[[], int]
     approved: Callable[[Plan], bool]
     decided: Callable[[TableHistory], TableHistory]
+    modes: Modes = UNTOLD
 
     def bring(
         self, follower: Follower, executor: Executor, versions: Collection[int] = ()
@@ -163,6 +166,9 @@ class Bringer:
         """The lake table with the structure of the newest version of a history."""
         plan, live = self.plan(follower, executor, history)
         wait = self._kept_elsewhere(live) if live is not None else self._not_yet(follower, executor)
+        told = self.registry.history(follower.table)
+        if wait is None and live is not None:
+            wait = self._let_through.fault(told, live, follower.name, executor)
         if wait is not None:
             return Stopped(wait)
         stopped = _stopped(plan, live)
@@ -171,7 +177,12 @@ class Bringer:
         brought = Brought(live) if live is not None and not plan.steps else self._apply(plan, executor)
         if isinstance(brought, Stopped):
             return brought
+        self._let_through.note(told, brought.live, follower.name, executor)
         return replace(brought, proven=self._proven(follower))
+
+    @property
+    def _let_through(self) -> LetThrough:
+        return LetThrough(self.store, self.modes)
 
     def plan(
         self, follower: Follower, executor: Executor, history: TableHistory

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from schemaman.conditions import structure
+from schemaman.plan import Live
+from schemaman.rows.retold import reading_of
 from schemaman.spark.batches import COLUMNS, HEADERS
 from schemaman.spark.emptying import EMPTIED
 from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.views import view
 from schemaman.targets import delta, iceberg
 from schemaman.targets._spark_sql import create_namespace, literal, table_parts
+from schemaman.versions import TableHistory
 
 _VIEW = "schemaman_set_aside"
 _MEMBERS = (
@@ -42,6 +46,26 @@ class Held:
     records: int
     waiting: int
     emptied: int = 0
+
+
+class Tried:
+    """What was tried of what is held.
+
+    The same records are not tried twice where table and history are the same, but for such as wait for a row.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[tuple[str, str], object] = {}
+
+    def in_vain(self, held: Held, live: Live, history: TableHistory) -> bool:
+        """Whether to try them now would come to what it came to before; they count as tried then.
+
+        `history` is that of their table as people have answered it.
+        """
+        now = (structure(live.schema), reading_of(history), held.records)
+        before = self._before.get((held.lake_table, held.source_table))
+        self._before[held.lake_table, held.source_table] = now
+        return now == before and not held.waiting
 
 
 class Quarantine:

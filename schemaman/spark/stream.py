@@ -18,7 +18,6 @@ import pyarrow as arrow
 from pyspark.sql import DataFrame, SparkSession
 
 from schemaman.adapters.schema_registry import NO_REGISTRY
-from schemaman.conditions import structure
 from schemaman.decisions import Decisions, decided
 from schemaman.decode.body import SchemaLookup
 from schemaman.decode.framing import AUTO, Forms
@@ -36,7 +35,8 @@ from schemaman.spark.decoded import SMALL, Count, Decoded, decoded
 from schemaman.spark.emptying import verdict
 from schemaman.spark.following import Bringer, Brought, Follower, Stopped
 from schemaman.spark.lake import SparkExecutor
-from schemaman.spark.quarantine import UNPLACED, Held, Quarantine
+from schemaman.spark.placing import Placing
+from schemaman.spark.quarantine import UNPLACED, Held, Quarantine, Tried
 from schemaman.spark.reached import Reached
 from schemaman.spark.staging import Reading, table_text
 from schemaman.spark.writing import Batch, Changes, SetAside, Unstaged, Writer
@@ -125,11 +125,14 @@ class Mirror:
         self._decisions = decisions
         self._told = told
         self._small = small
-        self._tried: dict[tuple[str, str], object] = {}
+        self._tried = Tried()
         self._store = store
         self._clock = clock
-        allowed = approved or self._approved
-        self._bringer = Bringer(store, self._registry, self._policy, clock, allowed, self._decided)
+        self._placing = Placing(
+            store, quarantine, stream, small, self._histories, self.reading, self.followers
+        )
+        how = (self._policy, clock, approved or self._approved, self._decided, self._modes)
+        self._bringer = Bringer(store, self._registry, *how)
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Take a batch: what `foreachBatch` calls.
@@ -153,6 +156,9 @@ class Mirror:
         _, topics = remember(raw, self._registry, self._stream, self._schemas, self._forms)
         tables = {t for topic in topics for t in self._store.aliased(topic) if t.stream == self._stream}
         held_back = self._quarantine.held(spark, self._stream)
+        # an attempt of its own: the run lets go of what others have put there
+        if self._placing.place(spark, held_back, f"placed:{number}:{time.time_ns()}"):
+            held_back = self._quarantine.held(spark, self._stream)
         waiting = {(held.lake_table, held.source_table): held for held in held_back}
         tables |= {t for held in waiting.values() if (t := _table_of(held.source_table)) is not None}
         histories = self._histories(tables)
@@ -331,7 +337,9 @@ class _Run:
     def _replay(self, follower: Follower, writer: Writer) -> int:
         """Write what waits in quarantine for a table that can take it, before anything newer."""
         held = self.waiting.get(_place(follower))
-        if held is None or not self.quarantine.keep_bytes or self._in_vain(held, writer):
+        if held is None or not self.quarantine.keep_bytes:
+            return 0
+        if self.mirror._tried.in_vain(held, writer.live, self.histories[follower.table]):
             return 0
         records = self.quarantine.records(self.spark, self.stream, held)
         few = gathered(records, self.mirror._small)
@@ -360,13 +368,6 @@ class _Run:
             self._keep(changes.rows.whole(stop.message), follower)
             raise
         return changes, aside
-
-    def _in_vain(self, held: Held, writer: Writer) -> bool:
-        """Whether the same records were tried before on a table of the same structure."""
-        now = (structure(writer.live.schema), held.records)
-        before = self.mirror._tried.get((held.lake_table, held.source_table))
-        self.mirror._tried[held.lake_table, held.source_table] = now
-        return now == before and not held.waiting
 
     def _stop(self, follower: Follower, changes: Changes, report: TableReport, reason: str) -> TableReport:
         """Keep all records of a table that cannot take them."""

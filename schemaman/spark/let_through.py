@@ -1,0 +1,98 @@
+"""What the rows of a lake table were read as, and whether the history has told otherwise of them since.
+
+Law: a table with rows that were read as another structure than they are of takes nothing, and nothing is
+renamed over them, until they are gone from it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from schemaman.decode.origin import DIALECTS
+from schemaman.history import fold
+from schemaman.plan import Executor, Live
+from schemaman.registry import Memory
+from schemaman.rows.modes import Modes
+from schemaman.rows.retold import Retold, reading_of, retold, told_once
+from schemaman.targets._spark_sql import literal, set_properties
+from schemaman.upserts import ORDER
+from schemaman.versions import TableHistory
+
+READ_PROPERTY = "schemaman.read"
+"""Table property: how much had been said of the source table when the rows were read, and as what."""
+
+
+@dataclass(frozen=True, slots=True)
+class LetThrough:
+    """Knows what the rows of lake tables were read as: each table bears it."""
+
+    store: Memory
+    modes: Modes
+
+    def fault(self, history: TableHistory, live: Live, name: str, executor: Executor) -> str | None:
+        """Why a table must take nothing and stay as it is; None if its rows are what they were read as.
+
+        `name` is the table as SQL writes it. Raises `StatementFailed`.
+        """
+        said = self._said(history, live)
+        if said is None or ORDER not in live.schema.names:
+            return None
+        told = self.store.load(history.table)
+        before = fold(told[:said], history.table, DIALECTS.get)
+        after = fold(told, history.table, DIALECTS.get)
+        if before is None or after is None:
+            return None
+        for one in told_once(retold(before, after, self.modes)):
+            found = executor.query(_rows_in(name, one))
+            if found:
+                return _reason(history, name, one, found)
+        return None
+
+    def note(self, history: TableHistory, live: Live, name: str, executor: Executor) -> None:
+        """The table bears what its rows are read as from now on. Raises `StatementFailed`."""
+        known = _known(live)
+        mine = {"store": self.store.id, "table": str(history.table), "reading": reading_of(history)}
+        if {key: known.get(key) for key in mine} != mine:
+            mine["said"] = str(len(self.store.load(history.table)))
+            executor.run(set_properties(name, {READ_PROPERTY: json.dumps(mine, sort_keys=True)}))
+
+    def _said(self, history: TableHistory, live: Live) -> int | None:
+        """How much had been said when the rows were read; None where nobody knows, or nothing is new."""
+        known = _known(live)
+        mine = known.get("store") == self.store.id and known.get("table") == str(history.table)
+        if not mine or known.get("reading") == reading_of(history):
+            return None
+        return int(known["said"])
+
+
+def _known(live: Live) -> Mapping[str, str]:
+    told = json.loads(live.properties.get(READ_PROPERTY, "{}"))
+    return told if isinstance(told, dict) else {}
+
+
+def _where(one: Retold) -> str:
+    began = f"`{ORDER}` >= {literal(one.since)}"
+    return began if one.until is None else f"{began} AND `{ORDER}` < {literal(one.until)}"
+
+
+def _rows_in(name: str, one: Retold) -> str:
+    """By partition, how many rows stand in a stretch, and the first offset of their records."""
+    partition = f"substring_index(substring_index(`{ORDER}`, '/', -1), '.', 1)"
+    return (
+        f"SELECT {partition}, count(*), min(substring_index(`{ORDER}`, '.', -1)) "
+        f"FROM {name} WHERE {_where(one)} GROUP BY 1 ORDER BY 1"
+    )
+
+
+def _reason(history: TableHistory, name: str, one: Retold, found: Sequence[tuple[object, ...]]) -> str:
+    count = sum(int(str(n)) for _, n, _ in found)
+    offsets = ", ".join(f"offset {int(str(o))} of partition {int(str(p))}" for p, _, o in found)
+    topics = " and ".join(history.topics) or "its topic"
+    return (
+        f"{count} of its rows were written before a change of the source was read that came before them, at "
+        f"{one.mark.position.value}: {one.why}. What stands in them may be wrong, so nothing is renamed, "
+        f"altered or written over them. Delete them (DELETE FROM {name} WHERE {_where(one)}) and read "
+        f"{topics} again from {offsets} on, with a new checkpoint: until then its records wait"
+    )

@@ -1,0 +1,311 @@
+"""Schema-change records that are read a batch after the rows that they came before.
+
+Both lie in topics of their own, so one may be behind the other: nothing that was read as what it is not may
+stay unsaid, be renamed over, or go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from schemaman.evidence import Record
+from schemaman.policy import Policy, PolicyRule
+from schemaman.registry import Registry
+from schemaman.rows.order import place_in
+from schemaman.spark.batches import remember
+from schemaman.stores.sql import SqlStore
+from schemaman.upserts import DELETED, ORDER
+from tests.paper_mirror import PaperMirror, batch_of
+from tests.records import change, event, image, node, record, struct
+from tests.test_mirror_policy import DEFAULTS
+
+LATE = "were written before a change of the source was read that came before them"
+Told = tuple[str, str, int, int | None]
+"""A column as a schema-change record tells it: name, type, JDBC type, length."""
+ID: Told = ("id", "INT", 4, None)
+A, B = ("a", "VARCHAR", 12, 20), ("b", "VARCHAR", 12, 20)
+WIRE = {"id": node("int32"), "n": node("int32"), "at": node("int32")}
+TEXT = node("string", optional=True)
+MOMENT = 1_700_000_000_123
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqlStore]:
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
+        yield made
+
+
+def mirror(store: SqlStore, format: str = "delta") -> PaperMirror:
+    lake = PaperMirror(store, lambda _: None, format, Policy(), modes=DEFAULTS)
+    lake.approve = lambda _: True
+    return lake
+
+
+def at(pos: int, table: str = "t") -> dict[str, Any]:
+    return {"connector": "mysql", "schema": None, "table": table, "file": "binlog.000003", "pos": pos,
+            "row": 0, "server_id": 1, "ts_ms": 1000 + pos}  # fmt: skip
+
+
+def row(offset: int, pos: int, after: dict[str, Any] | None, before: dict[str, Any] | None = None,
+        *, told: bool = False, table: str = "t") -> Record:  # fmt: skip
+    """An event of a row; `told`: with its schema."""
+    image = after or before or {}
+    op = "d" if after is None else "c"
+    typed = struct(f"srv.shop.{table}.Value", **{n: WIRE.get(n, TEXT) for n in image})
+    value = event(typed, op)
+    value["payload"]["source"] |= at(pos, table)
+    value["payload"] |= {"before": before, "after": after, "ts_ms": 1005 + pos}
+    key = {"schema": struct(f"srv.shop.{table}.Key", id=WIRE["id"]), "payload": {"id": image["id"]}}
+    made = record(value if told else value["payload"], key if told else key["payload"], f"srv.shop.{table}")
+    return replace(made, offset=offset)
+
+
+def ddl(offset: int, pos: int, text: str, *columns: Told, table: str = "t") -> Record:
+    """A schema-change record; without columns of a table that was dropped."""
+    told = [
+        {"name": name, "jdbcType": jdbc, "typeName": type, "length": length, "position": i + 1,
+         "optional": name != "id"}
+        for i, (name, type, jdbc, length) in enumerate(columns)
+    ]  # fmt: skip
+    kind = text.split(" ", 1)[0]
+    entry = {"type": kind, "id": f'"shop"."{table}"', "table": image(*told, key=("id",)) if told else None}
+    made = record(change(entry, ddl=text, **at(pos, table)), {"databaseName": "shop"}, "srv")
+    return replace(made, offset=offset)
+
+
+def created(*columns: Told) -> Record:
+    return ddl(0, 100, "CREATE TABLE t (id INT PRIMARY KEY)", ID, *columns)
+
+
+def live(lake: PaperMirror) -> dict[int, dict[str, Any]]:
+    """The rows of the only table that readers see, by id."""
+    (table,) = lake.lake()
+    return {
+        r["id"]: {n: v for n, v in r.items() if n != "id" and not n.startswith("_row_")}
+        for r in table.rows
+        if not r[DELETED]
+    }
+
+
+def exchanged(*, told: bool) -> tuple[list[Record], list[Record], list[Record]]:
+    text = "ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a"
+    second = [
+        row(i, p, {"id": i + 1, "b": "was a", "a": "was b"}, told=told) for i, p in ((1, 400), (2, 600))
+    ]
+    first = [created(A, B), row(0, 200, {"id": 1, "a": "a", "b": "b"}, told=told)]
+    return first, [ddl(1, 300, text, ID, B, A)], second
+
+
+def retyped(was: Told, now: Told, one: object, two: object) -> tuple[list[Record], ...]:
+    name = was[0]
+    first = [created(was), row(0, 200, {"id": 1, name: one})]
+    second = [row(i, p, {"id": i + 1, name: two}) for i, p in ((1, 400), (2, 600))]
+    return first, [ddl(1, 300, f"ALTER TABLE t MODIFY {name} {now[1]}", ID, now)], second
+
+
+def dropped() -> tuple[list[Record], ...]:
+    first = [created(A), row(0, 200, {"id": 1, "a": "old"}, told=True)]
+    changes = [ddl(1, 300, "DROP TABLE t"), ddl(2, 320, "CREATE TABLE t (id INT PRIMARY KEY)", ID, A)]
+    return first, changes, [row(i, 300 + i * 100, {"id": 4 + i, "a": "new"}, told=True) for i in (1, 2)]
+
+
+MICROSECONDS = retyped(
+    ("at", "DATETIME", 93, 6), ("at", "DATETIME", 93, 3), MOMENT * 1000, MOMENT
+)  # fmt: skip
+FALSIFIED = {
+    "two names exchanged": (exchanged(told=False), "`a` was another column"),
+    "two names exchanged, with schemas": (exchanged(told=True), "`a` was another column"),
+    "microseconds, then milliseconds": (MICROSECONDS, "`at` was read as TIMESTAMP_NTZ(6)"),
+    "numbers, then days": (
+        retyped(("at", "INT", 4, None), ("at", "DATE", 91, None), 5, 19_000), "`at` was read as INT"
+    ),
+    "dropped and made anew": (dropped(), "dropped or renamed away"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FALSIFIED)
+@pytest.mark.parametrize("how", ["one process", "another process", "killed after it had learnt"])
+def test_rows_that_were_read_as_what_they_are_not_stop_their_table(
+    store: SqlStore, case: str, how: str
+) -> None:
+    (first, changes, (early, later)), why = FALSIFIED[case]
+    lake = mirror(store)
+    lake.take(first)
+    lake.take([early])
+    (before,) = lake.lake()
+    ran = len(lake.steps)
+    if how == "killed after it had learnt":
+        remember(batch_of([*changes, later]), Registry(store, lambda: 0), "main", lambda _: None)
+    if how != "one process":
+        again = mirror(store)
+        again.tables, again.sources = lake.tables, lake.sources
+        lake = again
+        ran = 0
+    other = ddl(3, 700, "CREATE TABLE u (id INT PRIMARY KEY)", ID, A, table="u")
+    lake.take([*changes, other, later, row(0, 800, {"id": 1, "a": "x"}, table="u")])
+    (found, beside) = sorted(lake.lake(), key=lambda table: table.source.table)
+    assert (found.rows, found.live.schema) == (before.rows, before.live.schema)
+    assert not [step for step in lake.steps[ran:] if "shop..u" not in step]
+    assert len(beside.rows) == 1
+    (reason,) = lake.withheld().values()
+    assert LATE in reason
+    assert why in reason
+    assert "again from offset 1 of partition 0 on" in reason
+    # and so it stays, whatever comes
+    lake.take([row(3, 900, {"id": 9, **dict.fromkeys(list(live_names(before))[1:])})])
+    assert len(lake.withheld()) == 2
+
+
+def live_names(table: Any) -> Iterator[str]:
+    return (name for name in table.live.schema.names if not name.startswith("_row_"))
+
+
+@pytest.mark.parametrize("case", [c for c in FALSIFIED if "days" not in c and "anew" not in c])
+def test_once_the_rows_are_gone_and_read_again_the_table_is_as_if_nothing_had_been_late(
+    tmp_path: Path, case: str
+) -> None:
+    (first, changes, (early, later)), _ = FALSIFIED[case]
+    found = []
+    for name, parts in (
+        ("late", (first, [early], [*changes, later])),
+        ("due", (first, changes, [early, later])),
+    ):
+        with SqlStore.open(f"sqlite:///{tmp_path / name}.db", create=True) as store:
+            lake = mirror(store)
+            for part in parts:
+                lake.take(part)
+            if name == "late":
+                forget(lake, lake.withheld().popitem()[1])
+                lake.take([early])
+            assert lake.withheld() == {}
+            found.append(live(lake))
+    assert found[0] == found[1]
+    assert len(found[0]) == 3
+
+
+def forget(lake: PaperMirror, reason: str) -> None:
+    """What the reason tells to do: delete the rows from a place on."""
+    since = reason.partition(f"`{ORDER}` >= '")[2].partition("'")[0]
+    (table,) = lake.tables.values()
+    table.rows = {key: r for key, r in table.rows.items() if place_in(r[ORDER])[0] < since}
+
+
+HARMLESS: dict[str, tuple[Sequence[Record], Sequence[Record], Sequence[Record]]] = {
+    "more characters": (
+        [created(A), row(0, 200, {"id": 1, "a": "x"})],
+        [ddl(1, 300, "ALTER TABLE t MODIFY a VARCHAR(40)", ID, ("a", "VARCHAR", 12, 40))],
+        [row(1, 400, {"id": 2, "a": "y"}), row(2, 600, {"id": 3, "a": "z"})],
+    ),
+    "a column that the rows told themselves": (
+        [created(A), row(0, 200, {"id": 1, "a": "x"}, told=True)],
+        [ddl(1, 300, "ALTER TABLE t ADD b VARCHAR(20)", ID, A, B)],
+        [row(i, p, {"id": i, "a": "y", "b": "z"}, told=True) for i, p in ((2, 400), (3, 600))],
+    ),
+    "rows from before it alone": (
+        [created(A, B), row(0, 200, {"id": 1, "a": "a", "b": "b"})],
+        [ddl(1, 500, "ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a", ID, B, A)],
+        [row(1, 400, {"id": 2, "a": "a", "b": "b"}), row(2, 600, {"id": 3, "b": "a", "a": "b"})],
+    ),
+    "the table itself, with schemas": (
+        [],
+        [created(A)],
+        [row(i, p, {"id": i, "a": "x"}, told=True) for i, p in ((1, 200), (2, 300))],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HARMLESS)
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_what_comes_late_and_changes_nothing_that_was_read_stops_nothing(
+    store: SqlStore, case: str, format: str
+) -> None:
+    first, changes, (early, later) = HARMLESS[case]
+    lake = mirror(store, format)
+    lake.take(first)
+    lake.take([early])
+    lake.take([*changes, later])
+    assert lake.withheld() == {}
+    assert len(live(lake)) == len(first) // 2 + 2
+
+
+# Rows that nobody can read before the change has come.
+
+
+def added(*, told: bool) -> tuple[list[Record], list[Record], list[Record], list[Record]]:
+    """A column is added: rows of it, a change of the first row and a delete come before its record."""
+    first = [created(A), *(row(i, 200 + i, {"id": i + 1, "a": "x"}, told=told) for i in (0, 1))]
+    early = [
+        row(2, 400, {"id": 3, "a": "y", "b": "z"}, told=told),
+        row(3, 410, {"id": 1, "a": "y", "b": "z"}, told=told),
+        row(4, 420, None, {"id": 2, "a": "x", "b": None}, told=told),
+    ]
+    changes = [ddl(1, 300, "ALTER TABLE t ADD b VARCHAR(20)", ID, A, B)]
+    return first, early, changes, [row(5, 600, {"id": 4, "a": "y", "b": "z"}, told=told)]
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["without schemas", "with schemas"])
+@pytest.mark.parametrize("again", [False, True], ids=["one process", "another process"])
+def test_records_that_nobody_could_read_are_written_once_their_table_is_known(
+    store: SqlStore, told: bool, again: bool
+) -> None:
+    first, early, changes, later = added(told=told)
+    lake = mirror(store)
+    lake.take(first)
+    lake.take(early)
+    assert {(place[2], "no version of" in why) for place, why in lake.withheld().items()} == {
+        (2, True),
+        (3, True),
+    }
+    assert set(live(lake)) == {1}
+    if again:
+        other = mirror(store)
+        other.tables, other.sources, other.unplaced = lake.tables, lake.sources, lake.unplaced
+        lake = other
+    # the change comes alone: no row of the table need come
+    lake.take(changes)
+    assert lake.withheld() == {}
+    assert live(lake) == {1: {"a": "y", "b": "z"}, 3: {"a": "y", "b": "z"}}
+    lake.take(later)
+    assert set(live(lake)) == {1, 3, 4}
+
+
+def test_of_rows_of_a_key_the_one_that_nobody_could_read_never_overtakes_newer_ones(store: SqlStore) -> None:
+    first, early, changes, _ = added(told=False)
+    lake = mirror(store)
+    lake.take(first)
+    lake.take(early)
+    lake.take(
+        [
+            *changes,
+            row(5, 600, {"id": 1, "a": "last", "b": None}),
+            row(6, 610, None, {"id": 3, "a": "y", "b": "z"}),
+        ]
+    )
+    assert lake.withheld() == {}
+    assert live(lake) == {1: {"a": "last", "b": None}}
+
+
+@pytest.mark.parametrize("level", ["auto", "block"])
+def test_a_truncate_is_asked_of_the_policy_whatever_rows_look_like_by_then(
+    store: SqlStore, level: Literal["auto", "block"]
+) -> None:
+    lake = mirror(store)
+    lake.policy = Policy(rules=(PolicyRule(level, ("truncate",)),))
+    lake.take([created(A), row(0, 200, {"id": 1, "a": "x"}, told=True)])
+    emptied = event(struct("srv.shop.t.Value", id=WIRE["id"], a=TEXT, b=TEXT), "t")
+    emptied["payload"]["source"] |= at(400)
+    lake.take([replace(record(emptied, None, "srv.shop.t"), offset=1)])
+    lake.take([])
+    assert lake.rejected == {}
+    if level == "auto":
+        assert live(lake) == {}
+        assert lake.withheld() == {}
+    else:
+        assert set(live(lake)) == {1}
+        (reason,) = lake.withheld().values()
+        assert "truncate = block" in reason
