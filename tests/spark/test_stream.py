@@ -20,6 +20,7 @@ from tests.house import CAPTURES, PROOF
 from tests.records import event, node, record, struct
 from tests.spark.compared import compared
 from tests.spark.mirrored import Run, batches, frame, recorded
+from tests.test_late_changes import LATE, added, exchanged
 from tests.test_mirror_policy import EMPTIED, FIRST, LATER, THEN, nested, quantities
 from tests.test_mirrored_recordings import RECORDINGS, unknown
 
@@ -178,3 +179,46 @@ def test_executors_decode_as_this_process_does(spark, tmp_path: Path) -> None:
             with pytest.raises(UsageError, match="other bytes than those read before"):
                 mirror(frame(spark, [altered, *records[1:]]), 1)
     assert tables[0] == tables[1]
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_change_that_comes_late_stops_the_table_until_the_rows_it_retells_are_gone(
+    spark, tmp_path: Path, format: str
+) -> None:
+    run = started(spark, "postgres/shop-json", format, tmp_path, "_late")
+    first, changes, (early, later) = exchanged(told=True)
+    with run.store:
+        mirror = run.mirror()
+        for number, batch in enumerate((first, [early], [*changes, later])):
+            mirror(frame(spark, batch), number)
+        (table,) = run.reports[-1].tables
+        assert table.plan is None
+        assert (table.aside, table.steps) == (1, ())
+        assert LATE in str(table.stopped)
+        statement = str(table.stopped).partition("Delete them (")[2].partition(") and read")[0]
+        spark.sql(statement)
+        assert living(run) == [1]
+        run.mirror()(frame(spark, [early]), 3)
+        (table,) = run.reports[-1].tables
+        # two names that were exchanged are a question of their own
+        assert "rename" in str(table.stopped)
+        assert LATE not in str(table.stopped)
+
+
+@pytest.mark.parametrize("small", [10_000, 0])
+def test_records_that_nobody_could_read_find_their_table_later(spark, tmp_path: Path, small: int) -> None:
+    run = started(spark, "postgres/shop-json", "iceberg", tmp_path, f"_added_{small}")
+    first, early, changes, later = added(told=True)
+    with run.store:
+        mirror = run.mirror(small)
+        mirror(frame(spark, first), 0)
+        mirror(frame(spark, early), 1)
+        assert [(offset, table) for _, _, offset, table, _ in sorted(run.withheld())] == [(2, ""), (3, "")]
+        mirror(frame(spark, []), 2)
+        assert [t.source_table for t in run.reports[-1].tables] == []
+        mirror(frame(spark, changes), 3)
+        assert run.withheld() == []
+        assert [t.replayed for t in run.reports[-1].tables] == [2]
+        assert living(run) == [1, 3]
+        mirror(frame(spark, later), 4)
+        assert living(run) == [1, 3, 4]
