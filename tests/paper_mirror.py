@@ -190,8 +190,8 @@ class PaperMirror:
         """One batch."""
         registry = Registry(self.store, lambda: 0)
         batch = batch_of(records)
-        _, topics = remember(batch, registry, "main", self.schemas)
-        topics |= {topic for topic, *_ in self.unplaced}
+        _, extents = remember(batch, registry, "main", self.schemas)
+        topics = {topic for topic, _ in extents} | {topic for topic, *_ in self.unplaced}
         tables = {t for topic in topics for t in self.store.aliased(topic)} | set(self.sources.values())
         found = ((table, self.store.history(table)) for table in tables)
         histories = {table: self._decided(h) for table, h in found if h is not None}

@@ -70,10 +70,10 @@ def remember(
     stream: str,
     schemas: SchemaLookup,
     forms: Forms = AUTO,
-) -> tuple[Summary, frozenset[str]]:
+) -> tuple[Summary, Extents]:
     """Enter the records of a batch into the history, in one transaction; executors scan a data frame.
 
-    Given back are what it taught, and the topics of the batch.
+    Given back are what it taught, and the first and the last offset of each place of the batch.
 
     Raises:
         CouldNotDo: Spark gave up.
@@ -86,7 +86,7 @@ def remember(
     # A partition of a topic lies in one task, whose takes come in order.
     taken = together(_takes(batch, scanner), wires(schemas, forms))
     intake.enter(taken)
-    return intake.summary, frozenset(topic for topic, *_ in taken.extents)
+    return intake.summary, {(topic, part): (low, high) for topic, part, low, high in taken.extents}
 
 
 def _extents(batch: DataFrame) -> Extents:

@@ -6,6 +6,7 @@ set aside with its reason.
 
 from __future__ import annotations
 
+import ast
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -96,6 +97,14 @@ ENDED = "ended"
 def table_text(table: TableId) -> str:
     """A table as a batch names it: whole, and in one way."""
     return repr((table.stream, *table.levels))
+
+
+def table_named(text: str) -> TableId | None:
+    """The table that a text of `table_text` names; None for an empty one."""
+    if not text:
+        return None
+    stream, server, database, schema, table = ast.literal_eval(text)
+    return TableId(server, database, schema, table, stream)
 
 
 def staged_ddl(to: RowMap) -> str:

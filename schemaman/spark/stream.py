@@ -7,7 +7,6 @@ batch is then in its table once, or in quarantine with a reason.
 
 from __future__ import annotations
 
-import ast
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,8 +37,9 @@ from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.placing import Placing
 from schemaman.spark.quarantine import UNPLACED, Held, Quarantine, Tried
 from schemaman.spark.reached import Reached
-from schemaman.spark.staging import Reading, table_text
-from schemaman.spark.writing import Batch, Changes, SetAside, Unstaged, Writer
+from schemaman.spark.staging import Reading, table_named, table_text
+from schemaman.spark.stamping import Batch, Stamps, offsets_of
+from schemaman.spark.writing import Changes, SetAside, Unstaged, Writer
 from schemaman.versions import TableHistory
 
 _QUERY = "sql.streaming.queryId"
@@ -124,6 +124,7 @@ class Mirror:
         self._reached = Reached(store.load)
         self._decisions = decisions
         self._told = told
+        self._stamps = Stamps()
         self._small = small
         self._tried = Tried()
         self._store = store
@@ -153,16 +154,16 @@ class Mirror:
             raw.unpersist()
 
     def _take(self, spark: SparkSession, raw: DataFrame | arrow.Table, number: int) -> BatchReport:
-        _, topics = remember(raw, self._registry, self._stream, self._schemas, self._forms)
-        tables = {t for topic in topics for t in self._store.aliased(topic) if t.stream == self._stream}
+        _, extents = remember(raw, self._registry, self._stream, self._schemas, self._forms)
+        tables = {t for topic, _ in extents for t in self._store.aliased(topic) if t.stream == self._stream}
         held_back = self._quarantine.held(spark, self._stream)
         # an attempt of its own: the run lets go of what others have put there
         if self._placing.place(spark, held_back, f"placed:{number}:{time.time_ns()}"):
             held_back = self._quarantine.held(spark, self._stream)
         waiting = {(held.lake_table, held.source_table): held for held in held_back}
-        tables |= {t for held in waiting.values() if (t := _table_of(held.source_table)) is not None}
+        tables |= {t for held in waiting.values() if (t := table_named(held.source_table)) is not None}
         histories = self._histories(tables)
-        return _Run(self, spark, number, histories, waiting).all(raw)
+        return _Run(self, spark, number, histories, waiting, offsets_of(extents)).all(raw)
 
     def _histories(self, tables: Iterable[TableId]) -> dict[TableId, TableHistory]:
         found = ((table, self._store.history(table)) for table in tables)
@@ -204,6 +205,7 @@ class _Run:
         number: int,
         histories: Mapping[TableId, TableHistory],
         waiting: Mapping[tuple[str, str], Held],
+        offsets: str,
     ) -> None:
         self.mirror = mirror
         self.spark = spark
@@ -215,7 +217,7 @@ class _Run:
         self.executor = SparkExecutor(spark)
         self.reading = mirror.reading(histories)
         query = spark.sparkContext.getLocalProperty(_QUERY)
-        self.batch = None if query is None else Batch(query, number)
+        self.batch = None if query is None else Batch(query, number, offsets)
         self.attempt = f"{query or 'called'}:{number}:{time.time_ns()}"
         self.tables = {table_text(table): table for table in histories}
 
@@ -323,14 +325,16 @@ class _Run:
                 assert_never(said)
 
     def _writer(self, follower: Follower, brought: Brought) -> Writer:
-        return Writer(self.spark, follower, brought, self.histories[follower.table])
+        history, stamps = self.histories[follower.table], self.mirror._stamps
+        return Writer(self.spark, follower, brought, history, stamps)
 
     def _write(
         self, follower: Follower, writer: Writer, changes: Changes, report: TableReport
     ) -> TableReport:
         changes, note, waiting = self._ruled(follower, writer, changes)
         written = writer.write(changes, self.batch, self._keeper(follower, changes.rows))
-        notes = (*report.notes, note) if note else report.notes
+        again = f"batch {self.number} is not the one of this number: written by the order of its rows"
+        notes = (*report.notes, *([note] if note else ()), *([again] if written.again else ()))
         aside = written.aside + waiting
         return replace(report, rows=written.rows, ended=written.ended, aside=aside, notes=notes)
 
@@ -391,10 +395,3 @@ def _changes(rows: Decoded, text: str, counted: Mapping[str | None, Count]) -> C
 def _place(follower: Follower) -> tuple[str, str]:
     """The lake table and the source table, as the quarantine holds them."""
     return follower.lake_table, table_text(follower.table)
-
-
-def _table_of(text: str) -> TableId | None:
-    if not text:
-        return None
-    stream, server, database, schema, table = ast.literal_eval(text)
-    return TableId(server, database, schema, table, stream)

@@ -5,9 +5,7 @@ Law: a batch that was written already is not written again; a table's batch is o
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pyspark.errors import PythonException
@@ -24,17 +22,13 @@ from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.merging import append_rows, merge_rows, without_old_row
 from schemaman.spark.quarantine import NO_OLD_ROW
 from schemaman.spark.staging import staged_columns, staged_helpers
+from schemaman.spark.stamping import Batch, Stamps, Standing
 from schemaman.spark.views import view
-from schemaman.targets._spark_sql import literal, set_properties
+from schemaman.targets._spark_sql import set_properties
 from schemaman.upserts import TRUNCATED_PROPERTY, Place
 from schemaman.versions import TableHistory
 
 _VIEW, _SOURCE = "schemaman_staged", "schemaman_rows"
-_STAMP = "schemaman.batch"
-_ICEBERG_STAMP = f"spark.sql.iceberg.snapshot-property.{_STAMP}"
-_DELTA_APP = "spark.databricks.delta.write.txnAppId"
-_DELTA_VERSION = "spark.databricks.delta.write.txnVersion"
-_DELTA_WORDS = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 SetAside = Callable[[Mapping[Place, str]], None]
@@ -42,20 +36,16 @@ SetAside = Callable[[Mapping[Place, str]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """A batch of a query that can be told from all others: the query by `app`, the batch by its number."""
-
-    app: str
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
 class Written:
-    """What became of the changes of one table: rows merged, records of an earlier life, records set aside."""
+    """What became of the changes of one table: rows merged, records of an earlier life, records set aside.
+
+    `again`: the number of the batch was used before, by other records.
+    """
 
     rows: int
     ended: int
     aside: int
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +70,17 @@ class Writer:
     """Writes into one lake table that was brought up to date."""
 
     def __init__(
-        self, spark: SparkSession, follower: Follower, brought: Brought, history: TableHistory
+        self,
+        spark: SparkSession,
+        follower: Follower,
+        brought: Brought,
+        history: TableHistory,
+        stamps: Stamps,
     ) -> None:
         self._spark = spark
         self._executor = SparkExecutor(spark)
         self._follower = follower
+        self._stamps = stamps
         self.live = brought.live
         self._to = brought.rows(history)
 
@@ -108,9 +104,10 @@ class Writer:
         if aside:
             set_aside(aside)
         rows = found.count - len(lacking)
+        again = False
         if rows or (keyed and changes.truncated):
-            self._merge(good, changes, batch)
-        return Written(rows, found.ended, len(aside))
+            again = self._merge(good, changes, batch) == "used"
+        return Written(rows, found.ended, len(aside), again)
 
     def _staged(self, changes: Changes, floor: str) -> Staged:
         """The changes as rows. Nothing is written yet, so what goes wrong concerns this table alone."""
@@ -146,56 +143,22 @@ class Writer:
         missing = self._spark.createDataFrame([(p,) for p in lacking], found.rows.select(places).schema)
         return found.rows.join(missing, places, "left_anti"), [[tuple(p) for p in each] for each in lacking]
 
-    def _merge(self, rows: DataFrame, changes: Changes, batch: Batch | None) -> None:
-        if batch is not None and self._follower.target.format == "iceberg" and self._stamped(batch):
-            return
+    def _merge(self, rows: DataFrame, changes: Changes, batch: Batch | None) -> Standing:
         columns: tuple[Column, ...] = staged_columns(self._to)
-        name = self._follower.name
+        name, format = self._follower.name, self._follower.target.format
+        standing = self._stamps.standing(self._spark, format, name, batch) if batch else "new"
+        if standing == "written":
+            return standing
         if self._to.key:
             at = changes.truncated
             beside = emptied(changes.rows.truncate(at), self._to) if at and self._to.beside else {}
             statement = merge_rows(name, _VIEW, columns, self._to.key, at, beside)
         else:
             statement = append_rows(name, _VIEW, columns)
-        with view(rows, _VIEW), _stamps(self._spark, self._follower.target.format, batch):
+        with view(rows, _VIEW), self._stamps.stamped(self._spark, format, name, batch, standing):
             self._executor.run(statement)
-
-    def _stamped(self, batch: Batch) -> bool:
-        """Whether a snapshot of an Iceberg table says that the batch is in it."""
-        found = self._executor.query(
-            f"SELECT 1 FROM {self._follower.name}.snapshots "
-            f"WHERE summary[{literal(_STAMP)}] = {literal(_words(batch))} LIMIT 1"
-        )
-        return bool(found)
-
-
-@contextmanager
-def _stamps(spark: SparkSession, format: str, batch: Batch | None) -> Iterator[None]:
-    """Settings under which a write says which batch it is; Delta then refuses to write one twice.
-
-    Source: Delta "Idempotent table writes in foreachBatch"; Iceberg "Spark writes", snapshot properties.
-    """
-    told: dict[str, str] = {}
-    if batch is not None and format == "iceberg":
-        told = {_ICEBERG_STAMP: _words(batch)}
-    elif batch is not None:
-        told = {_DELTA_APP: batch.app, _DELTA_VERSION: str(batch.number), _DELTA_WORDS: _words(batch)}
-    before = {key: spark.conf.get(key, None) for key in told}
-    for key, value in told.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            if old is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, old)
+        return standing
 
 
 def _last_line(text: str) -> str:
     return [line.strip() for line in text.splitlines() if line.strip()][-1]
-
-
-def _words(batch: Batch) -> str:
-    return json.dumps({_STAMP: batch.number, "app": batch.app}, sort_keys=True)

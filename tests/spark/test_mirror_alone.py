@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from schemaman.adapters.schema_registry import NO_REGISTRY
 from schemaman.spark.following import TARGETS
 from schemaman.stores.sql import SqlStore
@@ -37,3 +39,38 @@ def test_a_table_that_no_rows_can_be_made_for_stops_alone(spark, tmp_path: Path)
         found = {t.source.table: t.rows for t in run.lake()}
         assert [row["__reason"] for row in found["t"]] == ["mine"] * 3
         assert sorted(str(row["a"]) for row in found["u"]) == ["x", "y", "y"]
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_number_that_comes_again_with_other_records_leaves_none_out(
+    spark, tmp_path: Path, format: str
+) -> None:
+    with SqlStore.open(f"sqlite:///{tmp_path}/store.db", create=True) as store:
+        run = Run(spark, store, format, "numbers", NO_REGISTRY)
+        records = [told(number, {"id": number, "a": "x"}) for number in range(5)]
+        taken = [(0, records[:1]), (1, records[1:2]), (2, records[2:3]), (1, records[1:2])]
+        # as after a checkpoint that was put back: numbers that were used, for other records, and once more
+        again = [(1, records[2:4]), (1, records[2:4]), (2, records[4:])]
+        spark.sparkContext.setLocalProperty("sql.streaming.queryId", "numbers")
+        try:
+            for number, batch in taken:
+                run.mirror()(frame(spark, batch), number)
+            (table,) = store.tables()
+            name = TARGETS.get(format).table_name(run.target().address(table))
+            before = _commits(spark, format, name)
+            mirror = run.mirror()
+            for number, batch in again:
+                mirror(frame(spark, batch), number)
+        finally:
+            spark.sparkContext.setLocalProperty("sql.streaming.queryId", None)
+        assert sorted(row["id"] for row in run.lake()[0].rows) == [0, 1, 2, 3, 4]
+        assert _commits(spark, format, name) - before == 2
+        if format == "delta":
+            notes = [t.notes for report in run.reports for t in report.tables]
+            assert [bool(said) for said in notes] == [False] * 4 + [True, False, True]
+            assert "batch 1 is not the one of this number" in notes[4][0]
+
+
+def _commits(spark, format: str, name: str) -> int:
+    said = f"DESCRIBE HISTORY {name}" if format == "delta" else f"SELECT * FROM {name}.snapshots"
+    return spark.sql(said).count()

@@ -1,0 +1,156 @@
+"""Which batch a commit of a lake table is: what the table says of batches that are in it already.
+
+Law: a batch is left out only where the table says that a batch of this number with these very offsets is in
+it; one that bears a number that was used before is written by the order of its rows alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Literal
+
+from pyspark.sql import SparkSession
+
+from schemaman.edges import Extents
+from schemaman.spark.failures import RAISED, failure
+from schemaman.targets._spark_sql import literal
+
+_STAMP = "schemaman.batch"
+_ICEBERG_STAMP = f"spark.sql.iceberg.snapshot-property.{_STAMP}"
+_DELTA_APP = "spark.databricks.delta.write.txnAppId"
+_DELTA_VERSION = "spark.databricks.delta.write.txnVersion"
+_DELTA_WORDS = "spark.databricks.delta.commitInfo.userMetadata"
+_COMMITS = 1_000
+"""So many commits of a Delta table are looked at; each that is ours tells the highest number before it."""
+
+Standing = Literal["new", "written", "used"]
+"""Of a batch in a table: `written` is this very batch, `used` its number, or a higher one, by another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch of a query that can be told from all others: the query by `app`, the batch by its number.
+
+    `offsets` tell where it begins and ends in each partition: a checkpoint that was put back, or edited,
+    gives a number to other records.
+    """
+
+    app: str
+    number: int
+    offsets: str = ""
+
+    @property
+    def words(self) -> dict[str, object]:
+        """What a commit says of it."""
+        return {_STAMP: self.number, "app": self.app, "offsets": self.offsets}
+
+
+def offsets_of(extents: Extents) -> str:
+    """The first and last offsets of the partitions of a batch, as a hash of them."""
+    return sha256(repr(sorted(extents.items())).encode()).hexdigest()[:16]
+
+
+@dataclass(slots=True)
+class _Told:
+    """What a Delta table says of one query: its batches, and the highest number."""
+
+    batches: set[tuple[int, str]]
+    highest: int = -1
+
+
+class Stamps:
+    """What tables say of batches; of a Delta table it is read once, and then known."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[str, str], _Told] = {}
+
+    def standing(self, spark: SparkSession, format: str, table: str, batch: Batch) -> Standing:
+        """How a batch stands to a table (its name in SQL). Raises `StatementFailed`."""
+        if format == "iceberg":
+            query = (
+                f"SELECT 1 FROM {table}.snapshots "
+                f"WHERE summary[{literal(_STAMP)}] = {literal(_json(batch.words))} LIMIT 1"
+            )
+            return "written" if _texts(spark, query, "1") else "new"
+        told = self._told.get((table, batch.app)) or self._read(spark, table, batch.app)
+        if (batch.number, batch.offsets) in told.batches:
+            return "written"
+        return "used" if batch.number <= told.highest else "new"
+
+    @contextmanager
+    def stamped(
+        self, spark: SparkSession, format: str, table: str, batch: Batch | None, standing: Standing
+    ) -> Iterator[None]:
+        """Settings under which a write says which batch it is; Delta then refuses to write one twice.
+
+        Delta refuses each number that is not greater than the last one, so a `used` one is not told to it.
+        Source: Delta "Idempotent table writes in foreachBatch"; Iceberg "Spark writes", snapshot properties.
+        """
+        # Known again once the write is through: who fails may have written.
+        told = None if batch is None else self._told.pop((table, batch.app), None)
+        with _settings(spark, {} if batch is None else _settings_of(format, batch, standing, told)):
+            yield
+        if batch is not None and told is not None:
+            told.batches.add((batch.number, batch.offsets))
+            told.highest = max(told.highest, batch.number)
+            self._told[table, batch.app] = told
+
+    def _read(self, spark: SparkSession, table: str, app: str) -> _Told:
+        found = _Told(set())
+        for text in _texts(spark, f"DESCRIBE HISTORY {table} LIMIT {_COMMITS}", "userMetadata"):
+            words = _words(text)
+            if words.get("app") == app:
+                number = int(str(words[_STAMP]))
+                found.batches.add((number, str(words.get("offsets"))))
+                found.highest = max(found.highest, number, int(str(words.get("highest", -1))))
+        self._told[table, app] = found
+        return found
+
+
+def _settings_of(format: str, batch: Batch, standing: Standing, told: _Told | None) -> dict[str, str]:
+    if format == "iceberg":
+        return {_ICEBERG_STAMP: _json(batch.words)}
+    highest = max(batch.number, told.highest if told is not None else -1)
+    words = {_DELTA_WORDS: _json({**batch.words, "highest": highest})}
+    once = {_DELTA_APP: batch.app, _DELTA_VERSION: str(batch.number)}
+    return words if standing == "used" else {**once, **words}
+
+
+@contextmanager
+def _settings(spark: SparkSession, told: dict[str, str]) -> Iterator[None]:
+    before = {key: spark.conf.get(key, None) for key in told}
+    for key, value in told.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)
+
+
+def _texts(spark: SparkSession, statement: str, column: str) -> list[str]:
+    """A column of what a statement answers, without nulls."""
+    try:
+        return [str(row[column]) for row in spark.sql(statement).collect() if row[column] is not None]
+    except RAISED as error:
+        raise failure(error, statement) from error
+
+
+def _words(text: str) -> dict[str, object]:
+    """What a commit says of its batch; nothing where it is none of ours."""
+    try:
+        words = json.loads(text)
+    except ValueError:
+        return {}
+    return words if isinstance(words, dict) and _STAMP in words else {}
+
+
+def _json(words: dict[str, object]) -> str:
+    return json.dumps(words, sort_keys=True)
