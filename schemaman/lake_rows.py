@@ -177,6 +177,12 @@ def lake_change(change: RowChange, to: RowMap) -> LakeChange | Ended | Unfit:
     return LakeChange(change.op, change.order, place, values, unavailable - key.keys())
 
 
+def key_told(change: RowChange, to: RowMap) -> dict[str, object] | None:
+    """The table's key as a record tells it that cannot be written; None if it does not, or there is none."""
+    key = _key(change, {}, to) if to.key else None
+    return None if isinstance(key, Unfit) else key
+
+
 def _beside(change: RowChange, to: RowMap) -> dict[str, object]:
     """What the metadata columns of the table hold for a change."""
     place, ms = change.place, change.ts_ms

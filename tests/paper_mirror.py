@@ -29,11 +29,12 @@ from schemaman.settings import TargetSetting
 from schemaman.spark.batches import remember
 from schemaman.spark.emptying import verdict
 from schemaman.spark.following import Bringer, Follower, Stopped
-from schemaman.spark.quarantine import Held, Tried
+from schemaman.spark.quarantine import NO_OLD_ROW, Held, Tried
 from schemaman.spark.reached import Reach, Reached
 from schemaman.spark.staging import (
     CHANGE_ARROW,
     ENDED,
+    WAITS,
     ChangeFolder,
     ChangeMapper,
     Reading,
@@ -97,8 +98,10 @@ class PaperTable:
         order = staged[ORDER]
         dead = old is not None and bool(old.get(DELETED))
         helpers = staged_helpers(to)
-        if to.key and staged[helpers.needs_row] and (old is None or (dead and old[ORDER] < order)):
-            return False
+        if to.key and staged[helpers.needs_row]:
+            behind = staged[helpers.behind]
+            if old is None or (dead and old[ORDER] < order) or (behind and old[ORDER] <= behind):
+                return False
         if old is not None and (not to.key or order <= old[ORDER]):
             return True
         goes_on = old and (staged[DELETED] or not dead)
@@ -270,13 +273,15 @@ class PaperMirror:
             self._keep(follower, waiting | {_place(row): row for row in rows}, lambda _: why)
             return
         reasons = list(self.aside.get(follower.lake_table, {}).values())
-        held = Held(follower.lake_table, table_text(table), len(waiting), reasons.count("no old row"))
-        if waiting and self.tried.in_vain(held, brought.live, told):
-            waiting, again = {}, []
-        for place in waiting:
-            del self.aside[follower.lake_table][place], self.kept[follower.lake_table][place]
-        for part in (again, rows):
-            self._write(follower, paper, to, self._ruled(follower, to, part))
+        lacking = reasons.count(NO_OLD_ROW) + reasons.count(WAITS)
+        held = Held(follower.lake_table, table_text(table), len(waiting), lacking)
+        vain = bool(waiting) and self.tried.in_vain(held, brought.live, told)
+        if not vain:
+            for place in waiting:
+                del self.aside[follower.lake_table][place], self.kept[follower.lake_table][place]
+            self._write(follower, paper, to, self._ruled(follower, to, again), [])
+        left = [row for row in again if _place(row) in self.kept.get(follower.lake_table, {})]
+        self._write(follower, paper, to, self._ruled(follower, to, rows), left)
 
     def _ruled(self, follower: Follower, to: RowMap, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows without the TRUNCATEs that the policy does not let through."""
@@ -291,14 +296,17 @@ class PaperMirror:
         return [row for row in rows if _place(row) not in truncates]
 
     def _write(
-        self, follower: Follower, paper: PaperTable, to: RowMap, rows: Collection[dict[str, Any]]
+        self,
+        follower: Follower,
+        paper: PaperTable,
+        to: RowMap,
+        rows: Collection[dict[str, Any]],
+        waiting: Collection[dict[str, Any]],
     ) -> None:
         ends = {row["row_order"]: pickle.loads(row["change"]) for row in rows if row["op"] == "t" and to.key}
         truncates = sorted(ends)
         paper.truncated = max([paper.truncated, *truncates])
-        changes = [row for row in rows if row["op"] != "t" or not to.key]
-        table = arrow.Table.from_pylist([{"change": row["change"]} for row in changes], _CHANGES)
-        mapped = [row for b in ChangeMapper(to)(table.to_batches()) for row in b.to_pylist()]
+        mapped = _mapped(ChangeMapper(to), rows) + _mapped(ChangeMapper(to, waiting=True), waiting)
         mapped.sort(key=lambda row: (row["row_key"] or b"", row["row_order"], *_place(row)))
         ordered = arrow.RecordBatch.from_pylist(mapped, CHANGE_ARROW)
         floor = paper.truncated if to.key else ""
@@ -313,7 +321,7 @@ class PaperMirror:
             elif reason is not None:
                 bad |= dict.fromkeys(places, reason)
             elif not paper.merge(row, to):
-                bad |= dict.fromkeys(places, "no old row")
+                bad |= dict.fromkeys(places, WAITS if row[helpers.behind] else NO_OLD_ROW)
         for order in truncates:
             paper.truncate(order, emptied(ends[order], to))
         if bad:
@@ -338,6 +346,12 @@ class PaperMirror:
 
 
 _CHANGES = arrow.schema([("change", arrow.binary())])
+
+
+def _mapped(mapper: ChangeMapper, rows: Collection[dict[str, Any]]) -> list[dict[str, Any]]:
+    changes = [{"change": row["change"]} for row in rows if row["op"] != "t" or not mapper.to.key]
+    table = arrow.Table.from_pylist(changes, _CHANGES)
+    return [row for b in mapper(table.to_batches()) for row in b.to_pylist()]
 
 
 def _rows(function: Any, batch: arrow.Table) -> list[dict[str, Any]]:

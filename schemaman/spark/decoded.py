@@ -85,8 +85,14 @@ class Decoded(Protocol):
     def truncate(self, order: str) -> RowChange:
         """The TRUNCATE that stands at a place."""
 
-    def staged(self, to: RowMap, count: int, floor: str) -> Staged:
-        """The changes folded by key into rows of a lake table; without TRUNCATEs where it has a key."""
+    def staged(self, to: RowMap, count: int, floor: str, waiting: arrow.Table | None = None) -> Staged:
+        """The changes folded by key into rows of a lake table; without TRUNCATEs where it has a key.
+
+        `waiting` are the rows of which records wait in quarantine: some of these have to wait behind them.
+        """
+
+    def waiting(self, to: RowMap) -> arrow.Table:
+        """What these records make wait as long as they are in quarantine: for `staged`."""
 
     def rejected(self) -> DataFrame:
         """The records that were not understood, with their reasons."""
@@ -166,14 +172,10 @@ class Local:
         found = self.truncates().table
         return _change(found.filter(compute.equal(found["row_order"], order))["change"][0].as_py())
 
-    def staged(self, to: RowMap, count: int, floor: str) -> Staged:
+    def staged(self, to: RowMap, count: int, floor: str, waiting: arrow.Table | None = None) -> Staged:
         """See `Decoded`."""
-        taken = self.table
-        if to.key:
-            taken = taken.filter(compute.not_equal(taken["op"], "t"))
-        mapped = [
-            row for b in ChangeMapper(to)(taken.select(["change"]).to_batches()) for row in b.to_pylist()
-        ]
+        mapped = self._mapped(ChangeMapper(to)).to_pylist()
+        mapped += [] if waiting is None else waiting.to_pylist()
         mapped.sort(
             key=lambda r: (r["row_key"] or b"", r["row_order"], r["topic"], r["partition"], r["offset"])
         )
@@ -187,6 +189,14 @@ class Local:
         aside = _aside(faults)
         needing = sum(bool(needs) for needs in good[helpers.needs_row].to_pylist())
         return Staged(_frame(self.spark, good, staged_ddl(to)), good.num_rows, needing, ended, aside)
+
+    def waiting(self, to: RowMap) -> arrow.Table:
+        """See `Decoded`."""
+        return self._mapped(ChangeMapper(to, waiting=True))
+
+    def _mapped(self, mapper: ChangeMapper) -> arrow.Table:
+        taken = self.table.filter(compute.not_equal(self.table["op"], "t")) if mapper.to.key else self.table
+        return arrow.Table.from_batches(mapper(taken.select(["change"]).to_batches()), CHANGE_ARROW)
 
     def rejected(self) -> DataFrame:
         """See `Decoded`."""
@@ -250,10 +260,11 @@ class Spread:
         here = self.truncates().rows.where(F.col("row_order") == order)
         return _change(here.select("change").limit(1).collect()[0][0])
 
-    def staged(self, to: RowMap, count: int, floor: str) -> Staged:
+    def staged(self, to: RowMap, count: int, floor: str, waiting: arrow.Table | None = None) -> Staged:
         """See `Decoded`."""
-        taken = self.rows.where("op <> 't'") if to.key else self.rows
-        mapped = taken.select("change").mapInArrow(ChangeMapper(to), CHANGE)
+        mapped = self._mapped(ChangeMapper(to))
+        if waiting is not None:
+            mapped = mapped.union(_frame(self.spark, waiting, CHANGE))
         by_key = mapped.repartition(1 + count // _ROWS_A_TASK, "row_key")
         ordered = by_key.sortWithinPartitions("row_key", "row_order", *_PLACE)
         rows = ordered.mapInArrow(ChangeFolder(to, floor), staged_ddl(to)).persist()
@@ -266,6 +277,14 @@ class Spread:
         aside = _aside((f[0], f[1]) for f in faults.toLocalIterator())
         good = rows.where(reason.isNull())
         return Staged(good, counts[0] or 0, counts[1] or 0, counts[2] or 0, aside)
+
+    def waiting(self, to: RowMap) -> arrow.Table:
+        """See `Decoded`."""
+        return self._mapped(ChangeMapper(to, waiting=True)).toArrow()
+
+    def _mapped(self, mapper: ChangeMapper) -> DataFrame:
+        taken = self.rows.where("op <> 't'") if mapper.to.key else self.rows
+        return taken.select("change").mapInArrow(mapper, CHANGE)
 
     def rejected(self) -> DataFrame:
         """See `Decoded`."""

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from schemaman.schema import Column
 
-_KEPT, _NEEDS_ROW, _REASON, _PLACES = "kept", "needs_row", "reason", "places"
-_NAMES = (_KEPT, _NEEDS_ROW, _REASON, _PLACES)
+_NAMES = ("kept", "needs_row", "behind", "reason", "places")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +18,13 @@ class HelperColumns:
     """The names of the helping columns.
 
     `kept`: the numbers of the columns that stay as the table has them. `needs_row`: the table must have the
-    row already. `reason`: why the row cannot be written. `places`: the records that it was made of.
+    row already, and behind the order `behind`, where one is told: there a record of the row waits. `reason`:
+    why the row cannot be written. `places`: the records that it was made of.
     """
 
     kept: str
     needs_row: str
+    behind: str
     reason: str
     places: str
 
@@ -34,4 +35,4 @@ def helper_columns(columns: Iterable[Column]) -> HelperColumns:
     before = "__"
     while any(before + name in taken for name in _NAMES):
         before += "_"
-    return HelperColumns(before + _KEPT, before + _NEEDS_ROW, before + _REASON, before + _PLACES)
+    return HelperColumns(*(before + name for name in _NAMES))

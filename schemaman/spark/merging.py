@@ -65,10 +65,14 @@ def append_rows(table: str, staged: str, columns: Sequence[Column]) -> str:
     )
 
 
-def without_old_row(table: str, staged: str, key: Sequence[str]) -> str:
-    """The staged rows of which a value must be in the table, and no row of the table can have it."""
+def without_old_row(table: str, staged: str, key: Sequence[str], behind: str) -> str:
+    """The staged rows of which a value must be in the table, and no row of the table can have it.
+
+    A row has it not either that stands before the order in the column `behind`, where a record of it waits.
+    """
     on = " AND ".join(f"t.{q(k)} <=> s.{q(k)}" for k in key)
     has = f"(NOT coalesce(t.{q(DELETED)}, false) OR t.{q(ORDER)} >= s.{q(ORDER)})"
+    has += f" AND (s.{q(behind)} IS NULL OR t.{q(ORDER)} > s.{q(behind)})"
     return f"SELECT s.* FROM {staged} s LEFT ANTI JOIN {table} t ON {on} AND {has}"
 
 

@@ -16,6 +16,7 @@ from schemaman.rows.retold import reading_of
 from schemaman.spark.batches import COLUMNS, HEADERS
 from schemaman.spark.emptying import EMPTIED
 from schemaman.spark.lake import SparkExecutor
+from schemaman.spark.staging import WAITS
 from schemaman.spark.views import view
 from schemaman.targets import delta, iceberg
 from schemaman.targets._spark_sql import create_namespace, literal, table_parts
@@ -87,7 +88,7 @@ class Quarantine:
             return ()
         rows = SparkExecutor(spark).query(
             "SELECT lake_table, source_table, count(*), "
-            f"count_if(reason = {literal(NO_OLD_ROW)}), "
+            f"count_if(reason IN ({literal(NO_OLD_ROW)}, {literal(WAITS)})), "
             f"count_if(startswith(reason, {literal(EMPTIED)})) FROM {self.name} "
             f"WHERE stream = {literal(stream)} "
             "GROUP BY lake_table, source_table ORDER BY lake_table, source_table"

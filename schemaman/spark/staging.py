@@ -1,7 +1,7 @@
 """What is done with the records of a batch: decoded into changes of rows, and these folded row by row.
 
 Law: each record of the batch ends in exactly one place: a staged row, an aside that is no row, or a record
-set aside with its reason.
+set aside with its reason. A value that was not sent is never taken from before a record that waits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from schemaman.decode.body import SchemaLookup
 from schemaman.decode.framing import Forms
 from schemaman.errors import SchemamanError
 from schemaman.evidence import Record, Reject
-from schemaman.lake_rows import Ended, RowMap, lake_change
+from schemaman.lake_rows import Ended, RowMap, key_told, lake_change
 from schemaman.representation import VARIANT
 from schemaman.rows.change import RowChange, RowOutcome
 from schemaman.rows.horizon import Past
@@ -90,6 +90,12 @@ _PLACE_ARROW = arrow.struct([
 ])  # fmt: skip
 _ROWS_AT_ONCE = 2_000
 LOST = "a value was not sent since it did not change, and the row began anew before: nobody knows it"
+WAITS = (
+    "a value was not sent since it did not change, and an older record of the row, which may have it, waits "
+    "in quarantine: this one waits behind it"
+)
+WAITING = "waiting"
+"""The reason of a record that is in quarantine already, and only shows what has to wait behind it."""
 ENDED = "ended"
 """The reason of a row that went with an earlier life of its table: nothing to do, and said in the report."""
 
@@ -114,6 +120,7 @@ def staged_ddl(to: RowMap) -> str:
     members += [
         f"{quote_name(helpers.kept)} array<int>",
         f"{quote_name(helpers.needs_row)} boolean",
+        f"{quote_name(helpers.behind)} string",
         f"{quote_name(helpers.reason)} string",
         f"{quote_name(helpers.places)} array<struct<topic: string, partition: int, offset: bigint>>",
     ]
@@ -150,6 +157,7 @@ def staged_schema(to: RowMap) -> arrow.Schema:
         *((c.name, arrow_type(c.type)) for c in staged_columns(to)),
         (helpers.kept, arrow.list_(arrow.int32())),
         (helpers.needs_row, arrow.bool_()),
+        (helpers.behind, arrow.string()),
         (helpers.reason, arrow.string()),
         (helpers.places, arrow.list_(_PLACE_ARROW)),
     ])
@@ -174,14 +182,21 @@ class RecordDecoder:
 
 @dataclass(frozen=True, slots=True)
 class ChangeMapper:
-    """The function that tasks run: changes of the source in, changes of one lake table out."""
+    """The function that tasks run: changes of the source in, changes of one lake table out.
+
+    `waiting`: they are in quarantine, and only their keys and orders are asked for.
+    """
 
     to: RowMap
+    waiting: bool = False
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
         """Each change with the key by which it is folded; what cannot be written with its reason."""
         for batch in batches:
             found = [self._row(pickle.loads(each)) for each in batch.column(0).to_pylist()]
+            if self.waiting:
+                keyed = (row for row in found if row.get("row_key") is not None)
+                found = [row | {"reason": WAITING, "change": None} for row in keyed]
             yield arrow.RecordBatch.from_pylist(found, CHANGE_ARROW)
 
     def _row(self, change: RowChange) -> dict[str, object]:
@@ -196,7 +211,9 @@ class ChangeMapper:
             case Ended():
                 return row | {"reason": ENDED}
             case Unfit(column, reason):
-                return row | {"reason": f"{column}: {reason}"}
+                key = key_told(change, self.to)
+                known = None if key is None else key_bytes(self.to.key_columns, key)
+                return row | {"reason": f"{column}: {reason}", "row_key": known}
             case LakeChange():
                 faults = (misfit(c, told.values[c.name]) for c in self.to.columns if c.name in told.values)
                 fault = next((fault for fault in faults if fault), None)
@@ -230,23 +247,33 @@ class ChangeFolder:
     def _rows(
         self, records: Sequence[Mapping[str, object]], helpers: HelperColumns
     ) -> Iterator[Mapping[str, object]]:
-        good = []
+        good: list[LakeChange] = []
+        behind: object = None  # the order of the newest record so far that waits
+        since: object = None  # that of the newest one before the first that does not
+        cut = False  # whether it waits behind others that do not
         for record in records:
-            if record["reason"] is None:
-                change = record["change"]
-                assert isinstance(change, bytes)
-                good.append(pickle.loads(change))
-            else:
-                yield {helpers.reason: record["reason"], helpers.places: [_place_of(record)]}
+            reason, change = record["reason"], _change(record)
+            if change is not None and change.unavailable and behind is not None and cut:
+                reason, change = WAITS, None
+            if change is None:
+                if reason != WAITING:
+                    yield {helpers.reason: reason, helpers.places: [_place_of(record)]}
+                if reason != ENDED:
+                    behind, cut = record["row_order"], bool(good)
+                continue
+            if not change.unavailable:
+                behind = None
+            since = since if good else behind
+            good.append(change)
         if not good:
             return
         if self.to.key:
-            yield from self._folded(good, helpers)
+            yield from self._folded(good, helpers, since)
         else:
-            yield good[-1].values | {helpers.places: [_place(good[-1].place)]}
+            yield dict(good[-1].values) | {helpers.places: [_place(good[-1].place)]}
 
     def _folded(
-        self, changes: Sequence[LakeChange], helpers: HelperColumns
+        self, changes: Sequence[LakeChange], helpers: HelperColumns, behind: object
     ) -> Iterator[Mapping[str, object]]:
         names = [c.name for c in self.to.columns]
         row = folded(changes, names, self.floor)
@@ -261,6 +288,7 @@ class ChangeFolder:
             DELETED: row.deleted,
             helpers.kept: [i for i, name in enumerate(names) if name in row.kept],
             helpers.needs_row: row.needs_row,
+            helpers.behind: behind if row.needs_row else None,
             helpers.places: places,
         }
 
@@ -289,6 +317,12 @@ def _told(read: RowOutcome) -> dict[str, object]:
             return {"reason": read.reason}
         case _:
             return {}
+
+
+def _change(record: Mapping[str, object]) -> LakeChange | None:
+    """The change of a record that can be written."""
+    change = record["change"] if record["reason"] is None else None
+    return pickle.loads(change) if isinstance(change, bytes) else None
 
 
 def _place_of(record: Mapping[str, object]) -> dict[str, object]:

@@ -39,6 +39,7 @@ from schemaman.spark.quarantine import UNPLACED, Held, Quarantine, Tried
 from schemaman.spark.reached import Reached
 from schemaman.spark.staging import Reading, table_named, table_text
 from schemaman.spark.stamping import Batch, Stamps, offsets_of
+from schemaman.spark.waiting import waiting as waiting_rows
 from schemaman.spark.writing import Changes, SetAside, Unstaged, Writer
 from schemaman.versions import TableHistory
 
@@ -332,7 +333,9 @@ class _Run:
         self, follower: Follower, writer: Writer, changes: Changes, report: TableReport
     ) -> TableReport:
         changes, note, waiting = self._ruled(follower, writer, changes)
-        written = writer.write(changes, self.batch, self._keeper(follower, changes.rows))
+        held = self.waiting.get(_place(follower))
+        others = waiting_rows(self.spark, self.quarantine, held, self.reading, self.mirror._small)
+        written = writer.write(changes, self.batch, self._keeper(follower, changes.rows), others)
         again = f"batch {self.number} is not the one of this number: written by the order of its rows"
         notes = (*report.notes, *([note] if note else ()), *([again] if written.again else ()))
         aside = written.aside + waiting

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import pyarrow as arrow
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemaman.errors import SchemamanError
-from schemaman.lake_rows import emptied
+from schemaman.lake_rows import RowMap, emptied
 from schemaman.schema import Column
 from schemaman.spark.decoded import Decoded, Staged
 from schemaman.spark.failures import RAISED
@@ -21,7 +22,7 @@ from schemaman.spark.following import Brought, Follower
 from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.merging import append_rows, merge_rows, without_old_row
 from schemaman.spark.quarantine import NO_OLD_ROW
-from schemaman.spark.staging import staged_columns, staged_helpers
+from schemaman.spark.staging import WAITS, staged_columns, staged_helpers
 from schemaman.spark.stamping import Batch, Stamps, Standing
 from schemaman.spark.views import view
 from schemaman.targets._spark_sql import set_properties
@@ -33,6 +34,9 @@ _VIEW, _SOURCE = "schemaman_staged", "schemaman_rows"
 
 SetAside = Callable[[Mapping[Place, str]], None]
 """Keeps the records at some places, with a reason for each."""
+
+Waiting = Callable[[RowMap], arrow.Table | None]
+"""The rows of a table of which records wait in quarantine (`Decoded.waiting`); None if nobody knows which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +93,12 @@ class Writer:
         """Whether rows are merged by a key; without one each record is appended, a TRUNCATE's, too."""
         return bool(self._to.key)
 
-    def write(self, changes: Changes, batch: Batch | None, set_aside: SetAside) -> Written:
+    def write(
+        self, changes: Changes, batch: Batch | None, set_aside: SetAside, waiting: Waiting | None = None
+    ) -> Written:
         """Write the changes; first, the records that cannot be written go to `set_aside`.
+
+        `waiting` tells what waits in quarantine for this table, if anything does.
 
         Raises:
             StatementFailed: the table refused the rows; nothing was written.
@@ -99,8 +107,14 @@ class Writer:
         keyed = bool(self._to.key)
         floor = self._floor(changes.truncated) if keyed else ""
         found = self._staged(changes, floor)
-        good, lacking = self._parted(found)
-        aside = {**found.aside, **dict.fromkeys((p for places in lacking for p in places), NO_OLD_ROW)}
+        known = True
+        if found.needing and waiting is not None:
+            others = waiting(self._to)
+            known = others is not None
+            if others is not None and others.num_rows:
+                found = self._staged(changes, floor, others)
+        good, lacking = self._parted(found, known=known)
+        aside = {**found.aside, **{place: reason for places, reason in lacking for place in places}}
         if aside:
             set_aside(aside)
         rows = found.count - len(lacking)
@@ -109,10 +123,10 @@ class Writer:
             again = self._merge(good, changes, batch) == "used"
         return Written(rows, found.ended, len(aside), again)
 
-    def _staged(self, changes: Changes, floor: str) -> Staged:
+    def _staged(self, changes: Changes, floor: str, waiting: arrow.Table | None = None) -> Staged:
         """The changes as rows. Nothing is written yet, so what goes wrong concerns this table alone."""
         try:
-            return changes.rows.staged(self._to, changes.count, floor)
+            return changes.rows.staged(self._to, changes.count, floor, waiting)
         except PythonException as error:  # what a task raised, with its trace
             raise Unstaged(f"no rows can be made of its records: {_last_line(str(error))}") from error
         except (SchemamanError, *RAISED):
@@ -129,19 +143,25 @@ class Writer:
         self._executor.run(set_properties(self._follower.name, {TRUNCATED_PROPERTY: truncated}))
         return truncated
 
-    def _parted(self, found: Staged) -> tuple[DataFrame, list[list[Place]]]:
-        """The rows that can be written, and the records of those that need a row which is not there."""
+    def _parted(self, found: Staged, *, known: bool) -> tuple[DataFrame, list[tuple[list[Place], str]]]:
+        """The rows that can be written, and the records of those that need what is not there, or waits.
+
+        `known`: which rows wait; if nobody knows, each that needs one does.
+        """
         if not found.needing:
             return found.rows, []
-        query = without_old_row(self._follower.name, _SOURCE, self._to.key)
         helpers = staged_helpers(self._to)
-        places = helpers.places
+        places, behind = helpers.places, helpers.behind
+        query = f"SELECT * FROM {_SOURCE}"
+        if known:
+            query = without_old_row(self._follower.name, _SOURCE, self._to.key, behind)
         with view(found.rows.where(F.col(helpers.needs_row)), _SOURCE):
-            lacking = [row[places] for row in self._spark.sql(query).select(places).collect()]
-        if not lacking:
+            rows = self._spark.sql(query).select(places, behind).collect()
+        if not rows:
             return found.rows, []
-        missing = self._spark.createDataFrame([(p,) for p in lacking], found.rows.select(places).schema)
-        return found.rows.join(missing, places, "left_anti"), [[tuple(p) for p in each] for each in lacking]
+        missing = self._spark.createDataFrame([(row[0],) for row in rows], found.rows.select(places).schema)
+        waits = [([tuple(p) for p in row[0]], WAITS if row[1] or not known else NO_OLD_ROW) for row in rows]
+        return found.rows.join(missing, places, "left_anti"), waits
 
     def _merge(self, rows: DataFrame, changes: Changes, batch: Batch | None) -> Standing:
         columns: tuple[Column, ...] = staged_columns(self._to)

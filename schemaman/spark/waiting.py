@@ -1,0 +1,40 @@
+"""What waits in quarantine for a table, and so makes others wait: a value not sent may be in there.
+
+Law: nothing that waits is passed over unseen; where its bytes were not kept, nobody knows whose row it is.
+"""
+
+from __future__ import annotations
+
+import pyarrow as arrow
+from pyspark.sql import SparkSession
+
+from schemaman.lake_rows import RowMap
+from schemaman.spark.batches import gathered
+from schemaman.spark.decoded import decoded
+from schemaman.spark.quarantine import Held, Quarantine
+from schemaman.spark.staging import Reading
+from schemaman.spark.writing import Waiting
+
+
+def waiting(
+    spark: SparkSession, quarantine: Quarantine, held: Held | None, reading: Reading, small: int
+) -> Waiting | None:
+    """Tells the rows of a lake table of which records still wait; None if nothing did before this batch.
+
+    Up to `small` records are read in this process. What is called raises `StatementFailed`.
+    """
+    if held is None:
+        return None
+
+    def told(to: RowMap) -> arrow.Table | None:
+        if not quarantine.keep_bytes:
+            return None
+        records = quarantine.records(spark, reading.stream, held)
+        few = gathered(records, small)
+        rows = decoded(spark, records if few is None else few, reading)
+        try:
+            return rows.of(held.source_table).waiting(to)
+        finally:
+            rows.done()
+
+    return told

@@ -1,0 +1,59 @@
+"""Values that were not sent, on real tables: what may have them waits, and so does what lacks them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schemaman.adapters.schema_registry import NO_REGISTRY
+from schemaman.spark.quarantine import Quarantine
+from schemaman.spark.staging import WAITS
+from schemaman.stores.sql import SqlStore
+from schemaman.upserts import DELETED
+from tests.spark.mirrored import Run, frame
+from tests.test_mirror_kept import BAD, BEHIND, BIG, OLD, row
+
+pytestmark = pytest.mark.spark
+
+
+def bigs(run: Run) -> dict[int, str]:
+    (lake,) = run.lake()
+    return {each["id"]: each["big"] for each in lake.rows if not each[DELETED]}
+
+
+@pytest.mark.parametrize(("format", "small"), [("delta", 10_000), ("iceberg", 0)])
+def test_an_update_waits_behind_one_in_quarantine(spark, tmp_path: Path, format: str, small: int) -> None:
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:
+        run = Run(spark, store, format, f"kept_{format}", NO_REGISTRY)
+        mirror = run.mirror(small)
+        mirror(frame(spark, [OLD, BAD, row(3, "c", 2, "other", 1)]), 0)
+        mirror(frame(spark, [BEHIND, row(4, "u", 2, BIG, 2)]), 1)
+        assert bigs(run) == {1: "old", 2: "other"}
+        (report,) = run.reports[1].tables
+        assert (report.rows, report.aside) == (1, 1)
+        withheld = {place[2]: reason for *place, _, reason in run.withheld()}
+        assert withheld.keys() == {1, 2}
+        assert withheld[2] == WAITS
+        # a whole row waits for nothing, and one behind it neither
+        mirror(frame(spark, [row(5, "u", 1, "whole", 3)]), 2)
+        mirror(frame(spark, [row(6, "u", 1, BIG, 4)]), 3)
+        assert bigs(run) == {1: "whole", 2: "other"}
+        assert {place[2] for *place, _, _ in run.withheld()} == {1}
+
+
+class Sparing(Run):
+    """A quarantine that keeps places and reasons alone."""
+
+    def quarantine(self) -> Quarantine:
+        return Quarantine(Run.quarantine(self).table, self.format, keep_bytes=False)
+
+
+def test_where_nobody_knows_whose_record_waits_each_that_lacks_a_value_does(spark, tmp_path: Path) -> None:
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:
+        run = Sparing(spark, store, "delta", "kept_sparingly", NO_REGISTRY)
+        mirror = run.mirror()
+        mirror(frame(spark, [OLD, BAD, row(3, "c", 2, "other", 1)]), 0)
+        mirror(frame(spark, [BEHIND, row(4, "u", 2, BIG, 2), row(5, "c", 3, "third", 3)]), 1)
+        assert bigs(run) == {1: "old", 2: "other", 3: "third"}
+        assert [reason for *_, reason in run.withheld()].count(WAITS) == 2

@@ -1,0 +1,126 @@
+"""Values that were not sent, and where a mirror may take them from: never from before a record that waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemaman.evidence import Record
+from schemaman.spark.quarantine import NO_OLD_ROW
+from schemaman.spark.staging import WAITS
+from schemaman.stores.sql import SqlStore
+from schemaman.upserts import DELETED
+from tests.paper_mirror import PaperMirror
+from tests.records import event, node, record, struct
+from tests.test_mirror_policy import KEY, alive, mirror
+
+BIG = "__debezium_unavailable_value"
+INFINITE = 9223372036825200000
+"""`infinity` of PostgreSQL in microseconds, which no lake holds. Source: Debezium PostgresValueConverter."""
+ROW = struct(
+    "srv.public.t.Value",
+    id=node("int32"),
+    big=node("string", optional=True),
+    at=node("int64", "io.debezium.time.MicroTimestamp", optional=True),
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqlStore]:
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
+        yield made
+
+
+def row(offset: int, op: str, id: int, big: str | None, at: int | None, lsn: int | None = None) -> Record:
+    place = lsn or 100 + 10 * offset
+    value = event(ROW, op, lsn=place, sequence=f'["{place}","{place}"]')
+    told = {"id": id, "big": big, "at": at}
+    value["payload"]["after"], value["payload"]["before"] = (None, told) if op == "d" else (told, None)
+    made = record(value, {"schema": KEY, "payload": {"id": id}})
+    return Record(made.topic, 0, offset, 1, made.key, made.value)
+
+
+OLD = row(0, "c", 1, "old", 5)
+BAD = row(1, "u", 1, "new", INFINITE)
+BEHIND = row(2, "u", 1, BIG, 7)
+
+
+def bigs(lake: PaperMirror) -> dict[int, Any]:
+    return {found["id"]: found["big"] for found in alive(lake)}
+
+
+def waits(lake: PaperMirror) -> dict[int, str]:
+    """The offsets of what is withheld, each with the beginning of its reason."""
+    short = {WAITS: "waits", NO_OLD_ROW: "no old row"}
+    return {place[2]: short.get(reason, reason[:3]) for place, reason in lake.withheld().items()}
+
+
+@pytest.mark.parametrize("cuts", [(), (1,), (2,), (1, 2)])
+def test_an_update_waits_behind_one_that_may_have_the_value_that_it_lacks(
+    store: SqlStore, cuts: tuple[int, ...]
+) -> None:
+    lake = mirror(store)
+    records = [OLD, BAD, BEHIND]
+    for start, end in zip((0, *cuts), (*cuts, 3), strict=True):
+        lake.take(records[start:end])
+    assert (bigs(lake), waits(lake)) == ({1: "old"}, {1: "at:", 2: "waits"})
+    # one behind it waits, too, and another row does not
+    lake.take([row(3, "u", 1, BIG, 8), row(4, "c", 2, "other", 5)])
+    lake.take([row(5, "u", 2, BIG, 6)])
+    assert (bigs(lake), waits(lake)) == (
+        {1: "old", 2: "other"}, {1: "at:", 2: "waits", 3: "waits"},
+    )  # fmt: skip
+
+
+def test_a_whole_row_lets_all_go_that_waited_behind_an_older_one(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([OLD, BAD])
+    lake.take([BEHIND])
+    lake.take([row(3, "u", 1, "whole", 9)])
+    lake.take([row(4, "u", 1, BIG, 10)])
+    assert (alive(lake)[0]["at"].microsecond, bigs(lake), waits(lake)) == (10, {1: "whole"}, {1: "at:"})
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 4])
+def test_a_row_that_came_whole_behind_it_is_a_row_to_keep_from(store: SqlStore, cut: int) -> None:
+    lake = mirror(store)
+    records = [OLD, BAD, row(2, "u", 1, "whole", 9), row(3, "u", 1, BIG, 10), row(4, "u", 1, BIG, 11)]
+    lake.take(records[:cut])
+    lake.take(records[cut:])
+    assert (bigs(lake), waits(lake)) == ({1: "whole"}, {1: "at:"})
+
+
+def test_a_delete_waits_for_nothing(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([OLD, BAD])
+    lake.take([row(2, "d", 1, None, None), row(3, "c", 1, "again", 9)])
+    lake.take([row(4, "u", 1, BIG, 10)])
+    assert (bigs(lake), waits(lake)) == ({1: "again"}, {1: "at:"})
+
+
+def test_what_waits_is_written_in_its_order_once_the_table_can_take_it(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([OLD, BAD])
+    lake.take([BEHIND, row(3, "u", 1, BIG, 8)])
+    assert waits(lake) == {1: "at:", 2: "waits", 3: "waits"}
+    # somebody has looked, and put right what the record said
+    (held,) = lake.kept.values()
+    better = row(1, "u", 1, "new", 6)
+    held["srv.public.t", 0, 1] |= {"value": better.value}
+    lake.take([])
+    assert (bigs(lake), waits(lake)) == ({1: "new"}, {})
+    assert [found["at"].microsecond for found in alive(lake)] == [8]
+
+
+def test_what_comes_again_after_a_crash_waits_no_more_than_at_first(store: SqlStore) -> None:
+    lake = mirror(store)
+    later = [row(3, "u", 1, "whole", 9), row(4, "u", 1, BIG, 10)]
+    for batch in ([OLD, BAD], [OLD, BAD], [BEHIND], [BEHIND], later, later):
+        lake.take(batch)
+    lake.take([])
+    assert (bigs(lake), waits(lake)) == ({1: "whole"}, {1: "at:"})
+    (table,) = lake.lake()
+    assert [found[DELETED] for found in table.rows] == [False]
