@@ -37,6 +37,7 @@ class RowMap:
     followed. `called` maps names of the newest version to the lake's where they differ, `beside` roles to the
     metadata columns for them. `members` has columns of which members are called otherwise in the lake, by a
     version's number and their name in it.
+    `left` are the columns of the table that the newest version has no more.
     """
 
     columns: tuple[Column, ...]
@@ -48,6 +49,7 @@ class RowMap:
     called: Mapping[str, str] = field(default_factory=dict)
     beside: Mapping[str, str] = field(default_factory=dict)
     members: Mapping[tuple[int, str], Renaming] = field(default_factory=dict)
+    left: frozenset[str] = frozenset()
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -87,7 +89,8 @@ def row_map(
                 names[column.id] = here
                 taken.add(column.name.lower())
     lives = {v.number: v.incarnation for v in history.versions}
-    called = {name: here for name, here in lake_names(newest.schema, sourced).items() if name != here}
+    now = lake_names(newest.schema, sourced)
+    called = {name: here for name, here in now.items() if name != here}
     key, life = live.schema.key, newest.incarnation
     same = _same_columns(told, history)
     names = {id: names[now] for id, now in same.items() if now in names}
@@ -97,7 +100,8 @@ def row_map(
     homeless |= {id: asked[now] for id, now in same.items() if now in asked}
     types = {c.name: c.type for c in columns}
     moved = dict(_members(told, history, {id: types[n] for id, n in names.items() if n in types}))
-    return RowMap(columns, key, names, homeless, lives, life, called, beside, moved)
+    left = frozenset(c.name for c in columns).difference(now.values(), beside.values())
+    return RowMap(columns, key, names, homeless, lives, life, called, beside, moved, left)
 
 
 def _members(
@@ -174,7 +178,7 @@ def lake_change(change: RowChange, to: RowMap) -> LakeChange | Ended | Unfit:
         return key
     values = key if change.op == "d" else told | key
     values = {**values, **_beside(change, to)}
-    return LakeChange(change.op, change.order, place, values, unavailable - key.keys())
+    return LakeChange(change.op, change.order, place, values, unavailable - key.keys(), change.again)
 
 
 def key_told(change: RowChange, to: RowMap) -> dict[str, object] | None:

@@ -57,7 +57,7 @@ class LakeChange:
     """A change of a row in the words of one lake table: its columns, its types.
 
     `values` are those that the record brings; `unavailable` are columns whose value the source has and did
-    not send, since it did not change (TOAST).
+    not send, since it did not change (TOAST). `again`: it was delivered before most likely.
     """
 
     op: Op
@@ -65,6 +65,7 @@ class LakeChange:
     place: Place
     values: Mapping[str, object] = field(default_factory=dict)
     unavailable: frozenset[str] = frozenset()
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

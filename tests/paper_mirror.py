@@ -29,11 +29,13 @@ from schemaman.settings import TargetSetting
 from schemaman.spark.batches import remember
 from schemaman.spark.emptying import verdict
 from schemaman.spark.following import Bringer, Follower, Stopped
+from schemaman.spark.helper_columns import HelperColumns
 from schemaman.spark.quarantine import NO_OLD_ROW, Held, Tried
 from schemaman.spark.reached import Reach, Reached
 from schemaman.spark.staging import (
     CHANGE_ARROW,
     ENDED,
+    LATE,
     WAITS,
     ChangeFolder,
     ChangeMapper,
@@ -102,6 +104,8 @@ class PaperTable:
             behind = staged[helpers.behind]
             if old is None or (dead and old[ORDER] < order) or (behind and old[ORDER] <= behind):
                 return False
+        if old is not None and to.key and not dead and self._late(staged, old, to):
+            return False
         if old is not None and (not to.key or order <= old[ORDER]):
             return True
         goes_on = old and (staged[DELETED] or not dead)
@@ -113,6 +117,13 @@ class PaperTable:
                 row[field_of[name]] = staged[name]
         self.rows[key] = {**row, **{c.name: staged[c.name] for c in row_columns(to.key)}}
         return True
+
+    def _late(self, staged: Mapping[str, Any], old: Mapping[Any, Any], to: RowMap) -> bool:
+        helpers, names = staged_helpers(to), [c.name for c in to.columns]
+        since, kept = staged[helpers.since], {names[i] for i in staged[helpers.kept] or ()}
+        told = to.left - kept
+        newer = since is not None and old[ORDER] > since
+        return newer and any(staged[name] != old.get(self.lake.fields[name]) for name in told)
 
     def truncate(self, order: str, beside: Mapping[str, Any]) -> None:
         said = {self.lake.fields[name]: value for name, value in beside.items()}
@@ -321,7 +332,7 @@ class PaperMirror:
             elif reason is not None:
                 bad |= dict.fromkeys(places, reason)
             elif not paper.merge(row, to):
-                bad |= dict.fromkeys(places, WAITS if row[helpers.behind] else NO_OLD_ROW)
+                bad |= dict.fromkeys(places, _why(row, helpers))
         for order in truncates:
             paper.truncate(order, emptied(ends[order], to))
         if bad:
@@ -360,6 +371,13 @@ def _rows(function: Any, batch: arrow.Table) -> list[dict[str, Any]]:
 
 def _ordered(batch: arrow.Table) -> arrow.Table:
     return batch.sort_by([("topic", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
+
+
+def _why(row: Mapping[str, Any], helpers: HelperColumns) -> str:
+    """Why a row could not be taken."""
+    if row[helpers.since]:
+        return LATE
+    return WAITS if row[helpers.behind] else NO_OLD_ROW
 
 
 def _reach(table: TableId, row: Mapping[str, Any]) -> Reach:

@@ -10,7 +10,7 @@ import pytest
 
 from schemaman.evidence import Record
 from schemaman.spark.quarantine import NO_OLD_ROW
-from schemaman.spark.staging import WAITS
+from schemaman.spark.staging import LATE, WAITS
 from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED
 from tests.paper_mirror import PaperMirror
@@ -54,7 +54,7 @@ def bigs(lake: PaperMirror) -> dict[int, Any]:
 
 def waits(lake: PaperMirror) -> dict[int, str]:
     """The offsets of what is withheld, each with the beginning of its reason."""
-    short = {WAITS: "waits", NO_OLD_ROW: "no old row"}
+    short = {WAITS: "waits", LATE: "late", NO_OLD_ROW: "no old row"}
     return {place[2]: short.get(reason, reason[:3]) for place, reason in lake.withheld().items()}
 
 
@@ -124,3 +124,54 @@ def test_what_comes_again_after_a_crash_waits_no_more_than_at_first(store: SqlSt
     assert (bigs(lake), waits(lake)) == ({1: "whole"}, {1: "at:"})
     (table,) = lake.lake()
     assert [found[DELETED] for found in table.rows] == [False]
+
+
+# Columns that left the source.
+
+
+def shrunk(offset: int, op: str, b: str | None, lsn: int, partition: int = 0) -> Record:
+    """A row whose column `b` has left, if it has none."""
+    told: dict[str, Any] = {"id": 1, "a": lsn}
+    fields = {"id": node("int32"), "a": node("int32")}
+    if b is not None:
+        told["b"], fields["b"] = b, node("string", optional=True)
+    value = event(struct("srv.public.t.Value", **fields), op, lsn=lsn, sequence=f'["{lsn}","{lsn}"]')
+    value["payload"]["after"] = told
+    made = record(value, {"schema": KEY, "payload": {"id": 1}})
+    return Record(made.topic, partition, offset, 1, made.key, made.value)
+
+
+def kept_b(lake: PaperMirror) -> object:
+    (found,) = alive(lake)
+    return found["b"]
+
+
+FIRST, GONE = shrunk(0, "c", "old", 100), shrunk(0, "u", None, 130, partition=1)
+
+
+def test_a_late_value_of_a_column_that_left_is_not_passed_over(store: SqlStore) -> None:
+    lake = mirror(store)
+    for batch in ([FIRST], [GONE], [shrunk(1, "u", "new", 120)]):
+        lake.take(batch)
+    assert (kept_b(lake), waits(lake)) == ("old", {1: "late"})
+    # nothing is lost of one that says the same
+    lake.take([shrunk(2, "u", "old", 125)])
+    assert waits(lake) == {1: "late"}
+
+
+def test_a_late_value_that_a_newer_row_would_bring_is_not_taken_for_the_last_one(store: SqlStore) -> None:
+    lake = mirror(store)
+    for batch in ([FIRST], [GONE], [shrunk(1, "u", "new", 120), shrunk(2, "u", None, 140)]):
+        lake.take(batch)
+    assert (kept_b(lake), waits(lake)) == ("old", {1: "late", 2: "late"})
+
+
+def test_a_value_of_a_column_that_left_comes_again_unseen(store: SqlStore) -> None:
+    lake = mirror(store)
+    records = [FIRST, shrunk(1, "u", "new", 120), shrunk(2, "u", None, 130)]
+    for batch in (records[:1], records[1:2], records[2:], records[2:]):
+        lake.take(batch)
+    # the connector crashed, and delivers all of it once more
+    for number, each in enumerate(records):
+        lake.take([Record(each.topic, 0, 3 + number, 1, each.key, each.value)])
+    assert (kept_b(lake), waits(lake)) == ("new", {})

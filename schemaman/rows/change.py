@@ -36,7 +36,8 @@ class RowChange:
     changes of one table (`rows.order`). `ts_ms` is the time of the change at the source, epoch milliseconds,
     None if untold. `deleted`: the row is gone. `schema` is the structure that the values are of: the
     history's version `version` (its ordinal, with ids of columns), or without a history (None) that of the
-    record itself. `position` is the source's own.
+    record itself. `position` is the source's own. `again`: its partition had been read further
+    before, so that it was delivered before most likely.
     """
 
     place: Place
@@ -52,6 +53,7 @@ class RowChange:
     schema: TableSchema
     version: int | None
     position: Position
+    again: bool = False
 
 
 RowOutcome = RowChange | Reject | Aside

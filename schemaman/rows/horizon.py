@@ -46,15 +46,20 @@ class Horizon:
         known = (past or {}).items()
         self._past = {here: ([offset_in(o) for o in os], list(accumulate(os, max))) for here, os in known}
 
-    def order(self, table: TableId, mark: Mark, source: Mapping[str, Any], *, read: bool) -> str:
-        """The order of a change at a mark; `read`: from the table, not from the log."""
+    def order(
+        self, table: TableId, mark: Mark, source: Mapping[str, Any], *, read: bool
+    ) -> tuple[str, bool]:
+        """The order of a change at a mark, and whether its partition had been read further before.
+
+        `read`: from the table, not from the log.
+        """
         here = (table, mark.topic, mark.partition)
         before = self._before(here, mark.offset)
         own, step = self._own(mark, source, read, before)
         found = at(own, step, mark.partition, mark.offset)
         if found > before:
             self.reached[here] = found
-        return found
+        return found, found < before
 
     def knows(self, table: TableId, mark: Mark) -> bool:
         """Whether anything was read of a table in a partition."""

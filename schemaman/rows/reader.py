@@ -229,6 +229,7 @@ class RowReader:
     ) -> RowChange:
         before, after = images
         read = op == "r" or from_table(cast(Any, source))
+        order, again = self._horizon.order(table, mark, source, read=read)
         return RowChange(
             place=Place(self._stream, record.topic, record.partition, record.offset),
             table=table,
@@ -237,12 +238,13 @@ class RowReader:
             before=None if before is None else before.row,
             after=None if after is None else after.row,
             unavailable=frozenset() if after is None else after.unavailable,
-            order=self._horizon.order(table, mark, source, read=read),
+            order=order,
             ts_ms=mark.ts_ms,
             deleted=op == "d",
             schema=made.schema,
             version=made.version,
             position=mark.position,
+            again=again,
         )
 
     def _table(self, payload: Mapping[str, Any], form: Form) -> Table | None:

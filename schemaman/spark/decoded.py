@@ -12,13 +12,14 @@ from typing import Any, Protocol
 
 import pyarrow as arrow
 import pyarrow.compute as compute
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemaman.lake_rows import RowMap
 from schemaman.rows.change import RowChange
 from schemaman.rows.reader import Last
 from schemaman.spark.batches import COLUMNS, RAW
+from schemaman.spark.helper_columns import HelperColumns
 from schemaman.spark.staging import (
     CHANGE,
     CHANGE_ARROW,
@@ -44,11 +45,17 @@ _ROWS_A_TASK = 20_000
 _REJECTED = "source_table IS NULL AND reason IS NOT NULL"
 
 
+def _looked_at(helpers: HelperColumns) -> Column:
+    """Whether the table has to be asked before a staged row can be written."""
+    return F.coalesce(F.col(helpers.needs_row), F.lit(False)) | F.col(helpers.since).isNotNull()
+
+
 @dataclass(frozen=True, slots=True)
 class Staged:
     """Rows ready to be written, as a data frame to merge from; and the records that cannot be, with reasons.
 
-    `needing` of the rows need a value that the table must have; `ended` records went with an earlier life.
+    `needing` of the rows need a look at the table: it must have a value, or may have a newer one; `ended`
+    records went with an earlier life.
     """
 
     rows: DataFrame
@@ -187,7 +194,8 @@ class Local:
         faults = list(zip(bad[helpers.reason].to_pylist(), bad[helpers.places].to_pylist(), strict=True))
         ended = sum(reason == ENDED for reason, _ in faults)
         aside = _aside(faults)
-        needing = sum(bool(needs) for needs in good[helpers.needs_row].to_pylist())
+        asked = compute.or_kleene(good[helpers.needs_row], compute.is_valid(good[helpers.since]))
+        needing = sum(map(bool, asked.to_pylist()))
         return Staged(_frame(self.spark, good, staged_ddl(to)), good.num_rows, needing, ended, aside)
 
     def waiting(self, to: RowMap) -> arrow.Table:
@@ -269,7 +277,7 @@ class Spread:
         ordered = by_key.sortWithinPartitions("row_key", "row_order", *_PLACE)
         rows = ordered.mapInArrow(ChangeFolder(to, floor), staged_ddl(to)).persist()
         helpers = staged_helpers(to)
-        reason, needed = F.col(helpers.reason), F.coalesce(F.col(helpers.needs_row), F.lit(False))
+        reason, needed = F.col(helpers.reason), _looked_at(helpers)
         counts = rows.agg(
             F.count_if(reason.isNull()), F.count_if(needed), F.count_if(reason == ENDED)
         ).collect()[0]

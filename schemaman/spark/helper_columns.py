@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from schemaman.schema import Column
 
-_NAMES = ("kept", "needs_row", "behind", "reason", "places")
+_NAMES = ("kept", "needs_row", "behind", "since", "reason", "places")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +18,15 @@ class HelperColumns:
     """The names of the helping columns.
 
     `kept`: the numbers of the columns that stay as the table has them. `needs_row`: the table must have the
-    row already, and behind the order `behind`, where one is told: there a record of the row waits. `reason`:
-    why the row cannot be written. `places`: the records that it was made of.
+    row already, and behind the order `behind`, where one is told: there a record of the row waits.
+    `since`: where the oldest value stands of a column that left the source. `reason`: why the row cannot be
+    written. `places`: the records that it was made of.
     """
 
     kept: str
     needs_row: str
     behind: str
+    since: str
     reason: str
     places: str
 

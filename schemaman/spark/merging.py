@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from schemaman.ddl import quote_name
 from schemaman.schema import Column
-from schemaman.spark.helper_columns import helper_columns
+from schemaman.spark.helper_columns import HelperColumns, helper_columns
 from schemaman.targets._spark_sql import literal
 from schemaman.targets._types import has_variant
 from schemaman.types import Array, Map, Struct, Type
@@ -74,6 +74,42 @@ def without_old_row(table: str, staged: str, key: Sequence[str], behind: str) ->
     has = f"(NOT coalesce(t.{q(DELETED)}, false) OR t.{q(ORDER)} >= s.{q(ORDER)})"
     has += f" AND (s.{q(behind)} IS NULL OR t.{q(ORDER)} > s.{q(behind)})"
     return f"SELECT s.* FROM {staged} s LEFT ANTI JOIN {table} t ON {on} AND {has}"
+
+
+def with_newer_row(
+    table: str, staged: str, key: Sequence[str], left: Sequence[tuple[int, Column]], helpers: HelperColumns
+) -> str:
+    """The staged rows with another value of a column that `left` than a row of the table that is newer.
+
+    The number of a column is that in `kept`; the order of the value stands in the column `since`.
+    """
+    on = " AND ".join(f"t.{q(k)} <=> s.{q(k)}" for k in key)
+    newer = f"t.{q(ORDER)} > s.{q(helpers.since)} AND NOT coalesce(t.{q(DELETED)}, false)"
+    others = " OR ".join(
+        f"(NOT array_contains(s.{q(helpers.kept)}, {number}) AND {_differs(column)})"
+        for number, column in left
+    )
+    return f"SELECT s.* FROM {staged} s JOIN {table} t ON {on} AND {newer} AND ({others})"
+
+
+def _differs(column: Column) -> str:
+    """Whether two values are not the same; of types that Spark does not compare they never are."""
+    if has_variant(column.type) or _has_map(column.type):
+        return "true"
+    return f"NOT (t.{q(column.name)} <=> s.{q(column.name)})"
+
+
+def _has_map(type: Type) -> bool:
+    """Whether there is a map in a type."""
+    match type:
+        case Map():
+            return True
+        case Array(element):
+            return _has_map(element)
+        case Struct(fields):
+            return any(_has_map(field.type) for field in fields)
+        case _:
+            return False
 
 
 def q(name: str) -> str:

@@ -33,7 +33,7 @@ from schemaman.spark.batches import COLUMNS, RAW, records_of
 from schemaman.spark.helper_columns import HelperColumns, helper_columns
 from schemaman.targets._spark_sql import type_name
 from schemaman.types import Array, Map, String, Struct, Type
-from schemaman.upserts import DELETED, ORDER, LakeChange, folded, row_columns
+from schemaman.upserts import DELETED, ORDER, LakeChange, Upsert, folded, row_columns
 from schemaman.versions import TableHistory
 
 
@@ -94,6 +94,10 @@ WAITS = (
     "a value was not sent since it did not change, and an older record of the row, which may have it, waits "
     "in quarantine: this one waits behind it"
 )
+LATE = (
+    "it came later than a newer one of its row, and has a value of a column that has left the source: nobody "
+    "can tell whether that one still had the column"
+)
 WAITING = "waiting"
 """The reason of a record that is in quarantine already, and only shows what has to wait behind it."""
 ENDED = "ended"
@@ -121,6 +125,7 @@ def staged_ddl(to: RowMap) -> str:
         f"{quote_name(helpers.kept)} array<int>",
         f"{quote_name(helpers.needs_row)} boolean",
         f"{quote_name(helpers.behind)} string",
+        f"{quote_name(helpers.since)} string",
         f"{quote_name(helpers.reason)} string",
         f"{quote_name(helpers.places)} array<struct<topic: string, partition: int, offset: bigint>>",
     ]
@@ -158,6 +163,7 @@ def staged_schema(to: RowMap) -> arrow.Schema:
         (helpers.kept, arrow.list_(arrow.int32())),
         (helpers.needs_row, arrow.bool_()),
         (helpers.behind, arrow.string()),
+        (helpers.since, arrow.string()),
         (helpers.reason, arrow.string()),
         (helpers.places, arrow.list_(_PLACE_ARROW)),
     ])
@@ -289,8 +295,18 @@ class ChangeFolder:
             helpers.kept: [i for i, name in enumerate(names) if name in row.kept],
             helpers.needs_row: row.needs_row,
             helpers.behind: behind if row.needs_row else None,
+            helpers.since: self._since(changes, row),
             helpers.places: places,
         }
+
+    def _since(self, changes: Sequence[LakeChange], row: Upsert) -> str | None:
+        """Where the oldest value stands that newer versions of the row have no column for."""
+        found = []
+        for name in self.to.left & row.values.keys():
+            teller = next(change for change in reversed(changes) if name in change.values)
+            if not teller.again:
+                found.append(teller.order)
+        return min(found, default=None)
 
 
 def _said(read: Callable[[Record], RowOutcome], record: Record) -> dict[str, object]:

@@ -39,7 +39,7 @@ from schemaman.spark.quarantine import UNPLACED, Held, Quarantine, Tried
 from schemaman.spark.reached import Reached
 from schemaman.spark.staging import Reading, table_named, table_text
 from schemaman.spark.stamping import Batch, Stamps, offsets_of
-from schemaman.spark.waiting import waiting as waiting_rows
+from schemaman.spark.waiting import waiting as others_of
 from schemaman.spark.writing import Changes, SetAside, Unstaged, Writer
 from schemaman.versions import TableHistory
 
@@ -329,17 +329,15 @@ class _Run:
         history, stamps = self.histories[follower.table], self.mirror._stamps
         return Writer(self.spark, follower, brought, history, stamps)
 
-    def _write(
-        self, follower: Follower, writer: Writer, changes: Changes, report: TableReport
-    ) -> TableReport:
+    def _write(self, follower: Follower, writer: Writer, changes: Changes, told: TableReport) -> TableReport:
         changes, note, waiting = self._ruled(follower, writer, changes)
-        held = self.waiting.get(_place(follower))
-        others = waiting_rows(self.spark, self.quarantine, held, self.reading, self.mirror._small)
+        how = (self.spark, self.quarantine, self.reading, self.mirror._small)
+        others = others_of(*how, self.waiting.get(_place(follower)))
         written = writer.write(changes, self.batch, self._keeper(follower, changes.rows), others)
         again = f"batch {self.number} is not the one of this number: written by the order of its rows"
-        notes = (*report.notes, *([note] if note else ()), *([again] if written.again else ()))
+        notes = (*told.notes, *([note] if note else ()), *([again] if written.again else ()))
         aside = written.aside + waiting
-        return replace(report, rows=written.rows, ended=written.ended, aside=aside, notes=notes)
+        return replace(told, rows=written.rows, ended=written.ended, aside=aside, notes=notes)
 
     def _replay(self, follower: Follower, writer: Writer) -> int:
         """Write what waits in quarantine for a table that can take it, before anything newer."""
@@ -356,8 +354,8 @@ class _Run:
             if None in counted:
                 self._keep(rows.rejected(), follower)
             changes = _changes(rows, table_text(follower.table), counted)
-            count, aside = changes.count, 0
-            if count:
+            aside = 0
+            if count := changes.count:
                 brought = self._bring(follower, changes)
                 writer = self._writer(follower, brought) if isinstance(brought, Brought) else writer
                 changes, aside = self._ruled_again(follower, writer, changes)

@@ -17,11 +17,11 @@ from schemaman.spark.writing import Waiting
 
 
 def waiting(
-    spark: SparkSession, quarantine: Quarantine, held: Held | None, reading: Reading, small: int
+    spark: SparkSession, quarantine: Quarantine, reading: Reading, small: int, held: Held | None
 ) -> Waiting | None:
     """Tells the rows of a lake table of which records still wait; None if nothing did before this batch.
 
-    Up to `small` records are read in this process. What is called raises `StatementFailed`.
+    `held` is what did. Up to `small` records are read in this process. The result raises `StatementFailed`.
     """
     if held is None:
         return None

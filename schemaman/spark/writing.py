@@ -5,8 +5,9 @@ Law: a batch that was written already is not written again; a table's batch is o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as arrow
 from pyspark.errors import PythonException
@@ -20,9 +21,9 @@ from schemaman.spark.decoded import Decoded, Staged
 from schemaman.spark.failures import RAISED
 from schemaman.spark.following import Brought, Follower
 from schemaman.spark.lake import SparkExecutor
-from schemaman.spark.merging import append_rows, merge_rows, without_old_row
+from schemaman.spark.merging import append_rows, merge_rows, with_newer_row, without_old_row
 from schemaman.spark.quarantine import NO_OLD_ROW
-from schemaman.spark.staging import WAITS, staged_columns, staged_helpers
+from schemaman.spark.staging import LATE, WAITS, staged_columns, staged_helpers
 from schemaman.spark.stamping import Batch, Stamps, Standing
 from schemaman.spark.views import view
 from schemaman.targets._spark_sql import set_properties
@@ -34,6 +35,9 @@ _VIEW, _SOURCE = "schemaman_staged", "schemaman_rows"
 
 SetAside = Callable[[Mapping[Place, str]], None]
 """Keeps the records at some places, with a reason for each."""
+
+Places = tuple[Place, ...]
+"""The records that a row was made of."""
 
 Waiting = Callable[[RowMap], arrow.Table | None]
 """The rows of a table of which records wait in quarantine (`Decoded.waiting`); None if nobody knows which."""
@@ -114,7 +118,7 @@ class Writer:
             if others is not None and others.num_rows:
                 found = self._staged(changes, floor, others)
         good, lacking = self._parted(found, known=known)
-        aside = {**found.aside, **{place: reason for places, reason in lacking for place in places}}
+        aside = {**found.aside, **{p: reason for places, reason in lacking.items() for p in places}}
         if aside:
             set_aside(aside)
         rows = found.count - len(lacking)
@@ -143,25 +147,40 @@ class Writer:
         self._executor.run(set_properties(self._follower.name, {TRUNCATED_PROPERTY: truncated}))
         return truncated
 
-    def _parted(self, found: Staged, *, known: bool) -> tuple[DataFrame, list[tuple[list[Place], str]]]:
-        """The rows that can be written, and the records of those that need what is not there, or waits.
+    def _parted(self, found: Staged, *, known: bool) -> tuple[DataFrame, dict[Places, str]]:
+        """The rows that can be written, and the records of others: what they need is not there, or is newer.
 
         `known`: which rows wait; if nobody knows, each that needs one does.
         """
         if not found.needing:
-            return found.rows, []
+            return found.rows, {}
+        left = self._late(found.rows) | self._lacking(found.rows, known=known)
+        if not left:
+            return found.rows, {}
+        places = staged_helpers(self._to).places
+        missing = self._spark.createDataFrame([(list(p),) for p in left], found.rows.select(places).schema)
+        return found.rows.join(missing, places, "left_anti"), left
+
+    def _lacking(self, rows: DataFrame, *, known: bool) -> dict[Places, str]:
+        """The rows that need a value which the table has not, or not yet."""
         helpers = staged_helpers(self._to)
-        places, behind = helpers.places, helpers.behind
         query = f"SELECT * FROM {_SOURCE}"
         if known:
-            query = without_old_row(self._follower.name, _SOURCE, self._to.key, behind)
-        with view(found.rows.where(F.col(helpers.needs_row)), _SOURCE):
-            rows = self._spark.sql(query).select(places, behind).collect()
-        if not rows:
-            return found.rows, []
-        missing = self._spark.createDataFrame([(row[0],) for row in rows], found.rows.select(places).schema)
-        waits = [([tuple(p) for p in row[0]], WAITS if row[1] or not known else NO_OLD_ROW) for row in rows]
-        return found.rows.join(missing, places, "left_anti"), waits
+            query = without_old_row(self._follower.name, _SOURCE, self._to.key, helpers.behind)
+        with view(rows.where(F.col(helpers.needs_row)), _SOURCE):
+            found = self._spark.sql(query).select(helpers.places, helpers.behind).collect()
+        return {_places(row[0]): WAITS if row[1] or not known else NO_OLD_ROW for row in found}
+
+    def _late(self, rows: DataFrame) -> dict[Places, str]:
+        """The rows with a value of a column that left the source, which the table may have a newer one of."""
+        helpers = staged_helpers(self._to)
+        left = [(i, c) for i, c in enumerate(self._to.columns) if c.name in self._to.left]
+        if not left:
+            return {}
+        query = with_newer_row(self._follower.name, _SOURCE, self._to.key, left, helpers)
+        with view(rows.where(F.col(helpers.since).isNotNull()), _SOURCE):
+            found = self._spark.sql(query).select(helpers.places).collect()
+        return {_places(row[0]): LATE for row in found}
 
     def _merge(self, rows: DataFrame, changes: Changes, batch: Batch | None) -> Standing:
         columns: tuple[Column, ...] = staged_columns(self._to)
@@ -182,3 +201,11 @@ class Writer:
 
 def _last_line(text: str) -> str:
     return [line.strip() for line in text.splitlines() if line.strip()][-1]
+
+
+def _places(told: Iterable[Iterable[Any]]) -> Places:
+    """The records of a staged row."""
+    places = []
+    for topic, partition, offset in told:
+        places.append((topic, partition, offset))
+    return tuple(places)
