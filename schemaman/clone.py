@@ -153,6 +153,7 @@ def _moved(plan: Plan, target: Target, name: str, live: Live | None) -> Plan:
         base_identity=live.identity if live else None,
         base_version=live.version if live else None,
         base_schema=live.schema if live else None,
+        base_column_ids=live.column_ids if live else "",
         steps=tuple(replace(step, statement=step.statement.replace(old, new)) for step in steps),
         expires_ms=None,
     )

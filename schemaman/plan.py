@@ -93,7 +93,8 @@ class Live:
     names the columns by which files are partitioned, clustered or sorted; `partitions`, `clustering`
     and `sort` say which is which. `generated` maps a generated column to its expression, an identity column
     to an empty one. `identifiers` are the paths of Iceberg's identifier fields; `format_version` is Iceberg's
-    alone.
+    alone. `column_ids` is another text once a column was dropped and one of its name was made, empty where
+    the format does not tell.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Live:
     generated: Mapping[str, str] = field(default_factory=dict)
     identifiers: tuple[Path, ...] = ()
     format_version: int | None = None
+    column_ids: str = ""
 
     @property
     def checks(self) -> Mapping[str, str]:
@@ -233,6 +235,7 @@ class Plan:
     rulings: tuple[Ruled, ...] = ()
     phase: Phase | None = None
     point_of_no_return: int | None = None
+    base_column_ids: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,6 +185,7 @@ def _base(plan: Plan) -> _Json | None:
         "identity": plan.base_identity,
         "version": plan.base_version,
         "schema": _schema_document(plan.base_schema),
+        **({"column_ids": plan.base_column_ids} if plan.base_column_ids else {}),
     }
 
 
@@ -335,6 +336,7 @@ def _plan(told: _Json) -> Plan:
         rulings=tuple(map(_ruled, told.get("rulings", ()))),
         phase=_phase(told["phase"]) if told.get("phase") else None,
         point_of_no_return=told.get("point_of_no_return"),
+        base_column_ids=base.get("column_ids", "") if base else "",
     )
 
 

@@ -105,6 +105,7 @@ def make_plan(
         expires_ms,
         tuple(dict.fromkeys((*projection.rulings, *judge.rulings))),
         point_of_no_return=point_of_no_return(draft.steps),
+        base_column_ids=live.column_ids if live else "",
     )
 
 

@@ -209,7 +209,8 @@ class Cook:
             gate = self._draw(drawing, name, exchanges)
             follows = plan_hash(plans[-1]) if plans else None
             plans.append(self._plan(drawing, live, Phase(name, _OF.index(name) + 1, len(_OF), gate, follows)))
-            live = drawing.now
+            # Which ids the columns get that a phase adds, the engine alone knows.
+            live = replace(drawing.now, column_ids="")
         return tuple(plans)
 
     def _draw(self, drawing: Drawing, name: Named, exchanges: tuple[Exchange, ...]) -> str:
@@ -239,6 +240,7 @@ class Cook:
             expires_ms=self.expires_ms,
             phase=phase,
             point_of_no_return=point_of_no_return(steps),
+            base_column_ids=base.column_ids,
         )
 
     def _leftovers(self, live: Live) -> Recipe:

@@ -122,6 +122,7 @@ def _back(plan: Plan, live: Live | None, steps: tuple[Step, ...], refusals: tupl
         tuple(f"{each.kind}: {each.statement} ({_GONE})" for each in drops),
         phase=Phase("rollback", 1, 1, "the table stands where the plan left it", plan_hash(plan)),
         point_of_no_return=next((n for n, each in enumerate(steps, 1) if each.kind == "drop-columns"), None),
+        base_column_ids=live.column_ids if live else "",
     )
 
 

@@ -27,6 +27,12 @@ def place(plan: Plan, live: Live | None, done: int, begun: int) -> int:
             hint=REPLAN,
         )
     here = structure(live.schema if live else None)
+    if not begun and _made_anew(plan, live):
+        raise StalePlan(
+            f"{plan.table} moved since the plan was made: its columns have the same names and not the same "
+            "ids, so at least one was dropped and made anew",
+            hint=REPLAN,
+        )
     stands = structure(plan.base_schema)
     for number, step in enumerate((None, *plan.steps)):
         if step is not None:
@@ -36,6 +42,13 @@ def place(plan: Plan, live: Live | None, done: int, begun: int) -> int:
                 break
             return number
     raise StalePlan(moved(plan, live), hint=REPLAN)
+
+
+def _made_anew(plan: Plan, live: Live | None) -> bool:
+    """Whether columns look as they did and are others; not where one of both sides does not tell."""
+    if live is None or structure(live.schema) != structure(plan.base_schema):
+        return False
+    return bool(plan.base_column_ids and live.column_ids) and plan.base_column_ids != live.column_ids
 
 
 def _structure_after(step: Step, before: str | None) -> str | None:
@@ -61,4 +74,5 @@ def rest_of(plan: Plan, at: int, live: Live | None) -> Plan:
         base_identity=live.identity if live else None,
         base_version=live.version if live else None,
         base_schema=live.schema if live else None,
+        base_column_ids=live.column_ids if live else "",
     )

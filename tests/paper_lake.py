@@ -65,7 +65,10 @@ class PaperLake:
         self.before(statement)
         live = self._after(statement)
         if live is not None:
-            self.live = replace(live, version=str(int(self.live.version) + 1 if self.live else 0))
+            ids = " ".join(str(self.fields[name]) for name in live.schema.names if name in self.fields)
+            self.live = replace(
+                live, version=str(int(self.live.version) + 1 if self.live else 0), column_ids=ids
+            )
         self.ran.append(statement)
         self.after(statement)
 

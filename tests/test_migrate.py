@@ -190,6 +190,12 @@ def _add_column(lake: PaperLake) -> None:
     lake.run(f"ALTER TABLE {delta.TARGET.table_name(TABLE)} ADD COLUMNS (`z` INT)")
 
 
+def _make_column_anew(lake: PaperLake) -> None:
+    name = delta.TARGET.table_name(TABLE)
+    lake.run(f"ALTER TABLE {name} DROP COLUMNS (`a`)")
+    lake.run(f"ALTER TABLE {name} ADD COLUMNS (`a` INT)")
+
+
 def _replace_table(lake: PaperLake) -> None:
     lake.live = replace(lake.live, identity="another")  # type: ignore[type-var]
 
@@ -202,6 +208,7 @@ def _drop_table(lake: PaperLake) -> None:
     ("move", "words"),
     [
         (_add_column, "moved.*add `z`"),
+        (_make_column_anew, "not the same ids"),
         (_replace_table, "dropped or made anew"),
         (_drop_table, "dropped or made anew"),
     ],

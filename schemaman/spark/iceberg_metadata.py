@@ -47,6 +47,8 @@ def iceberg_live(table: str, columns: tuple[Column, ...], file: str, metadata: M
             )
             for each in order.get("fields", ())
         ),
+        # Source: Iceberg table spec, "Schema Evolution": a field's id is its own for good.
+        column_ids=" ".join(str(id) for id in paths),
     )
 
 
@@ -92,6 +94,7 @@ def _live(
     partitions: tuple[LayoutField, ...],
     sort: tuple[LayoutField, ...],
     comment: str | None = None,
+    column_ids: str = "",
 ) -> Live:
     names = tuple(c.name for c in columns if (c.name,) in identifiers)
     key = told_key(properties)
@@ -112,6 +115,7 @@ def _live(
         sort=sort,
         identifiers=identifiers,
         format_version=format_version,
+        column_ids=column_ids,
     )
 
 

@@ -30,6 +30,7 @@ from schemaman.targets._spark_sql import (
     table_parts,
 )
 
+_LAST_ID = "delta.columnMapping.maxColumnId"
 _IN_THE_WAY = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION")
 
 
@@ -161,6 +162,8 @@ class SparkExecutor:
             partitions=tuple(LayoutField((column,)) for column in partitions),
             clustering=tuple(table_parts(column) for column in clustering),
             generated=generated_columns(detail["location"], features, self.query),
+            # Source: Delta protocol, "Column Mapping": no id is given twice, and only then columns can go.
+            column_ids=f"last {properties.get(_LAST_ID, '0')}",
         )
 
     def _inspect_iceberg(self, table: str, name: str) -> Live | None:

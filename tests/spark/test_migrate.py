@@ -16,7 +16,7 @@ import pytest
 
 from schemaman.columns import parse_columns
 from schemaman.conditions import structure
-from schemaman.errors import StatementFailed
+from schemaman.errors import StalePlan, StatementFailed
 from schemaman.migrate import LEASE_MS, apply
 from schemaman.plan import Live, Plan, Policy, Source, Target
 from schemaman.planfile import from_text, to_text
@@ -279,3 +279,21 @@ def test_a_killed_migration_is_taken_up_where_it_stopped(
                 assert executor.query(f"SELECT id, a, b, c, d FROM {name}") == ((1, "b", "a", 7, None),)
     if round == ROUNDS - 1:
         figure("kills of apply", f"{ROUNDS}, amid four plans on two formats; same tables, each step once")
+
+
+@both
+def test_a_column_that_was_dropped_and_made_anew_makes_a_plan_stale(executor, format: str) -> None:
+    table = table_of(format, "made_anew")
+    name = TARGETS[format].table_name(table)
+    first, second = versions("id INT ID 1, a INT ID 2", "id INT ID 1, a INT ID 2, b INT ID 3")
+    run(plan(format, table, first, None), executor)
+    executor.run(f"INSERT INTO {name} VALUES (1, 7)")
+    drawn = from_text(to_text(plan(format, table, second, executor.inspect(table, format))))
+    executor.run(f"ALTER TABLE {name} DROP COLUMN a")
+    executor.run(f"ALTER TABLE {name} ADD COLUMN a INT")
+    live = executor.inspect(table, format)
+    assert live is not None
+    assert live.schema == drawn.base_schema
+    with pytest.raises(StalePlan, match="not the same ids"):
+        run(drawn, executor)
+    run(plan(format, table, second, live), executor)
