@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench import tables
-from schemaman.counterparts import source_of
 from schemaman.migrate import StoreJournal, apply
 from schemaman.plan import Executor, Live, Plan, Policy
 from schemaman.planner import make_plan
 from schemaman.registry import Registry
 from schemaman.shelf import Shelf
+from schemaman.sources import source_of
 from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.session import session
 from schemaman.stores.sql import SqlStore

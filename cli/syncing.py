@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from schemaman.counterparts import source_of
 from schemaman.documents.sync import Followed, State
 from schemaman.errors import SchemamanError, SessionLost
 from schemaman.ingest import Summary
@@ -17,6 +16,7 @@ from schemaman.planfile import from_text, plan_hash, to_text
 from schemaman.planner import make_plan
 from schemaman.registry import Registry
 from schemaman.schema import TableId
+from schemaman.sources import source_of
 from schemaman_cli.lake import Follower, followers
 from schemaman_cli.main import exit_code as code_of
 from schemaman_cli.migrating import Mover, Wishes, exit_code, new_run

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from schemaman.counterparts import source_of
 from schemaman.errors import NoHistory, UnknownName, UsageError
 from schemaman.log import Migrated
 from schemaman.plan import Executor, Live, Plan
 from schemaman.planfile import from_text, plan_hash
 from schemaman.recipes import Cook
 from schemaman.rollback import restored, rollback, rows_written, steps_done, version_before
+from schemaman.sources import source_of
 from schemaman_cli.lake import Follower
 from schemaman_cli.options import Door
 from schemaman_cli.sessions import executor, require_lasting

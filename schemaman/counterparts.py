@@ -7,11 +7,9 @@ brought up to date is told by the table's own stamp; without one, by the names t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 
-from schemaman import members
 from schemaman.ddl import quote_name
 from schemaman.exchanges import free_name, phase_of, retired
 from schemaman.plan import (
@@ -19,14 +17,12 @@ from schemaman.plan import (
     SOURCE_PROPERTY,
     VERSION_PROPERTY,
     Live,
-    Past,
     Refusal,
     Source,
     column_of,
 )
 from schemaman.rulings import Judge
 from schemaman.schema import walk
-from schemaman.versions import SchemaVersion, TableHistory
 
 TEMPORARY = "__schemaman_"
 """How a column begins that stands between two names while a plan runs."""
@@ -83,19 +79,23 @@ def counterparts(source: Source, live: Live, held: Collection[str], talk: Talk) 
     """
     waiting = _unanswered(source, live, talk)
     away: dict[str, str] = {}
+    unclear: dict[str, set[str]] = {}
     standing = stamped(source, live)
     if standing is None:
         pairs = _by_former_names(source, live, held, talk)
         frozen = _unknown_swaps(source, live, talk)
     else:
         pairs = {then: now for then, now in source.past[standing].names.items() if now and then != now}
+        younger, unclear = _of_plans_in_part(source, live, standing, talk)
+        pairs |= younger
         frozen, away = _reused(source, live, standing, talk)
+        frozen |= unclear.keys()
     names = {c.name.lower(): c.name for c in live.schema.columns}
     pairs = {names[o.lower()]: n for o, n in pairs.items() if o.lower() in names and o.lower() != n.lower()}
-    frozen |= waiting.keys() | {old for old, new in pairs.items() if new not in held}
+    frozen |= waiting.keys() | _without_room(source, pairs, held, talk)
     renames = {old: new for old, new in pairs.items() if old not in frozen} | away
     frozen |= _clashes(renames, names, talk)
-    absent = {*waiting.values(), *(pairs[old] for old in frozen if old in pairs)}
+    absent = {*waiting.values(), *(pairs[old] for old in frozen if old in pairs)}.union(*unclear.values())
     known = {name.lower(): name for name in source.schema.names}
     partners = {
         name: known[renames.get(name, name).lower()]
@@ -223,6 +223,48 @@ def _reused(source: Source, live: Live, standing: int, talk: Talk) -> tuple[set[
     return frozen, away
 
 
+def _of_plans_in_part(
+    source: Source, live: Live, standing: int, talk: Talk
+) -> tuple[dict[str, str], dict[str, set[str]]]:
+    """Columns that are younger than the stamp: a plan that was made in part added them, and left no stamp.
+
+    Those whose name has meant one column only, which is called otherwise by now, with the name of that; and
+    those whose name has meant several, with what these are called: all of them are left as they are.
+    """
+    known = {name.lower() for past in source.past[: standing + 1] for name in past.names}
+    pairs: dict[str, str] = {}
+    unclear: dict[str, set[str]] = {}
+    for column in live.schema.columns:
+        name = column.name.lower()
+        later = [p for p in source.past[standing + 1 :] if name not in known]
+        meant = {now for past in later for then, now in past.names.items() if then.lower() == name}
+        if len(meant) > 1 and column_of(source.schema, column.name) is not None:
+            talk.refuse(
+                f"follow {quote_name(column.name)}",
+                "a plan that was made in part added it, and its name has meant several columns since",
+                f"rename it to what it is, {_renamed_away(column.name)} if the source has it no more, or set "
+                f"the table property {VERSION_PROPERTY} to the version that it follows; then plan again",
+            )
+            unclear[column.name] = {now for now in meant if now is not None}
+        for now in meant if len(meant) == 1 else ():
+            if now is not None and now.lower() != name and column_of(live.schema, now) is None:
+                pairs[column.name] = now
+    return pairs, unclear
+
+
+def _without_room(source: Source, pairs: Mapping[str, str], held: Collection[str], talk: Talk) -> set[str]:
+    """Columns that have another name by now which the target cannot hold: they stay, under the old one."""
+    stay = {old: new for old, new in pairs.items() if new not in held}
+    for old, new in stay.items():
+        if column_of(source.schema, old) is not None:
+            talk.refuse(
+                f"fill {quote_name(old)} with another column",
+                f"it is {quote_name(new)} by now, which the target cannot hold: values would mix",
+                _away(old),
+            )
+    return set(stay)
+
+
 def _clashes(renames: dict[str, str], names: Mapping[str, str], talk: Talk) -> set[str]:
     """Renames to a name that stays taken; they are taken out of `renames`, and both sides left alone."""
     frozen: set[str] = set()
@@ -241,8 +283,11 @@ def _clashes(renames: dict[str, str], names: Mapping[str, str], talk: Talk) -> s
 
 
 def _away(name: str) -> str:
-    old = quote_name(f"{name}__old")
-    return f"rename the old one, RENAME COLUMN {quote_name(name)} TO {old}, and plan again"
+    return f"rename the old one, {_renamed_away(name)}, and plan again"
+
+
+def _renamed_away(name: str) -> str:
+    return f"RENAME COLUMN {quote_name(name)} TO {quote_name(f'{name}__old')}"
 
 
 def _by_former_names(source: Source, live: Live, held: Collection[str], talk: Talk) -> dict[str, str]:
@@ -270,112 +315,3 @@ def _unknown_swaps(source: Source, live: Live, talk: Talk) -> set[str]:
                 )
                 frozen |= {column.name for column in columns if column}
     return frozen
-
-
-Pair = tuple[str, str]
-ColumnId = int | None
-
-
-def source_of(
-    history: TableHistory, answers: Mapping[Pair, bool] | None = None, *, proven: bool = False
-) -> Source:
-    """The newest version of a table as something to follow, with what its columns were called before.
-
-    `answers` are people's decisions on renames: (old name, new name) → whether it is one column; with
-    `proven`, renames that nobody has answered and the evidence proves are taken for renames too. Only the
-    newest incarnation counts: a table that was dropped and made again shares no column with the old.
-    """
-    newest = history.latest
-    versions = [v for v in history.versions if v.incarnation == newest.incarnation]
-    on_proof = _proven(versions, answers or {}) if proven else {}
-    told = {**dict.fromkeys(on_proof, True), **(answers or {})}
-    same = _same_columns(versions, told)
-    now = {same.get(c.id, c.id): c.name for c in newest.schema.columns}
-    came = {same.get(id, id) for ids in on_proof.values() for id in ids}
-    parts = members.became(versions, same)
-    past = tuple(
-        Past(
-            v.id,
-            _began(v),
-            {c.name: now.get(same.get(c.id, c.id)) for c in v.schema.columns},
-            v.known_as,
-            parts[number],
-        )
-        for number, v in enumerate(versions)
-    )
-    ended = tuple(
-        Past(v.id, _began(v), known_as=v.known_as)
-        for v in history.versions
-        if v.incarnation != newest.incarnation
-    )
-    formers: dict[str, dict[str, None]] = {}
-    for earlier in reversed(past):
-        for then, name in earlier.names.items():
-            if name is not None and name != then:
-                formers.setdefault(name, {})[then] = None
-    return Source(
-        table=str(history.table),
-        version=newest.number,
-        id=newest.id,
-        revision=newest.revision,
-        schema=newest.schema,
-        began=_began(newest),
-        former_names={name: tuple(thens) for name, thens in formers.items()},
-        unanswered=_open_questions(versions, told, now),
-        past=past,
-        ended=ended,
-        proven=tuple(sorted(now[id] for id in came if id in now)),
-        unsure_types=tuple(f.removeprefix("type:") for f in newest.unconfirmed if f.startswith("type:")),
-        inferred=newest.status == "inferred",
-        phantom=newest.status == "phantom",
-    )
-
-
-def _proven(
-    versions: Sequence[SchemaVersion], answers: Mapping[Pair, bool]
-) -> dict[Pair, tuple[ColumnId, ...]]:
-    """Each pair that evidence proves and nobody has answered, with the ids of the column that came."""
-    found: dict[Pair, tuple[ColumnId, ...]] = {}
-    for version in versions:
-        for candidate in version.candidates:
-            pair = candidate.old, candidate.new
-            column = version.schema.column(candidate.new)
-            if candidate.grade == "proven" and pair not in answers and column is not None:
-                found[pair] = (*found.get(pair, ()), column.id)
-    return found
-
-
-def _same_columns(
-    versions: Sequence[SchemaVersion], answers: Mapping[Pair, bool]
-) -> dict[ColumnId, ColumnId]:
-    """Column id → the id of the same column earlier, where a person said that it is the same."""
-    same: dict[ColumnId, ColumnId] = {}
-    for before, after in pairwise(versions):
-        for old, new in (pair for pair, yes in answers.items() if yes):
-            left, came = before.schema.column(old), after.schema.column(new)
-            if left and came and not before.schema.column(new) and not after.schema.column(old):
-                same[came.id] = same.get(left.id, left.id)
-    return same
-
-
-def _open_questions(
-    versions: Sequence[SchemaVersion], answers: Mapping[Pair, bool], now: Mapping[int | None, str]
-) -> tuple[Pair, ...]:
-    asked: dict[Pair, None] = {}
-    for version in versions:
-        for candidate in version.candidates:
-            column = version.schema.column(candidate.new)
-            name = now.get(column.id) if column else None
-            if (candidate.old, candidate.new) not in answers and name is not None:
-                asked[candidate.old, name] = None
-    return tuple(asked)
-
-
-def _began(version: SchemaVersion) -> dict[str, object]:
-    at = version.at
-    return {
-        "position": {"kind": at.position.kind, "value": at.position.value},
-        "topic": at.topic,
-        "partition": at.partition,
-        "offset": at.offset,
-    }

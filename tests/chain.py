@@ -11,7 +11,6 @@ from pathlib import Path
 
 from schemaman.adapters import files, schema_registry
 from schemaman.compat import Rule, Transition, judge, severity
-from schemaman.counterparts import source_of
 from schemaman.ingest import ingest
 from schemaman.log import Migrated
 from schemaman.migrate import Migration, StoreJournal
@@ -20,6 +19,7 @@ from schemaman.plan import Executor, Live, Plan, Policy, Target
 from schemaman.planner import make_plan
 from schemaman.registry import Registry
 from schemaman.shelf import Shelf
+from schemaman.sources import source_of
 from schemaman.stores.memory import MemoryStore
 from schemaman.stores.sql import SqlStore
 from schemaman.summary.stories import Judged, story

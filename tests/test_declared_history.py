@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from schemaman.compat import judge
-from schemaman.counterparts import source_of
 from schemaman.decode.decode import decode
 from schemaman.decode.origin import DIALECTS
 from schemaman.errors import NoHistory, UsageError
@@ -25,6 +24,7 @@ from schemaman.references import AsOf, Place
 from schemaman.resolution import select
 from schemaman.scan import scan
 from schemaman.schema import TableId
+from schemaman.sources import source_of
 from schemaman.targets import delta
 from schemaman.versions import TableHistory
 from schemaman_cli.wiring import RULES

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.columns import format_columns
-from schemaman.counterparts import source_of
 from schemaman.decode.decode import decode
 from schemaman.decode.origin import DIALECTS
 from schemaman.evidence import Mark, Observation, Record, Seen, Tally
@@ -26,6 +25,7 @@ from schemaman.planner import make_plan
 from schemaman.reading import wires
 from schemaman.scan import merge, scan
 from schemaman.schema import Column, TableId, TableSchema
+from schemaman.sources import source_of
 from schemaman.types import Unknown
 from schemaman.versions import SchemaVersion, TableHistory
 from tests import chain

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from schemaman.columns import parse_columns
 from schemaman.conditions import holds
-from schemaman.counterparts import source_of
 from schemaman.decisions import Decisions, NotRename, Rename, decided, exchanged, place
 from schemaman.diff import Change, DropColumn, RenameColumn, diff, patch
 from schemaman.migrate import apply
@@ -25,6 +24,7 @@ from schemaman.projection import project
 from schemaman.recipes import Cook
 from schemaman.rollback import rollback
 from schemaman.schema import Column, Path, TableSchema, walk
+from schemaman.sources import source_of
 from schemaman.targets import delta, iceberg
 from schemaman.types import Array, Field, Integer, Map, String, Struct, Type
 from schemaman.versions import MemberAnswer, TableHistory

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.columns import parse_columns
-from schemaman.counterparts import source_of
 from schemaman.diff import AddColumn
 from schemaman.errors import (
     Conflict,
@@ -27,6 +26,7 @@ from schemaman.planfile import from_text, plan_hash, to_text
 from schemaman.planner import make_plan
 from schemaman.policy import PolicyRule
 from schemaman.schema import TableSchema
+from schemaman.sources import source_of
 from schemaman.stores.memory import MemoryStore
 from schemaman.targets import delta, iceberg
 from tests.lines import told

@@ -9,7 +9,8 @@ from hypothesis import given
 
 from schemaman.columns import parse_columns
 from schemaman.conditions import holds, structure
-from schemaman.counterparts import began_text, source_of
+from schemaman.counterparts import began_text
+from schemaman.ddl import quote_name
 from schemaman.evidence import Mark
 from schemaman.exchanges import retired
 from schemaman.migrate import apply
@@ -17,6 +18,7 @@ from schemaman.plan import VERSION_PROPERTY, Live, Past, Plan, Policy, Source, T
 from schemaman.planner import make_plan
 from schemaman.policy import PolicyRule
 from schemaman.schema import Column, TableId, TableSchema, fingerprint
+from schemaman.sources import source_of
 from schemaman.targets import delta, iceberg
 from schemaman.types import Integer, widens
 from schemaman.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
@@ -78,6 +80,9 @@ def test_plans_lead_a_table_through_its_life(format: str, policy: Policy, life: 
         for name, number in made.fields.items():
             if number not in whose and name in ids:
                 whose[number] = ids[name]
+        said = " ".join(refusal.change for refusal in drawn.refusals)
+        for name in ids.keys() & made.fields.keys():  # a refusal names what must not be followed
+            assert whose.get(made.fields[name], ids[name]) == ids[name] or quote_name(name) in said
         if not drawn.refusals:
             for column in following.schema.columns:
                 assert whose[made.fields[column.name]] == column.id
@@ -223,6 +228,25 @@ def test_an_open_rename_question_is_left_alone(format: str) -> None:
     drawn = plan(format, asked, made.live, drops="drop")
     assert drawn.refusals[0].reason.startswith("rename not decided")
     assert statements(drawn) == ["ADD COLUMNS (`c` INT)"]
+
+
+@both
+def test_a_column_that_a_plan_in_part_has_added_is_known_by_what_its_name_has_meant(format: str) -> None:
+    """Such a plan leaves no stamp: the table seems to stand at a version that had no such column."""
+    made = lake(format, "id INT, a INT, PRIMARY KEY (id)", began={"at": 1})
+    first = _past("id INT, a INT", 1, a=None)
+    second, open_ = _past("id INT, b INT, x INT", 2), {"began": {"at": 2}, "unanswered": (("a", "b"),)}
+    in_part = source("id INT, b INT, x INT, PRIMARY KEY (id)", past=(first, second), **open_)
+    migrated(made, plan(format, in_part, made.live))
+    assert made.live is not None
+    renamed = (first, _past("id INT, b INT, x INT", 2, x="y"), _past("id INT, b INT, y INT", 3))
+    follows = source("id INT, b INT, y INT, PRIMARY KEY (id)", past=renamed, **open_)
+    assert statements(plan(format, follows, made.live)) == ["RENAME COLUMN `x` TO `y`"]
+    another = (*renamed, _past("id INT, b INT, y INT, x INT", 4))
+    unclear = source("id INT, b INT, y INT, x INT, PRIMARY KEY (id)", past=another, **open_)
+    drawn = plan(format, unclear, made.live)
+    assert "follow `x`" in [refusal.change for refusal in drawn.refusals]
+    assert [s for s in statements(drawn) if "`x`" in s or "`y`" in s] == []
 
 
 @both

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.columns import parse_columns
-from schemaman.counterparts import source_of
 from schemaman.evidence import Mark
 from schemaman.migrate import apply
 from schemaman.plan import Live, Past, Plan, Policy, Source, Target
@@ -29,6 +28,7 @@ from schemaman.policy import (
 )
 from schemaman.report import Grid
 from schemaman.schema import TableId, fingerprint
+from schemaman.sources import source_of
 from schemaman.summary.plans import plan_blocks
 from schemaman.targets import delta, iceberg
 from schemaman.versions import RenameCandidate, Revision, SchemaVersion, TableHistory

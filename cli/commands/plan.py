@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from schemaman.counterparts import source_of
 from schemaman.errors import SessionLost, StatementFailed, UsageError
 from schemaman.plan import Executor, Plan
 from schemaman.planfile import document, expiry, to_sql, to_text
 from schemaman.planner import make_plan
+from schemaman.sources import source_of
 from schemaman.summary.moves import plan_report
 from schemaman_cli.group import verb
 from schemaman_cli.lake import Follower, followers

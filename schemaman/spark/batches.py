@@ -64,6 +64,16 @@ def gathered(batch: DataFrame, most: int) -> arrow.Table | None:
     return found if found.num_rows <= most else None
 
 
+def apart(records: DataFrame, most: int) -> DataFrame | arrow.Table:
+    """Records of a lake table, apart from it: it may be written. Up to `most` here, else on the executors.
+
+    Spark 4.1 finds no plan for a MERGE whose source is a view that reads an Iceberg table ("No plan for
+    TableReference"), whether it is cached or not; a copy has no such plan.
+    """
+    found = gathered(records, most)
+    return records.localCheckpoint() if found is None else found
+
+
 def remember(
     batch: DataFrame | arrow.Table,
     registry: Registry,

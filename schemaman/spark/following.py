@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from schemaman.counterparts import began_text, source_of
+from schemaman.counterparts import began_text
 from schemaman.ddl import quote_name
 from schemaman.decisions import Decisions, Rename, decided, proofs
 from schemaman.errors import (
@@ -43,6 +43,7 @@ from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.schema import Column, TableId, TableSchema
 from schemaman.settings import TargetSetting
 from schemaman.shelf import Shelf
+from schemaman.sources import source_of
 from schemaman.spark.let_through import LetThrough
 from schemaman.targets._spark_sql import properties_in
 from schemaman.upserts import with_row_columns

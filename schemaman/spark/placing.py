@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from schemaman.registry import Memory
 from schemaman.rows.retold import reading_of
 from schemaman.schema import TableId
-from schemaman.spark.batches import gathered
+from schemaman.spark.batches import apart
 from schemaman.spark.decoded import decoded
 from schemaman.spark.following import Follower
 from schemaman.spark.quarantine import UNPLACED, Held, Quarantine
@@ -65,8 +65,7 @@ class Placing:
 
     def _hand_over(self, spark: SparkSession, records: DataFrame, histories: Histories, attempt: str) -> None:
         """What is understood now waits for its tables; what is not stays, with the reason of today."""
-        few = gathered(records, self.small)
-        rows = decoded(spark, records if few is None else few, self.reading(histories))
+        rows = decoded(spark, apart(records, self.small), self.reading(histories))
         texts = {table_text(table): table for table in histories}
         try:
             for text in rows.counted():

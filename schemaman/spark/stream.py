@@ -29,7 +29,7 @@ from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.rows.unavailable import PLACEHOLDER
 from schemaman.schema import TableId
 from schemaman.settings import TargetSetting
-from schemaman.spark.batches import gathered, raw_columns, remember
+from schemaman.spark.batches import apart, gathered, raw_columns, remember
 from schemaman.spark.decoded import SMALL, Count, Decoded, decoded
 from schemaman.spark.emptying import verdict
 from schemaman.spark.following import Bringer, Brought, Follower, Stopped
@@ -347,8 +347,7 @@ class _Run:
         if self.mirror._tried.in_vain(held, writer.live, self.histories[follower.table]):
             return 0
         records = self.quarantine.records(self.spark, self.stream, held)
-        few = gathered(records, self.mirror._small)
-        rows = decoded(self.spark, records if few is None else few, self.reading)
+        rows = decoded(self.spark, apart(records, self.mirror._small), self.reading)
         try:
             counted = rows.counted()
             if None in counted:

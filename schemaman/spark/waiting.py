@@ -9,7 +9,7 @@ import pyarrow as arrow
 from pyspark.sql import SparkSession
 
 from schemaman.lake_rows import RowMap
-from schemaman.spark.batches import gathered
+from schemaman.spark.batches import apart
 from schemaman.spark.decoded import decoded
 from schemaman.spark.quarantine import Held, Quarantine
 from schemaman.spark.staging import Reading
@@ -30,8 +30,7 @@ def waiting(
         if not quarantine.keep_bytes:
             return None
         records = quarantine.records(spark, reading.stream, held)
-        few = gathered(records, small)
-        rows = decoded(spark, records if few is None else few, reading)
+        rows = decoded(spark, apart(records, small), reading)
         try:
             return rows.of(held.source_table).waiting(to)
         finally:

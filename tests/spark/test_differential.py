@@ -12,11 +12,11 @@ from collections import Counter
 
 import pytest
 
-from schemaman.counterparts import source_of
 from schemaman.ddl import quote_name
 from schemaman.plan import Plan, Policy, Target
 from schemaman.planner import make_plan
 from schemaman.schema import Column, TableSchema
+from schemaman.sources import source_of
 from schemaman.spark.lake import SparkExecutor
 from schemaman.targets import _spark_sql as sql
 from schemaman.targets import delta, iceberg

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from schemaman.adapters.schema_registry import NO_REGISTRY
-from schemaman.counterparts import source_of
 from schemaman.evidence import Record
 from schemaman.policy import Policy
 from schemaman.recipes import Cook
 from schemaman.settings import TargetSetting
+from schemaman.sources import source_of
 from schemaman.spark.following import TARGETS
 from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.stream import Mirror

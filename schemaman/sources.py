@@ -1,0 +1,118 @@
+"""A history as something that a lake table can follow: its newest version, and what columns were before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from schemaman import members
+from schemaman.plan import Past, Source
+from schemaman.versions import SchemaVersion, TableHistory
+
+Pair = tuple[str, str]
+ColumnId = int | None
+
+
+def source_of(
+    history: TableHistory, answers: Mapping[Pair, bool] | None = None, *, proven: bool = False
+) -> Source:
+    """The newest version of a table as something to follow, with what its columns were called before.
+
+    `answers` are people's decisions on renames: (old name, new name) → whether it is one column; with
+    `proven`, renames that nobody has answered and the evidence proves are taken for renames too. Only the
+    newest incarnation counts: a table that was dropped and made again shares no column with the old.
+    """
+    newest = history.latest
+    versions = [v for v in history.versions if v.incarnation == newest.incarnation]
+    on_proof = _proven(versions, answers or {}) if proven else {}
+    told = {**dict.fromkeys(on_proof, True), **(answers or {})}
+    same = _same_columns(versions, told)
+    now = {same.get(c.id, c.id): c.name for c in newest.schema.columns}
+    came = {same.get(id, id) for ids in on_proof.values() for id in ids}
+    parts = members.became(versions, same)
+    past = tuple(
+        Past(
+            v.id,
+            _began(v),
+            {c.name: now.get(same.get(c.id, c.id)) for c in v.schema.columns},
+            v.known_as,
+            parts[number],
+        )
+        for number, v in enumerate(versions)
+    )
+    ended = tuple(
+        Past(v.id, _began(v), known_as=v.known_as)
+        for v in history.versions
+        if v.incarnation != newest.incarnation
+    )
+    formers: dict[str, dict[str, None]] = {}
+    for earlier in reversed(past):
+        for then, name in earlier.names.items():
+            if name is not None and name != then:
+                formers.setdefault(name, {})[then] = None
+    return Source(
+        table=str(history.table),
+        version=newest.number,
+        id=newest.id,
+        revision=newest.revision,
+        schema=newest.schema,
+        began=_began(newest),
+        former_names={name: tuple(thens) for name, thens in formers.items()},
+        unanswered=_open_questions(versions, told, now),
+        past=past,
+        ended=ended,
+        proven=tuple(sorted(now[id] for id in came if id in now)),
+        unsure_types=tuple(f.removeprefix("type:") for f in newest.unconfirmed if f.startswith("type:")),
+        inferred=newest.status == "inferred",
+        phantom=newest.status == "phantom",
+    )
+
+
+def _proven(
+    versions: Sequence[SchemaVersion], answers: Mapping[Pair, bool]
+) -> dict[Pair, tuple[ColumnId, ...]]:
+    """Each pair that evidence proves and nobody has answered, with the ids of the column that came."""
+    found: dict[Pair, tuple[ColumnId, ...]] = {}
+    for version in versions:
+        for candidate in version.candidates:
+            pair = candidate.old, candidate.new
+            column = version.schema.column(candidate.new)
+            if candidate.grade == "proven" and pair not in answers and column is not None:
+                found[pair] = (*found.get(pair, ()), column.id)
+    return found
+
+
+def _same_columns(
+    versions: Sequence[SchemaVersion], answers: Mapping[Pair, bool]
+) -> dict[ColumnId, ColumnId]:
+    """Column id → the id of the same column earlier, where a person said that it is the same."""
+    same: dict[ColumnId, ColumnId] = {}
+    for before, after in pairwise(versions):
+        for old, new in (pair for pair, yes in answers.items() if yes):
+            left, came = before.schema.column(old), after.schema.column(new)
+            if left and came and not before.schema.column(new) and not after.schema.column(old):
+                same[came.id] = same.get(left.id, left.id)
+    return same
+
+
+def _open_questions(
+    versions: Sequence[SchemaVersion], answers: Mapping[Pair, bool], now: Mapping[int | None, str]
+) -> tuple[Pair, ...]:
+    asked: dict[Pair, None] = {}
+    for version in versions:
+        for candidate in version.candidates:
+            column = version.schema.column(candidate.new)
+            name = now.get(column.id) if column else None
+            if (candidate.old, candidate.new) not in answers and name is not None:
+                asked[candidate.old, name] = None
+    return tuple(asked)
+
+
+def _began(version: SchemaVersion) -> dict[str, object]:
+    at = version.at
+    return {
+        "position": {"kind": at.position.kind, "value": at.position.value},
+        "topic": at.topic,
+        "partition": at.partition,
+        "offset": at.offset,
+    }
