@@ -103,8 +103,13 @@ def fates(source: Source, standing: int | None) -> Mapping[Path, Fate]:
     """What became of the members of a live table; `standing`: the past version that its stamp means."""
     found: dict[Path, Fate] = {}
     if standing is not None:
+        younger = _since(source, standing)
         found = {path: Fate(now, True) for path, now in source.past[standing].members.items()}
-        found = _since(source, standing) | found
+        # One that left, and whose name came back: a plan that was made in part may have filled it since.
+        back = {path for path in found.keys() & younger.keys() if found[path].became.name is None}
+        back = {path for path in back if _names(younger[path])}
+        found = younger | {path: fate for path, fate in found.items() if path not in back}
+        found |= {path: Fate(Became(None), False, _names(younger[path])) for path in back}
     earlier = source.past if standing is None else source.past[:standing]
     for past in reversed(earlier):
         for path, now in past.members.items():
@@ -114,6 +119,11 @@ def fates(source: Source, standing: int | None) -> Mapping[Path, Fate]:
             told = now if standing is None else Became(None)
             found.setdefault(path, Fate(told, False))
     return found
+
+
+def _names(fate: Fate) -> tuple[str, ...]:
+    """What a member may be called now."""
+    return fate.maybe or ((fate.became.name,) if fate.became.name is not None else ())
 
 
 def _since(source: Source, standing: int) -> dict[Path, Fate]:
