@@ -37,7 +37,7 @@ def ingest(parts: Sequence[Path], url: str) -> list[str]:
 def test_a_server_that_is_killed_loses_nothing_and_keeps_nothing_twice(
     server: Postgres, tmp_path: Path, figure: Callable[[str, object], None]
 ) -> None:
-    parts = split(tmp_path)[: None if PROOF else 12]
+    parts = split(tmp_path)[: None if PROOF else 8]
     undisturbed = schema_of_its_own(server.url)
     assert finished(start(ingest(parts[:1], undisturbed))) == 0
     began = time.monotonic()
