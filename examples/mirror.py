@@ -20,10 +20,11 @@ from schemaman.adapters.schema_registry import NO_REGISTRY, Registered, is_url, 
 from schemaman.evidence import Record
 from schemaman.policy import Policy, PolicyRule
 from schemaman.settings import TargetSetting
+from schemaman.spark.batch_report import BatchReport
 from schemaman.spark.batches import RAW
 from schemaman.spark.quarantine import Quarantine
 from schemaman.spark.session import session
-from schemaman.spark.stream import BatchReport, Mirror
+from schemaman.spark.stream import Mirror
 from schemaman.stores.sql import SqlStore
 
 RECORDINGS = ("fixtures/captures/postgres/shop-json", "fixtures/captures/mariadb/bookshop-mariadb-3.5.0-json")

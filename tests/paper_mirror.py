@@ -98,7 +98,7 @@ class PaperTable:
         key = self._key(staged, to)
         old = self.rows.get(key)
         order = staged[ORDER]
-        dead = old is not None and bool(old.get(DELETED))
+        dead = old is not None and bool(old.get(DELETED) or (to.key and old[ORDER] < self.truncated))
         helpers = staged_helpers(to)
         if to.key and staged[helpers.needs_row]:
             behind = staged[helpers.behind]
@@ -122,7 +122,7 @@ class PaperTable:
         helpers, names = staged_helpers(to), [c.name for c in to.columns]
         since, kept = staged[helpers.since], {names[i] for i in staged[helpers.kept] or ()}
         told = to.left - kept
-        newer = since is not None and old[ORDER] > since
+        newer = since is not None and old[ORDER] > since and old[ORDER] != staged[ORDER]
         return newer and any(staged[name] != old.get(self.lake.fields[name]) for name in told)
 
     def truncate(self, order: str, beside: Mapping[str, Any]) -> None:
@@ -196,6 +196,8 @@ class PaperMirror:
     stopped: set[str] = field(default_factory=set)
     plans: dict[str, Plan] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
+    meanwhile: Callable[[], None] = lambda: None
+    """Happens beside the job once a batch is decoded."""
 
     def __post_init__(self) -> None:
         self.reached = Reached(self.store.load)
@@ -215,6 +217,7 @@ class PaperMirror:
         self._place(reading)
         decoded = _rows(RecordDecoder(reading), _ordered(batch))
         self._reject(decoded)
+        self.meanwhile()
         bringer = Bringer(
             self.store, registry, self.policy, lambda: 0, self.approve, self._decided, self.modes
         )
@@ -264,7 +267,7 @@ class PaperMirror:
         catalog = PaperCatalog(self.tables, paper)
         again = self._again(reading, waiting.values())
         versions = {row["version"] for row in (*again, *rows)} - {None}
-        brought = bringer.bring(follower, catalog, versions)
+        brought = bringer.bring(follower, catalog, reading.histories[table], versions)
         if isinstance(brought, Stopped) and brought.unwanted:
             self.left |= {_place(row): brought.reason for row in rows}
             return
@@ -291,6 +294,7 @@ class PaperMirror:
             for place in waiting:
                 del self.aside[follower.lake_table][place], self.kept[follower.lake_table][place]
             self._write(follower, paper, to, self._ruled(follower, to, again), [])
+            self.tried.note(held, brought.live, told)
         left = [row for row in again if _place(row) in self.kept.get(follower.lake_table, {})]
         self._write(follower, paper, to, self._ruled(follower, to, rows), left)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -193,6 +194,45 @@ def forget(lake: PaperMirror, reason: str) -> None:
     since = reason.partition(f"`{ORDER}` >= '")[2].partition("'")[0]
     (table,) = lake.tables.values()
     table.rows = {key: r for key, r in table.rows.items() if place_in(r[ORDER])[0] < since}
+
+
+TOLD_MEANWHILE = {
+    "a column renamed": (
+        [created(A), row(0, 200, {"id": 1, "a": "one"})],
+        [ddl(1, 300, "ALTER TABLE t RENAME COLUMN a TO c", ID, ("c", "VARCHAR", 12, 20))],
+        [row(1, 250, {"id": 2, "a": "two"}), row(2, 400, {"id": 3, "c": "three"})],
+    ),
+    "two names exchanged": (
+        [created(A, B), row(0, 200, {"id": 1, "a": "a", "b": "b"})],
+        exchanged(told=False)[1],
+        [row(1, 250, {"id": 2, "a": "a", "b": "b"}), row(2, 400, {"id": 3, "b": "a", "a": "b"})],
+    ),
+    "microseconds, then milliseconds": MICROSECONDS,
+}
+
+
+def learn(store: SqlStore, changes: Sequence[Record]) -> None:
+    remember(batch_of(changes), Registry(store, lambda: 0), "main", lambda _: None)
+
+
+@pytest.mark.parametrize("case", TOLD_MEANWHILE)
+def test_what_is_ingested_beside_the_job_while_a_batch_is_read_falsifies_nothing(
+    tmp_path: Path, case: str
+) -> None:
+    first, changes, (early, later) = TOLD_MEANWHILE[case]
+    found = []
+    for name in ("meanwhile", "before"):
+        with SqlStore.open(f"sqlite:///{tmp_path / name}.db", create=True) as store:
+            lake = mirror(store)
+            lake.take(first)
+            if name == "meanwhile":
+                lake.meanwhile = partial(learn, store, changes)
+            lake.take([early] if name == "meanwhile" else [*changes, early])
+            lake.take([later])
+            assert lake.withheld() == {}
+            found.append(live(lake))
+    assert found[0] == found[1]
+    assert len(found[0]) == 3
 
 
 HARMLESS: dict[str, tuple[Sequence[Record], Sequence[Record], Sequence[Record]]] = {

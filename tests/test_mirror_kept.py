@@ -175,3 +175,20 @@ def test_a_value_of_a_column_that_left_comes_again_unseen(store: SqlStore) -> No
     for number, each in enumerate(records):
         lake.take([Record(each.topic, 0, 3 + number, 1, each.key, each.value)])
     assert (kept_b(lake), waits(lake)) == ("new", {})
+
+
+def emptied() -> Record:
+    """A TRUNCATE behind the first row."""
+    typed = struct("srv.public.t.Value", id=node("int32"), a=node("int32"))
+    made = record(event(typed, "t", lsn=110), None)
+    return Record(made.topic, 0, 1, 1, None, made.value)
+
+
+@pytest.mark.parametrize("cut", [1, 2], ids=["one batch with the row", "a batch of its own"])
+def test_a_row_keeps_nothing_of_one_that_a_truncate_ended(store: SqlStore, cut: int) -> None:
+    """The update has no word of the column that left, and what made its row anew was not read."""
+    lake = mirror(store, truncate="auto")
+    records = [FIRST, emptied(), shrunk(2, "u", None, 130)]
+    for batch in (records[:cut], records[cut:]):
+        lake.take(batch)
+    assert alive(lake) == [{"id": 1, "a": 130, "b": None}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from schemaman.plan import KEPT_PROPERTY, STORE_PROPERTY
 from schemaman.planfile import from_text, plan_hash, to_text
 from schemaman.policy import ChangeKind, Level, Policy, PolicyRule, ProjectionRule
 from schemaman.rows.modes import Modes
-from schemaman.spark.quarantine import Tried
+from schemaman.spark.quarantine import Held, Tried
 from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED
 from tests.paper_lake import PaperLake
@@ -243,6 +244,21 @@ def test_a_truncate_that_nobody_speaks_of_stops_the_table(store: SqlStore) -> No
     (reason,) = set(lake.withheld().values())
     assert "truncate = block by default" in reason
     assert 'truncate = "auto"' in reason
+
+
+def test_what_was_tried_to_the_end_counts_as_tried_in_vain(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([FIRST])
+    (table,) = lake.lake()
+    history = store.history(table.source)
+    assert history is not None
+    held, tried = Held("lake", "source", records=2, waiting=0), Tried()
+    # who asks has not tried yet: he may fail, and then they are tried again
+    assert not any(tried.in_vain(held, table.live, history) for _ in range(2))
+    tried.note(held, table.live, history)
+    assert tried.in_vain(held, table.live, history)
+    assert not tried.in_vain(replace(held, records=3), table.live, history)
+    assert not tried.in_vain(replace(held, waiting=1), table.live, history)
 
 
 # Tables that the policy leaves out.

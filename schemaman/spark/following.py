@@ -40,6 +40,7 @@ from schemaman.planner import make_plan
 from schemaman.policy import ChangeKind, Level
 from schemaman.registry import Memory, Registry
 from schemaman.rows.modes import UNTOLD, Modes
+from schemaman.rows.retold import reading_of
 from schemaman.schema import Column, TableId, TableSchema
 from schemaman.settings import TargetSetting
 from schemaman.shelf import Shelf
@@ -99,13 +100,21 @@ class Stopped:
     """A lake table that can take no rows now: why, and its plan, which a person may approve or look at.
 
     `locked`: somebody migrates it, or died while he did, and his lease has not run out. `unwanted`: the
-    policy leaves the table out, so that its records need not wait.
+    policy leaves the table out, so that its records need not wait. `overtaken`: more is told of its source by
+    now than its rows were read by.
     """
 
     reason: str
     plan: Plan | None = None
     locked: bool = False
     unwanted: bool = False
+    overtaken: bool = False
+
+
+_OVERTAKEN = Stopped(
+    "more was told of it while the batch was read: its records wait, and are read again with the next one",
+    overtaken=True,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,22 +130,27 @@ class Bringer:
     modes: Modes = UNTOLD
 
     def bring(
-        self, follower: Follower, executor: Executor, versions: Collection[int] = ()
+        self, follower: Follower, executor: Executor, read_by: TableHistory, versions: Collection[int] = ()
     ) -> Brought | Stopped:
         """The lake table with the structure of its source's newest version, or why it has not got it.
 
-        `versions` are those of the rows that are to be written: columns that they have and the newest version
-        has not are kept, as the policy says of drops. What one table stops for never stops another: only a
-        store that fails is raised.
+        `read_by` is the history that the rows were read by, as people have answered it: where more is told by
+        now they have to be read again, for the table would be of another structure than they. `versions` are
+        those of the rows that are to be written: columns that they have and the newest version has not are
+        kept, as the policy says of drops. What one table stops for never stops another: only a store that
+        fails is raised.
         """
         try:
-            history = self.decided(self.registry.history(follower.table))
+            told = self.registry.history(follower.table)
+            history = self.decided(told)
+            if reading_of(history) != reading_of(read_by):
+                return _OVERTAKEN
             left = left_columns(history, versions)
             drops = self._ruled("drop-column", follower) in ("auto", "approve")
-            first = None if drops or not left else self._keeping(follower, executor, history, left)
-            if isinstance(first, Stopped) and first.locked:
+            first = None if drops or not left else self._keeping(follower, executor, (told, history), left)
+            if isinstance(first, Stopped) and (first.locked or first.overtaken):
                 return first
-            brought = self._once(follower, executor, history)
+            brought = self._once(follower, executor, told, history)
             if isinstance(brought, Stopped):
                 return brought
             steps = first.steps if isinstance(first, Brought) else ()
@@ -147,13 +161,18 @@ class Bringer:
             return Stopped(_told(error), locked=isinstance(error, Locked))
 
     def _keeping(
-        self, follower: Follower, executor: Executor, history: TableHistory, left: tuple[Column, ...]
+        self,
+        follower: Follower,
+        executor: Executor,
+        histories: tuple[TableHistory, TableHistory],
+        left: tuple[Column, ...],
     ) -> Brought | Stopped | None:
         """The table with columns that have left the source by now; None if it has them."""
+        told, history = histories
         live = executor.inspect(follower.lake_table, follower.target.format)
         if live is not None and not _homeless(Brought(live), history, left):
             return None
-        return self._once(follower, executor, with_columns(history, left))
+        return self._once(follower, executor, told, with_columns(history, left))
 
     def _why_not(self, follower: Follower, kept: Brought | Stopped | None) -> str:
         """Why the table has no place for a column that left."""
@@ -163,11 +182,12 @@ class Bringer:
         why = self.policy.ruling("drop-column", str(follower.table), target.name, target.format).why
         return f"the source has dropped it, and its values in older rows are left out ({why})"
 
-    def _once(self, follower: Follower, executor: Executor, history: TableHistory) -> Brought | Stopped:
-        """The lake table with the structure of the newest version of a history."""
+    def _once(
+        self, follower: Follower, executor: Executor, told: TableHistory, history: TableHistory
+    ) -> Brought | Stopped:
+        """The lake table with the structure of the newest version of a history, `told` without answers."""
         plan, live = self.plan(follower, executor, history)
         wait = self._kept_elsewhere(live) if live is not None else self._not_yet(follower, executor)
-        told = self.registry.history(follower.table)
         if wait is None and live is not None:
             wait = self._let_through.fault(told, live, follower.name, executor)
         if wait is not None:
@@ -178,7 +198,8 @@ class Bringer:
         brought = Brought(live) if live is not None and not plan.steps else self._apply(plan, executor)
         if isinstance(brought, Stopped):
             return brought
-        self._let_through.note(told, brought.live, follower.name, executor)
+        if not self._let_through.note(told, brought.live, follower.name, executor):
+            return _OVERTAKEN
         return replace(brought, proven=self._proven(follower))
 
     @property

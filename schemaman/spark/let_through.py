@@ -50,13 +50,21 @@ class LetThrough:
                 return _reason(history, name, one, found)
         return None
 
-    def note(self, history: TableHistory, live: Live, name: str, executor: Executor) -> None:
-        """The table bears what its rows are read as from now on. Raises `StatementFailed`."""
+    def note(self, history: TableHistory, live: Live, name: str, executor: Executor) -> bool:
+        """The table bears what its rows are read as from now on; False if the store tells more by now.
+
+        Raises `StatementFailed`.
+        """
         known = _known(live)
         mine = {"store": self.store.id, "table": str(history.table), "reading": reading_of(history)}
-        if {key: known.get(key) for key in mine} != mine:
-            mine["said"] = str(len(self.store.load(history.table)))
-            executor.run(set_properties(name, {READ_PROPERTY: json.dumps(mine, sort_keys=True)}))
+        if {key: known.get(key) for key in mine} == mine:
+            return True
+        mine["said"] = str(len(self.store.load(history.table)))
+        newest = self.store.history(history.table)
+        if newest is None or reading_of(newest) != mine["reading"]:
+            return False
+        executor.run(set_properties(name, {READ_PROPERTY: json.dumps(mine, sort_keys=True)}))
+        return True
 
     def _said(self, history: TableHistory, live: Live) -> int | None:
         """How much had been said when the rows were read; None where nobody knows, or nothing is new."""
@@ -94,5 +102,6 @@ def _reason(history: TableHistory, name: str, one: Retold, found: Sequence[tuple
         f"{count} of its rows were written before a change of the source was read that came before them, at "
         f"{one.mark.position.value}: {one.why}. What stands in them may be wrong, so nothing is renamed, "
         f"altered or written over them. Delete them (DELETE FROM {name} WHERE {_where(one)}) and read "
-        f"{topics} again from {offsets} on, with a new checkpoint: until then its records wait"
+        f"{topics} again from {offsets} on, with a new checkpoint: until then its records wait. What these "
+        "rows hold in columns that have left the source does not come again: copy it away before"
     )

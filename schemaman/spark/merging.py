@@ -28,14 +28,15 @@ def merge_rows(
 
     `columns` are all of the table, `key` those of its key. `truncated`: the position of a TRUNCATE in the
     batch, which ends every row that is older; `beside` is what their metadata columns then hold. A row that
-    was deleted keeps no value when it comes again.
+    was deleted, or is ended so, keeps no value when it comes again.
     """
     own = [c.name for c in columns if c.name not in (ORDER, DELETED)]
     names = [*own, ORDER, DELETED]
     later = f"(t.{q(ORDER)} IS NULL OR s.{q(ORDER)} > t.{q(ORDER)})"
     values = {c.name: value_of(f"s.{q(c.name)}", c.type) for c in columns}
     kept = helper_columns(columns).kept
-    sets = [f"t.{q(n)} = {_kept(kept, i, n, values[n])}" for i, n in enumerate(own) if n not in key]
+    dead = _dead(truncated)
+    sets = [f"t.{q(n)} = {_kept(kept, i, n, values[n], dead)}" for i, n in enumerate(own) if n not in key]
     sets += [f"t.{q(n)} = s.{q(n)}" for n in (ORDER, DELETED)]
     lines = [
         f"MERGE INTO {table} t USING {staged} s",
@@ -65,13 +66,16 @@ def append_rows(table: str, staged: str, columns: Sequence[Column]) -> str:
     )
 
 
-def without_old_row(table: str, staged: str, key: Sequence[str], behind: str) -> str:
+def without_old_row(
+    table: str, staged: str, key: Sequence[str], behind: str, truncated: str | None = None
+) -> str:
     """The staged rows of which a value must be in the table, and no row of the table can have it.
 
-    A row has it not either that stands before the order in the column `behind`, where a record of it waits.
+    A row has it not either that stands before the order in the column `behind`, where a record of it waits,
+    or before a TRUNCATE in the batch, at the position `truncated`.
     """
     on = " AND ".join(f"t.{q(k)} <=> s.{q(k)}" for k in key)
-    has = f"(NOT coalesce(t.{q(DELETED)}, false) OR t.{q(ORDER)} >= s.{q(ORDER)})"
+    has = f"(NOT {_dead(truncated)} OR t.{q(ORDER)} >= s.{q(ORDER)})"
     has += f" AND (s.{q(behind)} IS NULL OR t.{q(ORDER)} > s.{q(behind)})"
     return f"SELECT s.* FROM {staged} s LEFT ANTI JOIN {table} t ON {on} AND {has}"
 
@@ -81,10 +85,12 @@ def with_newer_row(
 ) -> str:
     """The staged rows with another value of a column that `left` than a row of the table that is newer.
 
-    The number of a column is that in `kept`; the order of the value stands in the column `since`.
+    The number of a column is that in `kept`; the order of the value stands in the column `since`. A row that
+    is in the table already, since its batch comes again, is none of them.
     """
     on = " AND ".join(f"t.{q(k)} <=> s.{q(k)}" for k in key)
-    newer = f"t.{q(ORDER)} > s.{q(helpers.since)} AND NOT coalesce(t.{q(DELETED)}, false)"
+    newer = f"t.{q(ORDER)} > s.{q(helpers.since)} AND t.{q(ORDER)} <> s.{q(ORDER)}"
+    newer += f" AND NOT coalesce(t.{q(DELETED)}, false)"
     others = " OR ".join(
         f"(NOT array_contains(s.{q(helpers.kept)}, {number}) AND {_differs(column)})"
         for number, column in left
@@ -148,8 +154,16 @@ def _constant(value: object) -> str:
             return literal(str(value))
 
 
-def _kept(numbers: str, number: int, name: str, value: str) -> str:
+def _dead(truncated: str | None) -> str:
+    """Whether a row of the table was deleted, or is ended by a TRUNCATE in the batch."""
+    deleted = f"coalesce(t.{q(DELETED)}, false)"
+    if truncated is None:
+        return deleted
+    return f"({deleted} OR coalesce(t.{q(ORDER)}, '') < {literal(truncated)})"
+
+
+def _kept(numbers: str, number: int, name: str, value: str, dead: str) -> str:
     """The value of the source, or of the table where the source does not bring it."""
-    kept = f"array_contains(s.{q(numbers)}, {number}) AND NOT coalesce(t.{q(DELETED)}, false)"
+    kept = f"array_contains(s.{q(numbers)}, {number}) AND NOT {dead}"
     old = f"array_contains(s.{q(numbers)}, {number}) AND s.{q(DELETED)}"
     return f"CASE WHEN ({kept}) OR ({old}) THEN t.{q(name)} ELSE {value} END"

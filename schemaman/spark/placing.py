@@ -24,6 +24,9 @@ from schemaman.versions import TableHistory
 PLACED = "it was not understood when it came, and is to be written now"
 """The reason of a record on its way from those that nobody understood into its table."""
 
+UNFOLLOWED = "it was not understood when it came, and no target of this job follows its table"
+"""The reason of a record that is left for whoever follows its table."""
+
 Histories = Mapping[TableId, TableHistory]
 
 
@@ -53,9 +56,9 @@ class Placing:
         now = (unplaced.records, {table: reading_of(history) for table, history in histories.items()})
         if now == self.tried:
             return False
-        self.tried = now
         self._hand_over(spark, records, histories, attempt)
         self.quarantine.release(spark, self.stream, unplaced, attempt)
+        self.tried = now
         return True
 
     def _tables(self, records: DataFrame) -> set[TableId]:
@@ -72,8 +75,12 @@ class Placing:
                 if text is None:
                     self.quarantine.add(rows.rejected(), self.stream, UNPLACED, "", attempt)
                     continue
-                for follower in self.followers(texts[text]):
+                followers = self.followers(texts[text])
+                for follower in followers:
                     waiting = rows.of(text).whole(PLACED)
                     self.quarantine.add(waiting, self.stream, follower.lake_table, text, attempt)
+                if not followers:
+                    others = rows.of(text).whole(UNFOLLOWED)
+                    self.quarantine.add(others, self.stream, UNPLACED, "", attempt)
         finally:
             rows.done()

@@ -59,14 +59,20 @@ class Tried:
         self._before: dict[tuple[str, str], object] = {}
 
     def in_vain(self, held: Held, live: Live, history: TableHistory) -> bool:
-        """Whether to try them now would come to what it came to before; they count as tried then.
+        """Whether to try them now would come to what it came to before.
 
         `history` is that of their table as people have answered it.
         """
-        now = (structure(live.schema), reading_of(history), held.records)
         before = self._before.get((held.lake_table, held.source_table))
-        self._before[held.lake_table, held.source_table] = now
-        return now == before and not held.waiting
+        return not held.waiting and before == _seen(held, live, history)
+
+    def note(self, held: Held, live: Live, history: TableHistory) -> None:
+        """They were tried, to the end: what could be written is. Who fails on the way tries again."""
+        self._before[held.lake_table, held.source_table] = _seen(held, live, history)
+
+
+def _seen(held: Held, live: Live, history: TableHistory) -> object:
+    return structure(live.schema), reading_of(history), held.records
 
 
 class Quarantine:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import assert_never
 
@@ -29,6 +29,7 @@ from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.rows.unavailable import PLACEHOLDER
 from schemaman.schema import TableId
 from schemaman.settings import TargetSetting
+from schemaman.spark.batch_report import BatchReport, TableReport
 from schemaman.spark.batches import apart, gathered, raw_columns, remember
 from schemaman.spark.decoded import SMALL, Count, Decoded, decoded
 from schemaman.spark.emptying import verdict
@@ -46,41 +47,8 @@ from schemaman.versions import TableHistory
 _QUERY = "sql.streaming.queryId"
 _ASK_AGAIN = 2.0
 """Seconds between two looks at a lease."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableReport:
-    """What became of one lake table in a batch.
-
-    Of its `records`, `rows` rows were merged, `ended` records belong to an earlier life of the source table,
-    and `aside` stand in quarantine; `replayed` came out of it. `steps` are the statements that changed the
-    structure of the table. `stopped` is the reason why it takes nothing now, and `plan` what would be done to
-    it: the text of `planfile.to_text` is the file that `schemaman approve` reads. `notes` say what the policy
-    left out: with `left` the records of a table that it does not want.
-    """
-
-    source_table: str
-    lake_table: str
-    records: int = 0
-    rows: int = 0
-    ended: int = 0
-    aside: int = 0
-    replayed: int = 0
-    steps: tuple[str, ...] = ()
-    stopped: str | None = None
-    left: int = 0
-    notes: tuple[str, ...] = ()
-    plan: Plan | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BatchReport:
-    """What became of a batch: by lake table; records that no target follows; records not understood."""
-
-    number: int
-    tables: tuple[TableReport, ...]
-    untargeted: int = 0
-    rejected: int = 0
+_READ_AGAIN = 5
+"""So often a batch is read again for a table of which more and more is told, before its records wait."""
 
 
 class Mirror:
@@ -230,7 +198,7 @@ class _Run:
             rejected = counted.pop(None, Count()).records
             if rejected:
                 self.quarantine.add(rows.rejected(), self.stream, UNPLACED, "", self.attempt)
-            report = self._followed(rows, counted, rejected)
+            report = self._followed(raw, rows, counted, rejected)
             reached = rows.reached()
             self.mirror._reached.take((self.tables[text], t, p, o, end) for text, t, p, o, end in reached)
             return report
@@ -238,7 +206,7 @@ class _Run:
             rows.done()
 
     def _followed(
-        self, rows: Decoded, counted: Mapping[str | None, Count], rejected: int
+        self, raw: DataFrame | arrow.Table, rows: Decoded, counted: Mapping[str | None, Count], rejected: int
     ) -> BatchReport:
         due: list[tuple[Follower, Changes]] = []
         untargeted = 0
@@ -249,15 +217,42 @@ class _Run:
             due += [(f, changes) for f in followers if changes.count or _place(f) in self.waiting]
         reports: list[TableReport] = []
         locked: list[tuple[Follower, Changes]] = []
+        overtaken: list[Follower] = []
         for follower, changes in due:
             brought = self._bring(follower, changes)
             if isinstance(brought, Stopped) and brought.locked:
                 locked.append((follower, changes))
+            elif isinstance(brought, Stopped) and brought.overtaken:
+                overtaken.append(follower)
             else:
                 reports.append(self._follow(follower, brought, changes))
         for follower, changes in locked:
-            reports.append(self._follow(follower, self._patiently(follower, changes), changes))
+            brought = self._patiently(follower, changes)
+            if isinstance(brought, Stopped) and brought.overtaken:
+                overtaken.append(follower)
+            else:
+                reports.append(self._follow(follower, brought, changes))
+        reports += (self._read_again(raw, follower) for follower in overtaken)
         return BatchReport(self.number, tuple(reports), untargeted, rejected)
+
+    def _read_again(
+        self, raw: DataFrame | arrow.Table, follower: Follower, times: int = _READ_AGAIN
+    ) -> TableReport:
+        """A table of which more was told while the batch was read: by what is told by now."""
+        self.histories = {**self.histories, **self.mirror._histories((follower.table,))}
+        self.reading = self.mirror.reading(self.histories)
+        rows = decoded(self.spark, raw, self.reading)
+        try:
+            counted = rows.counted()
+            if None in counted:
+                self.quarantine.add(rows.rejected(), self.stream, UNPLACED, "", self.attempt)
+            changes = _changes(rows, table_text(follower.table), counted)
+            brought = self._patiently(follower, changes)
+            if isinstance(brought, Stopped) and brought.overtaken and times > 1:
+                return self._read_again(raw, follower, times - 1)
+            return self._follow(follower, brought, changes)
+        finally:
+            rows.done()
 
     def _turn(self, named: tuple[str, TableId]) -> tuple[bool, str]:
         """Tables that had another name come last: they must find the lake tables that hold their rows."""
@@ -265,7 +260,8 @@ class _Run:
         return renamed, named[0]
 
     def _bring(self, follower: Follower, changes: Changes) -> Brought | Stopped:
-        return self.mirror._bringer.bring(follower, self.executor, changes.versions)
+        read_by = self.histories[follower.table]
+        return self.mirror._bringer.bring(follower, self.executor, read_by, changes.versions)
 
     def _patiently(self, follower: Follower, changes: Changes) -> Brought | Stopped:
         """The table once its lease has run out: most likely that of a run of this job that was killed."""
@@ -344,7 +340,8 @@ class _Run:
         held = self.waiting.get(_place(follower))
         if held is None or not self.quarantine.keep_bytes:
             return 0
-        if self.mirror._tried.in_vain(held, writer.live, self.histories[follower.table]):
+        tried, history = self.mirror._tried, self.histories[follower.table]
+        if tried.in_vain(held, writer.live, history):
             return 0
         records = self.quarantine.records(self.spark, self.stream, held)
         rows = decoded(self.spark, apart(records, self.mirror._small), self.reading)
@@ -360,6 +357,7 @@ class _Run:
                 changes, aside = self._ruled_again(follower, writer, changes)
                 aside += writer.write(changes, None, self._keeper(follower, changes.rows)).aside
             self.quarantine.release(self.spark, self.stream, held, self.attempt)
+            tried.note(held, writer.live, history)
             return count - aside
         finally:
             rows.done()

@@ -117,7 +117,7 @@ class Writer:
             known = others is not None
             if others is not None and others.num_rows:
                 found = self._staged(changes, floor, others)
-        good, lacking = self._parted(found, known=known)
+        good, lacking = self._parted(found, changes.truncated, known=known)
         aside = {**found.aside, **{p: reason for places, reason in lacking.items() for p in places}}
         if aside:
             set_aside(aside)
@@ -147,26 +147,28 @@ class Writer:
         self._executor.run(set_properties(self._follower.name, {TRUNCATED_PROPERTY: truncated}))
         return truncated
 
-    def _parted(self, found: Staged, *, known: bool) -> tuple[DataFrame, dict[Places, str]]:
+    def _parted(
+        self, found: Staged, truncated: str | None, *, known: bool
+    ) -> tuple[DataFrame, dict[Places, str]]:
         """The rows that can be written, and the records of others: what they need is not there, or is newer.
 
         `known`: which rows wait; if nobody knows, each that needs one does.
         """
         if not found.needing:
             return found.rows, {}
-        left = self._late(found.rows) | self._lacking(found.rows, known=known)
+        left = self._late(found.rows) | self._lacking(found.rows, truncated, known=known)
         if not left:
             return found.rows, {}
         places = staged_helpers(self._to).places
         missing = self._spark.createDataFrame([(list(p),) for p in left], found.rows.select(places).schema)
         return found.rows.join(missing, places, "left_anti"), left
 
-    def _lacking(self, rows: DataFrame, *, known: bool) -> dict[Places, str]:
+    def _lacking(self, rows: DataFrame, truncated: str | None, *, known: bool) -> dict[Places, str]:
         """The rows that need a value which the table has not, or not yet."""
         helpers = staged_helpers(self._to)
         query = f"SELECT * FROM {_SOURCE}"
         if known:
-            query = without_old_row(self._follower.name, _SOURCE, self._to.key, helpers.behind)
+            query = without_old_row(self._follower.name, _SOURCE, self._to.key, helpers.behind, truncated)
         with view(rows.where(F.col(helpers.needs_row)), _SOURCE):
             found = self._spark.sql(query).select(helpers.places, helpers.behind).collect()
         return {_places(row[0]): WAITS if row[1] or not known else NO_OLD_ROW for row in found}

@@ -14,12 +14,13 @@ from schemaman.decisions import Decisions
 from schemaman.evidence import Record
 from schemaman.policy import Level, Policy, PolicyRule
 from schemaman.settings import TargetSetting
+from schemaman.spark.batch_report import BatchReport
 from schemaman.spark.batches import RAW
 from schemaman.spark.decoded import SMALL
 from schemaman.spark.following import TARGETS
 from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.quarantine import Quarantine
-from schemaman.spark.stream import BatchReport, Mirror
+from schemaman.spark.stream import Mirror
 from schemaman.stores.sql import SqlStore
 from tests.house import CAPTURES
 from tests.paper_mirror import EMPTYING, careful

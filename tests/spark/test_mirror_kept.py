@@ -12,7 +12,7 @@ from schemaman.spark.staging import WAITS
 from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED
 from tests.spark.mirrored import Run, frame
-from tests.test_mirror_kept import BAD, BEHIND, BIG, OLD, row
+from tests.test_mirror_kept import BAD, BEHIND, BIG, FIRST, OLD, emptied, row, shrunk
 
 pytestmark = pytest.mark.spark
 
@@ -40,6 +40,19 @@ def test_an_update_waits_behind_one_in_quarantine(spark, tmp_path: Path, format:
         mirror(frame(spark, [row(6, "u", 1, BIG, 4)]), 3)
         assert bigs(run) == {1: "whole", 2: "other"}
         assert {place[2] for *place, _, _ in run.withheld()} == {1}
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_row_keeps_nothing_of_one_that_a_truncate_in_its_batch_ended(
+    spark, tmp_path: Path, format: str
+) -> None:
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:
+        run = Run(spark, store, format, f"kept_from_before_{format}", NO_REGISTRY)
+        mirror = run.mirror()
+        mirror(frame(spark, [FIRST]), 0)
+        mirror(frame(spark, [emptied(), shrunk(2, "u", None, 130)]), 1)
+        (lake,) = run.lake()
+        assert [(each["a"], each["b"], each[DELETED]) for each in lake.rows] == [(130, None, False)]
 
 
 class Sparing(Run):

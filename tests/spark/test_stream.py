@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,15 +13,21 @@ from schemaman.errors import UsageError
 from schemaman.evidence import Record
 from schemaman.plan import STORE_PROPERTY
 from schemaman.policy import Policy, ProjectionRule
+from schemaman.registry import Registry
 from schemaman.settings import TargetSetting
+from schemaman.spark import stream
+from schemaman.spark.batches import remember
+from schemaman.spark.decoded import Decoded, decoded
 from schemaman.spark.following import TARGETS
+from schemaman.spark.stream import Mirror
 from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED
 from tests.house import CAPTURES, PROOF
+from tests.paper_mirror import batch_of
 from tests.records import event, node, record, struct
 from tests.spark.compared import compared
 from tests.spark.mirrored import Run, batches, frame, recorded
-from tests.test_late_changes import LATE, added, exchanged
+from tests.test_late_changes import LATE, TOLD_MEANWHILE, added, exchanged
 from tests.test_mirror_policy import EMPTIED, FIRST, LATER, THEN, nested, quantities
 from tests.test_mirrored_recordings import RECORDINGS, unknown
 
@@ -208,6 +215,34 @@ def test_a_change_that_comes_late_stops_the_table_until_the_rows_it_retells_are_
         }
 
 
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_batch_is_read_again_for_a_table_of_which_more_was_told_meanwhile(
+    spark, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`schemaman ingest --follow` beside the job reads a change while the job decodes the rows before it."""
+    run = started(spark, "postgres/shop-json", format, tmp_path, "_meanwhile")
+    first, changes, rows = TOLD_MEANWHILE["a column renamed"]
+    waiting = [changes]
+
+    def meanwhile(*told: Any) -> Decoded:
+        found = decoded(*told)
+        if waiting:
+            remember(batch_of(waiting.pop()), Registry(run.store, lambda: 0), "main", NO_REGISTRY)
+        return found
+
+    with run.store:
+        mirror = run.mirror()
+        mirror(frame(spark, first), 0)
+        monkeypatch.setattr(stream, "decoded", meanwhile)
+        mirror(frame(spark, rows), 1)
+        assert waiting == []
+        assert run.withheld() == []
+        (lake,) = run.lake()
+        assert {r["id"]: r["c"] for r in lake.rows} == {1: "one", 2: "two", 3: "three"}
+        (table,) = run.reports[-1].tables
+        assert (table.rows, table.stopped) == (2, None)
+
+
 @pytest.mark.parametrize("small", [10_000, 0])
 def test_records_that_nobody_could_read_find_their_table_later(spark, tmp_path: Path, small: int) -> None:
     run = started(spark, "postgres/shop-json", "iceberg", tmp_path, f"_added_{small}")
@@ -219,6 +254,9 @@ def test_records_that_nobody_could_read_find_their_table_later(spark, tmp_path: 
         assert [(offset, table) for _, _, offset, table, _ in sorted(run.withheld())] == [(2, ""), (3, "")]
         mirror(frame(spark, []), 2)
         assert [t.source_table for t in run.reports[-1].tables] == []
+        # a job that follows other tables leaves them where they are
+        Mirror(run.store, [], run.quarantine())(frame(spark, changes), 0)
+        assert [(offset, table) for _, _, offset, table, _ in sorted(run.withheld())] == [(2, ""), (3, "")]
         mirror(frame(spark, changes), 3)
         assert run.withheld() == []
         assert [t.replayed for t in run.reports[-1].tables] == [2]
