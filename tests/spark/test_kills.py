@@ -52,8 +52,10 @@ def test_an_applier_that_is_killed_at_every_moment_of_ten_steps(
             later_ms, after = number * (LEASE_MS + 1000), 0.01 * (number % 7)
             task = Task(url, str(table.file), str(told), moment, after, later_ms, f"r{number}")
             assert appliers.ended(appliers.start(driver, task)) == -9, told.read_text()
-            assert appliers.killed_at(told) == moment
-            if POINTS[moment % len(POINTS)] == "statement-sent":
+            sent = POINTS[moment % len(POINTS)] == "statement-sent"
+            # a statement may be done before its sender dies: he dies behind it then
+            assert appliers.killed_at(told) in (moment, moment + sent)
+            if sent:
                 settle(executor, table, moment // len(POINTS))
         last = Task(url, str(table.file), str(told), later_ms=len(moments) * (LEASE_MS + 1000), run="last")
         assert appliers.ended(appliers.start(driver, last)) == 0, told.read_text()
