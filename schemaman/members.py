@@ -26,12 +26,13 @@ _Fate = tuple[Path | None, bool]
 class Fate:
     """What became of a member that a live table has; `exact`: the table stands where it was still there.
 
-    `maybe`: it came after the table's stamp, and may be any of these now.
+    `young`: it came after the table's stamp, by a plan that was made in part; `maybe`: as any of these.
     """
 
     became: Became
     exact: bool
     maybe: tuple[str, ...] = ()
+    young: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ def _since(source: Source, standing: int) -> dict[Path, Fate]:
         for path, now in past.members.items():
             meant.setdefault(path, {})[now] = None
     return {
-        path: Fate(next(iter(all)), False)
+        path: Fate(next(iter(all)), False, young=True)
         if len(all) == 1
         else Fate(Became(None), False, tuple(now.name for now in all if now.name is not None))
         for path, all in meant.items()

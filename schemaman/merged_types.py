@@ -134,7 +134,8 @@ class Merging:
                 instead = "rename the one that holds its values by hand, and plan again"
                 self.talk.refuse(change, reason, instead)
             elif old in taken:
-                if fates[old].exact or name.lower() in {other.lower() for other in wanted}:
+                known = fates[old].exact or fates[old].young
+                if known or name.lower() in {other.lower() for other in wanted}:
                     frozen |= {old.lower(), name.lower()}
                     aside = f"rename one of the two, ALTER TABLE … RENAME COLUMN {_words(at)} TO …"
                     self.talk.refuse(change, "the lake has a member of that name", f"{aside}, and plan again")

@@ -400,6 +400,21 @@ def test_a_member_whose_name_came_back_is_not_known_by_a_stamp_from_before(forma
 
 
 @both
+def test_a_member_that_a_plan_in_part_added_does_not_stay_behind_a_taken_name(format: str) -> None:
+    history = told(
+        "s STRUCT<k: INT, c: INT> ID 1",
+        "s STRUCT<k: INT, a: STRING> ID 1",
+        "s STRUCT<k: INT, c: STRING> ID 1",
+    )
+    made = standing(format, history, 1)
+    name = TARGETS[format][0].table_name(made.table)
+    made.run(f"ALTER TABLE {name} ADD COLUMNS (`s`.`a` STRING)")
+    drawn = plan(format, until(renamed(history, ("s.a", "s.c")), 3), made)
+    assert "rename `s`.`a` to `c`" in [r.change for r in drawn.refusals]
+    assert [s for s in statements(drawn) if "`a`" in s] == []
+
+
+@both
 def test_two_members_that_became_one_are_left_alone(format: str) -> None:
     history = told("s STRUCT<a: INT> ID 1", "s STRUCT<b: INT> ID 1", "s STRUCT<c: INT> ID 1")
     history = renamed(history, ("s.a", "s.b"), ("s.b", "s.c"))
