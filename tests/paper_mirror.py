@@ -44,6 +44,7 @@ from schemaman.spark.staging import (
     staged_helpers,
     table_text,
 )
+from schemaman.spark.unread import unread, within
 from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED, OFFSET, ORDER, PARTITION, TOPIC, Place, row_columns
 from schemaman.versions import TableHistory
@@ -103,6 +104,9 @@ class PaperTable:
         if to.key and staged[helpers.needs_row]:
             behind = staged[helpers.behind]
             if old is None or (dead and old[ORDER] < order) or (behind and old[ORDER] <= behind):
+                return False
+            unread = staged[helpers.unread]
+            if unread and old[ORDER] < order and not within(old[ORDER], unread):
                 return False
         if old is not None and to.key and not dead and self._late(staged, old, to):
             return False
@@ -321,7 +325,9 @@ class PaperMirror:
         ends = {row["row_order"]: pickle.loads(row["change"]) for row in rows if row["op"] == "t" and to.key}
         truncates = sorted(ends)
         paper.truncated = max([paper.truncated, *truncates])
-        mapped = _mapped(ChangeMapper(to), rows) + _mapped(ChangeMapper(to, waiting=True), waiting)
+        others = unread((*_place(row), row["key"]) for row in self.unplaced.values())
+        mapped = _mapped(ChangeMapper(to, unread=others), rows)
+        mapped += _mapped(ChangeMapper(to, waiting=True), waiting)
         mapped.sort(key=lambda row: (row["row_key"] or b"", row["row_order"], *_place(row)))
         ordered = arrow.RecordBatch.from_pylist(mapped, CHANGE_ARROW)
         floor = paper.truncated if to.key else ""
@@ -360,12 +366,12 @@ class PaperMirror:
         ]
 
 
-_CHANGES = arrow.schema([("change", arrow.binary())])
+_CHANGES = arrow.schema([("change", arrow.binary()), ("key", arrow.binary())])
 
 
 def _mapped(mapper: ChangeMapper, rows: Collection[dict[str, Any]]) -> list[dict[str, Any]]:
-    changes = [{"change": row["change"]} for row in rows if row["op"] != "t" or not mapper.to.key]
-    table = arrow.Table.from_pylist(changes, _CHANGES)
+    changes = [row for row in rows if row["op"] != "t" or not mapper.to.key]
+    table = arrow.Table.from_pylist(changes, _CHANGES).select(list(mapper.columns))
     return [row for b in mapper(table.to_batches()) for row in b.to_pylist()]
 
 
@@ -381,7 +387,7 @@ def _why(row: Mapping[str, Any], helpers: HelperColumns) -> str:
     """Why a row could not be taken."""
     if row[helpers.since]:
         return LATE
-    return WAITS if row[helpers.behind] else NO_OLD_ROW
+    return WAITS if row[helpers.behind] or row[helpers.unread] else NO_OLD_ROW
 
 
 def _reach(table: TableId, row: Mapping[str, Any]) -> Reach:

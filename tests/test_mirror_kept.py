@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import pytest
 
 from schemaman.evidence import Record
+from schemaman.policy import Policy
 from schemaman.spark.quarantine import NO_OLD_ROW
 from schemaman.spark.staging import LATE, WAITS
+from schemaman.spark.unread import unread
 from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED
-from tests.paper_mirror import PaperMirror
+from tests.paper_mirror import EMPTYING, PaperMirror
 from tests.records import event, node, record, struct
 from tests.test_mirror_policy import KEY, alive, mirror
 
@@ -192,3 +195,125 @@ def test_a_row_keeps_nothing_of_one_that_a_truncate_ended(store: SqlStore, cut: 
     for batch in (records[:cut], records[cut:]):
         lake.take(batch)
     assert alive(lake) == [{"id": 1, "a": 130, "b": None}]
+
+
+# Older records that nobody understood.
+
+
+def damaged(offset: int, id: int | None, big: str = "new", partition: int = 0) -> Record:
+    """An update of which another cell cannot be read; it tells no key if `id` is None."""
+    made = row(offset, "u", id or 1, big, 6)
+    value = json.loads(made.value or b"")
+    value["payload"]["after"]["at"] = "damaged"
+    key = made.key if id else None
+    return Record(made.topic, partition, offset, 1, key, json.dumps(value).encode())
+
+
+@pytest.mark.parametrize("cuts", [(), (1,), (2,), (1, 2)])
+def test_an_update_waits_behind_one_that_nobody_understood(store: SqlStore, cuts: tuple[int, ...]) -> None:
+    lake = mirror(store)
+    records = [OLD, damaged(1, 1), BEHIND]
+    for start, end in zip((0, *cuts), (*cuts, 3), strict=True):
+        lake.take(records[start:end])
+    assert (bigs(lake), waits(lake)) == ({1: "old"}, {1: "at:", 2: "waits"})
+    assert lake.unplaced.keys() == {("srv.public.t", 0, 1)}
+    # one behind it waits, too, and another row does not
+    lake.take([row(3, "u", 1, BIG, 8), row(4, "c", 2, "other", 5)])
+    lake.take([row(5, "u", 2, BIG, 6)])
+    assert waits(lake) == {1: "at:", 2: "waits", 3: "waits"}
+    # and a whole one lets all go
+    lake.take([row(6, "u", 1, "whole", 9)])
+    lake.take([row(7, "u", 1, BIG, 10)])
+    assert (bigs(lake), waits(lake)) == ({1: "whole", 2: "other"}, {1: "at:"})
+    assert {found["id"]: found["at"].microsecond for found in alive(lake)} == {1: 10, 2: 6}
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 4])
+def test_a_row_that_came_whole_behind_one_not_understood_is_a_row_to_keep_from(
+    store: SqlStore, cut: int
+) -> None:
+    lake = mirror(store)
+    behind = [row(3, "u", 1, BIG, 10), row(4, "u", 1, BIG, 11)]
+    records = [OLD, damaged(1, 1), row(2, "u", 1, "whole", 9), *behind]
+    lake.take(records[:cut])
+    lake.take(records[cut:])
+    assert (bigs(lake), waits(lake)) == ({1: "whole"}, {1: "at:"})
+    assert alive(lake)[0]["at"].microsecond == 11
+
+
+def test_what_is_understood_at_last_is_written_before_what_waits_behind_it(store: SqlStore) -> None:
+    lake = mirror(store)
+    for batch in ([OLD], [damaged(1, 1)], [BEHIND], [row(3, "u", 1, BIG, 8)]):
+        lake.take(batch)
+    assert waits(lake) == {1: "at:", 2: "waits", 3: "waits"}
+    # say that a registry tells its schema by now
+    lake.unplaced["srv.public.t", 0, 1] |= {"value": row(1, "u", 1, "new", 6).value}
+    lake.take([row(4, "c", 2, "other", 1)])
+    lake.take([])
+    assert (bigs(lake), waits(lake)) == ({1: "new", 2: "other"}, {})
+    assert {found["id"]: found["at"].microsecond for found in alive(lake)} == {1: 8, 2: 1}
+
+
+def test_a_record_without_a_key_may_be_of_any_row_of_its_partition(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([OLD, row(1, "c", 2, "other", 5)])
+    lake.take([damaged(0, None, partition=1)])
+    lake.take([row(2, "u", 1, BIG, 6)])
+    assert waits(lake) == {0: "at:"}
+    lake.take([damaged(3, None)])
+    lake.take([row(4, "u", 1, BIG, 7), row(5, "u", 2, BIG, 7), row(6, "c", 3, "third", 7)])
+    assert waits(lake) == {0: "at:", 3: "at:", 4: "waits", 5: "waits"}
+    assert bigs(lake) == {1: "old", 2: "other", 3: "third"}
+
+
+@pytest.mark.parametrize("cuts", [(), (1,), (3,), (1, 2, 3)])
+def test_what_comes_again_from_before_one_not_understood_is_no_row_to_keep_from(
+    store: SqlStore, cuts: tuple[int, ...]
+) -> None:
+    lake = mirror(store)
+    # the connector crashed, and delivers the first of them once more, at another offset
+    records = [OLD, damaged(1, 1), BEHIND, row(3, "u", 1, "old", 5, lsn=100)]
+    for start, end in zip((0, *cuts), (*cuts, 4), strict=True):
+        lake.take(records[start:end])
+    lake.take([])
+    assert (bigs(lake), waits(lake)) == ({1: "old"}, {1: "at:", 2: "waits"})
+
+
+def test_all_that_waited_together_is_let_go_by_a_whole_row_in_between(store: SqlStore) -> None:
+    lake = mirror(store)
+    for batch in ([OLD], [damaged(1, 1)], [BEHIND], [row(3, "u", 1, "whole", 9)]):
+        lake.take(batch)
+    # a TRUNCATE from long before stops the table for a while
+    lake.policy = Policy()
+    value = event(ROW, "t", lsn=50, sequence='["50","50"]')
+    value["payload"]["after"] = value["payload"]["before"] = None
+    emptied = record(value, None)
+    lake.take([Record(emptied.topic, 0, 4, 1, None, emptied.value), row(5, "u", 1, BIG, 10)])
+    assert waits(lake).keys() == {1, 2, 4, 5}
+    lake.policy = EMPTYING
+    lake.take([])
+    assert (bigs(lake), waits(lake)) == ({1: "whole"}, {1: "at:"})
+    assert alive(lake)[0]["at"].microsecond == 10
+
+
+def test_a_batch_that_comes_again_waits_behind_what_nobody_understood_no_more_than_at_first(
+    store: SqlStore,
+) -> None:
+    lake = mirror(store)
+    for batch in ([OLD, row(1, "u", 1, BIG, 6)], [damaged(2, 1)], [row(3, "u", 1, "whole", 9)]):
+        lake.take(batch)
+        lake.take(batch)
+    lake.take([OLD, row(1, "u", 1, BIG, 6), damaged(2, 1), row(3, "u", 1, "whole", 9)])
+    assert (bigs(lake), waits(lake)) == ({1: "whole"}, {2: "at:"})
+
+
+def test_of_which_row_a_record_is_that_nobody_understood() -> None:
+    known = unread([("t", 0, 9, b"a"), ("t", 0, 3, b"a"), ("t", 0, 5, None), ("u", 0, 1, b"a")])
+    assert [known.before(("t", 0, at), b"a") for at in (3, 4, 6, 10)] == [None, 3, 5, 9]
+    assert [known.before(("t", 0, at), b"b") for at in (5, 6, 10)] == [None, 5, 5]
+    assert [known.before(("t", 0, at), None) for at in (3, 4, 10)] == [None, 3, 9]
+    assert known.before(("t", 1, 10), b"a") is None
+    # where there are too many, only how early they begin is known
+    many = unread([("t", 0, 3, None)], crowded=True)
+    assert [many.before(("t", 0, at), b"a") for at in (3, 4, 10)] == [None, 3, 9]
+    assert many.before(("t", 1, 10), b"a") is None

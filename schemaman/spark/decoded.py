@@ -33,6 +33,7 @@ from schemaman.spark.staging import (
     staged_helpers,
     staged_schema,
 )
+from schemaman.spark.unread import NONE_UNREAD, Unread
 from schemaman.upserts import Place
 
 SMALL = 10_000
@@ -92,10 +93,18 @@ class Decoded(Protocol):
     def truncate(self, order: str) -> RowChange:
         """The TRUNCATE that stands at a place."""
 
-    def staged(self, to: RowMap, count: int, floor: str, waiting: arrow.Table | None = None) -> Staged:
+    def staged(
+        self,
+        to: RowMap,
+        count: int,
+        floor: str,
+        waiting: arrow.Table | None = None,
+        unread: Unread = NONE_UNREAD,
+    ) -> Staged:
         """The changes folded by key into rows of a lake table; without TRUNCATEs where it has a key.
 
-        `waiting` are the rows of which records wait in quarantine: some of these have to wait behind them.
+        `waiting` are the rows of which records wait in quarantine, `unread` records that nobody understood:
+        some of these have to wait behind them.
         """
 
     def waiting(self, to: RowMap) -> arrow.Table:
@@ -179,9 +188,16 @@ class Local:
         found = self.truncates().table
         return _change(found.filter(compute.equal(found["row_order"], order))["change"][0].as_py())
 
-    def staged(self, to: RowMap, count: int, floor: str, waiting: arrow.Table | None = None) -> Staged:
+    def staged(
+        self,
+        to: RowMap,
+        count: int,
+        floor: str,
+        waiting: arrow.Table | None = None,
+        unread: Unread = NONE_UNREAD,
+    ) -> Staged:
         """See `Decoded`."""
-        mapped = self._mapped(ChangeMapper(to)).to_pylist()
+        mapped = self._mapped(ChangeMapper(to, unread=unread)).to_pylist()
         mapped += [] if waiting is None else waiting.to_pylist()
         mapped.sort(
             key=lambda r: (r["row_key"] or b"", r["row_order"], r["topic"], r["partition"], r["offset"])
@@ -204,7 +220,7 @@ class Local:
 
     def _mapped(self, mapper: ChangeMapper) -> arrow.Table:
         taken = self.table.filter(compute.not_equal(self.table["op"], "t")) if mapper.to.key else self.table
-        return arrow.Table.from_batches(mapper(taken.select(["change"]).to_batches()), CHANGE_ARROW)
+        return arrow.Table.from_batches(mapper(taken.select(list(mapper.columns)).to_batches()), CHANGE_ARROW)
 
     def rejected(self) -> DataFrame:
         """See `Decoded`."""
@@ -268,9 +284,16 @@ class Spread:
         here = self.truncates().rows.where(F.col("row_order") == order)
         return _change(here.select("change").limit(1).collect()[0][0])
 
-    def staged(self, to: RowMap, count: int, floor: str, waiting: arrow.Table | None = None) -> Staged:
+    def staged(
+        self,
+        to: RowMap,
+        count: int,
+        floor: str,
+        waiting: arrow.Table | None = None,
+        unread: Unread = NONE_UNREAD,
+    ) -> Staged:
         """See `Decoded`."""
-        mapped = self._mapped(ChangeMapper(to))
+        mapped = self._mapped(ChangeMapper(to, unread=unread))
         if waiting is not None:
             mapped = mapped.union(_frame(self.spark, waiting, CHANGE))
         by_key = mapped.repartition(1 + count // _ROWS_A_TASK, "row_key")
@@ -292,7 +315,7 @@ class Spread:
 
     def _mapped(self, mapper: ChangeMapper) -> DataFrame:
         taken = self.rows.where("op <> 't'") if mapper.to.key else self.rows
-        return taken.select("change").mapInArrow(mapper, CHANGE)
+        return taken.select(*mapper.columns).mapInArrow(mapper, CHANGE)
 
     def rejected(self) -> DataFrame:
         """See `Decoded`."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from schemaman.schema import Column
 
-_NAMES = ("kept", "needs_row", "behind", "since", "reason", "places")
+_NAMES = ("kept", "needs_row", "behind", "unread", "since", "reason", "places")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,8 @@ class HelperColumns:
 
     `kept`: the numbers of the columns that stay as the table has them. `needs_row`: the table must have the
     row already, and behind the order `behind`, where one is told: there a record of the row waits.
+    `unread`: where the record stands that nobody understood and that may have the value, and where the one
+    that lacks it (`unread.span`): a row of the table from between the two has it.
     `since`: where the oldest value stands of a column that left the source. `reason`: why the row cannot be
     written. `places`: the records that it was made of.
     """
@@ -26,6 +28,7 @@ class HelperColumns:
     kept: str
     needs_row: str
     behind: str
+    unread: str
     since: str
     reason: str
     places: str

@@ -67,16 +67,20 @@ def append_rows(table: str, staged: str, columns: Sequence[Column]) -> str:
 
 
 def without_old_row(
-    table: str, staged: str, key: Sequence[str], behind: str, truncated: str | None = None
+    table: str, staged: str, key: Sequence[str], helpers: HelperColumns, truncated: str | None = None
 ) -> str:
     """The staged rows of which a value must be in the table, and no row of the table can have it.
 
     A row has it not either that stands before the order in the column `behind`, where a record of it waits,
-    or before a TRUNCATE in the batch, at the position `truncated`.
+    or before a TRUNCATE in the batch, at the position `truncated`; nor, where the column `unread` tells a
+    span, one that came from outside of it and is not newer itself.
     """
     on = " AND ".join(f"t.{q(k)} <=> s.{q(k)}" for k in key)
     has = f"(NOT {_dead(truncated)} OR t.{q(ORDER)} >= s.{q(ORDER)})"
-    has += f" AND (s.{q(behind)} IS NULL OR t.{q(ORDER)} > s.{q(behind)})"
+    has += f" AND (s.{q(helpers.behind)} IS NULL OR t.{q(ORDER)} > s.{q(helpers.behind)})"
+    came, ends = f"substring_index(t.{q(ORDER)}, '/', -1)", f"substring_index(s.{q(helpers.unread)}, '/', "
+    has += f" AND (s.{q(helpers.unread)} IS NULL OR t.{q(ORDER)} >= s.{q(ORDER)}"
+    has += f" OR {came} BETWEEN {ends}1) AND {ends}-1))"
     return f"SELECT s.* FROM {staged} s LEFT ANTI JOIN {table} t ON {on} AND {has}"
 
 

@@ -31,9 +31,10 @@ from schemaman.schema import Column, TableId
 from schemaman.spark.arrow_types import arrow_type, key_bytes, misfit, rows
 from schemaman.spark.batches import COLUMNS, RAW, records_of
 from schemaman.spark.helper_columns import HelperColumns, helper_columns
+from schemaman.spark.unread import NONE_UNREAD, Unread, span
 from schemaman.targets._spark_sql import type_name
 from schemaman.types import Array, Map, String, Struct, Type
-from schemaman.upserts import DELETED, ORDER, LakeChange, Upsert, folded, row_columns
+from schemaman.upserts import DELETED, ORDER, LakeChange, Place, Upsert, folded, row_columns
 from schemaman.versions import TableHistory
 
 
@@ -78,12 +79,12 @@ _ADDED = (("source_table", arrow.string()), ("row_order", arrow.string()), ("op"
           ("version", arrow.int32()))  # fmt: skip
 CHANGE = (
     "row_key binary, row_order string, topic string, partition int, offset bigint, change binary, "
-    "reason string"
+    "reason string, unread bigint"
 )
 CHANGE_ARROW = arrow.schema([
     ("row_key", arrow.binary()), ("row_order", arrow.string()), ("topic", arrow.string()),
     ("partition", arrow.int32()), ("offset", arrow.int64()), ("change", arrow.binary()),
-    ("reason", arrow.string()),
+    ("reason", arrow.string()), ("unread", arrow.int64()),
 ])  # fmt: skip
 _PLACE_ARROW = arrow.struct([
     ("topic", arrow.string()), ("partition", arrow.int32()), ("offset", arrow.int64())
@@ -125,6 +126,7 @@ def staged_ddl(to: RowMap) -> str:
         f"{quote_name(helpers.kept)} array<int>",
         f"{quote_name(helpers.needs_row)} boolean",
         f"{quote_name(helpers.behind)} string",
+        f"{quote_name(helpers.unread)} string",
         f"{quote_name(helpers.since)} string",
         f"{quote_name(helpers.reason)} string",
         f"{quote_name(helpers.places)} array<struct<topic: string, partition: int, offset: bigint>>",
@@ -163,6 +165,7 @@ def staged_schema(to: RowMap) -> arrow.Schema:
         (helpers.kept, arrow.list_(arrow.int32())),
         (helpers.needs_row, arrow.bool_()),
         (helpers.behind, arrow.string()),
+        (helpers.unread, arrow.string()),
         (helpers.since, arrow.string()),
         (helpers.reason, arrow.string()),
         (helpers.places, arrow.list_(_PLACE_ARROW)),
@@ -190,22 +193,30 @@ class RecordDecoder:
 class ChangeMapper:
     """The function that tasks run: changes of the source in, changes of one lake table out.
 
-    `waiting`: they are in quarantine, and only their keys and orders are asked for.
+    `waiting`: they are in quarantine, and only their keys and orders are asked for. `unread` are records that
+    nobody understood: what lacks a value is told of the one that may have it.
     """
 
     to: RowMap
     waiting: bool = False
+    unread: Unread = NONE_UNREAD
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of decoded records that it reads, in their order."""
+        return ("change", "key") if self.unread.offsets else ("change",)
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
         """Each change with the key by which it is folded; what cannot be written with its reason."""
         for batch in batches:
-            found = [self._row(pickle.loads(each)) for each in batch.column(0).to_pylist()]
+            columns = [batch.column(i).to_pylist() for i in range(len(self.columns))]
+            found = [self._row(pickle.loads(change), *key) for change, *key in zip(*columns, strict=True)]
             if self.waiting:
                 keyed = (row for row in found if row.get("row_key") is not None)
                 found = [row | {"reason": WAITING, "change": None} for row in keyed]
             yield arrow.RecordBatch.from_pylist(found, CHANGE_ARROW)
 
-    def _row(self, change: RowChange) -> dict[str, object]:
+    def _row(self, change: RowChange, kafka_key: bytes | None = None) -> dict[str, object]:
         row: dict[str, object] = {
             "row_order": change.order,
             "topic": change.place.topic,
@@ -223,6 +234,8 @@ class ChangeMapper:
             case LakeChange():
                 faults = (misfit(c, told.values[c.name]) for c in self.to.columns if c.name in told.values)
                 fault = next((fault for fault in faults if fault), None)
+                if told.unavailable:
+                    row["unread"] = self.unread.before(told.place, kafka_key)
                 return row | {"reason": fault, "row_key": self._key(told), "change": pickle.dumps(told)}
 
     def _key(self, change: LakeChange) -> bytes:
@@ -257,9 +270,13 @@ class ChangeFolder:
         behind: object = None  # the order of the newest record so far that waits
         since: object = None  # that of the newest one before the first that does not
         cut = False  # whether it waits behind others that do not
+        unread: dict[Place, int] = {}  # of those that lack a value: see `ChangeMapper`
         for record in records:
             reason, change = record["reason"], _change(record)
-            if change is not None and change.unavailable and behind is not None and cut:
+            at = record["unread"]
+            if change is not None and change.unavailable and (
+                (behind is not None and cut) or (good and _older(good, at, change.place))
+            ):
                 reason, change = WAITS, None
             if change is None:
                 if reason != WAITING:
@@ -271,15 +288,16 @@ class ChangeFolder:
                 behind = None
             since = since if good else behind
             good.append(change)
+            unread |= {change.place: at} if isinstance(at, int) else {}
         if not good:
             return
         if self.to.key:
-            yield from self._folded(good, helpers, since)
+            yield from self._folded(good, helpers, since, _span(good[0].place, unread))
         else:
             yield dict(good[-1].values) | {helpers.places: [_place(good[-1].place)]}
 
     def _folded(
-        self, changes: Sequence[LakeChange], helpers: HelperColumns, behind: object
+        self, changes: Sequence[LakeChange], helpers: HelperColumns, behind: object, unread: str | None
     ) -> Iterator[Mapping[str, object]]:
         names = [c.name for c in self.to.columns]
         row = folded(changes, names, self.floor)
@@ -295,6 +313,7 @@ class ChangeFolder:
             helpers.kept: [i for i, name in enumerate(names) if name in row.kept],
             helpers.needs_row: row.needs_row,
             helpers.behind: behind if row.needs_row else None,
+            helpers.unread: unread if row.needs_row else None,
             helpers.since: self._since(changes, row),
             helpers.places: places,
         }
@@ -339,6 +358,23 @@ def _change(record: Mapping[str, object]) -> LakeChange | None:
     """The change of a record that can be written."""
     change = record["change"] if record["reason"] is None else None
     return pickle.loads(change) if isinstance(change, bytes) else None
+
+
+def _older(good: Sequence[LakeChange], unread: object, place: Place) -> bool:
+    """Whether the changes before that of a place are all older than a record that nobody understood."""
+    if not isinstance(unread, int):
+        return False
+    since = (*place[:2], unread)
+    return not any(since <= change.place < place for change in reversed(good))
+
+
+def _span(first: Place, unread: Mapping[Place, int]) -> str | None:
+    """From the record that nobody understood before the first change, to the last one that is behind it."""
+    at = unread.get(first)
+    if at is None:
+        return None
+    last = max(place[2] for place, behind in unread.items() if place[:2] == first[:2] and behind == at)
+    return span(first[1], at, last)
 
 
 def _place_of(record: Mapping[str, object]) -> dict[str, object]:

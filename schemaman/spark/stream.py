@@ -40,8 +40,9 @@ from schemaman.spark.quarantine import UNPLACED, Held, Quarantine, Tried
 from schemaman.spark.reached import Reached
 from schemaman.spark.staging import Reading, table_named, table_text
 from schemaman.spark.stamping import Batch, Stamps, offsets_of
+from schemaman.spark.waiting import not_understood
 from schemaman.spark.waiting import waiting as others_of
-from schemaman.spark.writing import Changes, SetAside, Unstaged, Writer
+from schemaman.spark.writing import Changes, NotUnderstood, SetAside, Unstaged, Writer
 from schemaman.versions import TableHistory
 
 _QUERY = "sql.streaming.queryId"
@@ -189,6 +190,7 @@ class _Run:
         self.batch = None if query is None else Batch(query, number, offsets)
         self.attempt = f"{query or 'called'}:{number}:{time.time_ns()}"
         self.tables = {table_text(table): table for table in histories}
+        self.unread: NotUnderstood | None = None
 
     def all(self, raw: DataFrame | arrow.Table) -> BatchReport:
         """Every table of the batch, one after the other."""
@@ -198,6 +200,7 @@ class _Run:
             rejected = counted.pop(None, Count()).records
             if rejected:
                 self.quarantine.add(rows.rejected(), self.stream, UNPLACED, "", self.attempt)
+            self.unread = self._not_understood(rejected)
             report = self._followed(raw, rows, counted, rejected)
             reached = rows.reached()
             self.mirror._reached.take((self.tables[text], t, p, o, end) for text, t, p, o, end in reached)
@@ -246,6 +249,7 @@ class _Run:
             counted = rows.counted()
             if None in counted:
                 self.quarantine.add(rows.rejected(), self.stream, UNPLACED, "", self.attempt)
+                self.unread = self._not_understood(counted[None].records)
             changes = _changes(rows, table_text(follower.table), counted)
             brought = self._patiently(follower, changes)
             if isinstance(brought, Stopped) and brought.overtaken and times > 1:
@@ -253,6 +257,9 @@ class _Run:
             return self._follow(follower, brought, changes)
         finally:
             rows.done()
+
+    def _not_understood(self, rejected: int) -> NotUnderstood | None:
+        return not_understood(self.spark, self.quarantine, self.stream, self.waiting, rejected)
 
     def _turn(self, named: tuple[str, TableId]) -> tuple[bool, str]:
         """Tables that had another name come last: they must find the lake tables that hold their rows."""
@@ -329,7 +336,7 @@ class _Run:
         changes, note, waiting = self._ruled(follower, writer, changes)
         how = (self.spark, self.quarantine, self.reading, self.mirror._small)
         others = others_of(*how, self.waiting.get(_place(follower)))
-        written = writer.write(changes, self.batch, self._keeper(follower, changes.rows), others)
+        written = writer.write(changes, self.batch, self._keeper(follower, changes.rows), others, self.unread)
         again = f"batch {self.number} is not the one of this number: written by the order of its rows"
         notes = (*told.notes, *([note] if note else ()), *([again] if written.again else ()))
         aside = written.aside + waiting
@@ -355,7 +362,8 @@ class _Run:
                 brought = self._bring(follower, changes)
                 writer = self._writer(follower, brought) if isinstance(brought, Brought) else writer
                 changes, aside = self._ruled_again(follower, writer, changes)
-                aside += writer.write(changes, None, self._keeper(follower, changes.rows)).aside
+                keeper = self._keeper(follower, changes.rows)
+                aside += writer.write(changes, None, keeper, unread=self.unread).aside
             self.quarantine.release(self.spark, self.stream, held, self.attempt)
             tried.note(held, writer.live, history)
             return count - aside

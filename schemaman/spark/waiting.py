@@ -1,19 +1,29 @@
-"""What waits in quarantine for a table, and so makes others wait: a value not sent may be in there.
+"""What waits in quarantine for a table, or for being understood, and so makes others wait behind it.
 
-Law: nothing that waits is passed over unseen; where its bytes were not kept, nobody knows whose row it is.
+Law: nothing that waits is passed over unseen, for a value that was not sent may be in there; where its bytes
+were not kept, nobody knows whose row it is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+
 import pyarrow as arrow
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from schemaman.lake_rows import RowMap
 from schemaman.spark.batches import apart
 from schemaman.spark.decoded import decoded
-from schemaman.spark.quarantine import Held, Quarantine
+from schemaman.spark.quarantine import UNPLACED, Held, Quarantine
 from schemaman.spark.staging import Reading
-from schemaman.spark.writing import Waiting
+from schemaman.spark.unread import Unread
+from schemaman.spark.unread import unread as unread_of
+from schemaman.spark.writing import NotUnderstood, Waiting
+
+KNOWN = 10_000
+"""So many records that nobody understood are known one by one; of more only how early they begin."""
 
 
 def waiting(
@@ -37,3 +47,30 @@ def waiting(
             rows.done()
 
     return told
+
+
+def not_understood(
+    spark: SparkSession,
+    quarantine: Quarantine,
+    stream: str,
+    held: Mapping[tuple[str, str], Held],
+    come: int,
+) -> NotUnderstood | None:
+    """Tells which records of a stream nobody understood, once those of its batch stand in quarantine, too.
+
+    `held` is what stood there before, by lake and source table; `come` of the batch have joined it. None if
+    there are none.
+    """
+    if not come and (UNPLACED, "") not in held:
+        return None
+
+    @cache
+    def ask() -> Unread:
+        records = quarantine.records(spark, stream, Held(UNPLACED, "", come, 0))
+        few = records.select("topic", "partition", "offset", "key").limit(KNOWN + 1).toArrow()
+        if few.num_rows <= KNOWN:
+            return unread_of(tuple(row.values()) for row in few.to_pylist())
+        first = records.groupBy("topic", "partition").agg(F.min("offset")).collect()
+        return unread_of(((*row, None) for row in first), crowded=True)
+
+    return NotUnderstood(ask, near=come > 0)

@@ -25,6 +25,7 @@ from schemaman.spark.merging import append_rows, merge_rows, with_newer_row, wit
 from schemaman.spark.quarantine import NO_OLD_ROW
 from schemaman.spark.staging import LATE, WAITS, staged_columns, staged_helpers
 from schemaman.spark.stamping import Batch, Stamps, Standing
+from schemaman.spark.unread import NONE_UNREAD, Unread
 from schemaman.spark.views import view
 from schemaman.targets._spark_sql import set_properties
 from schemaman.upserts import TRUNCATED_PROPERTY, Place
@@ -41,6 +42,14 @@ Places = tuple[Place, ...]
 
 Waiting = Callable[[RowMap], arrow.Table | None]
 """The rows of a table of which records wait in quarantine (`Decoded.waiting`); None if nobody knows which."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotUnderstood:
+    """The records that nobody understood, asked for once; `near`: some of them came in this very batch."""
+
+    ask: Callable[[], Unread]
+    near: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +107,17 @@ class Writer:
         return bool(self._to.key)
 
     def write(
-        self, changes: Changes, batch: Batch | None, set_aside: SetAside, waiting: Waiting | None = None
+        self,
+        changes: Changes,
+        batch: Batch | None,
+        set_aside: SetAside,
+        waiting: Waiting | None = None,
+        unread: NotUnderstood | None = None,
     ) -> Written:
         """Write the changes; first, the records that cannot be written go to `set_aside`.
 
-        `waiting` tells what waits in quarantine for this table, if anything does.
+        `waiting` tells what waits in quarantine for this table, if anything does, `unread` what nobody
+        understood, if there is such. Without `batch` they come out of quarantine themselves.
 
         Raises:
             StatementFailed: the table refused the rows; nothing was written.
@@ -110,13 +125,7 @@ class Writer:
         """
         keyed = bool(self._to.key)
         floor = self._floor(changes.truncated) if keyed else ""
-        found = self._staged(changes, floor)
-        known = True
-        if found.needing and waiting is not None:
-            others = waiting(self._to)
-            known = others is not None
-            if others is not None and others.num_rows:
-                found = self._staged(changes, floor, others)
+        found, known = self._behind(changes, floor, batch, waiting, unread)
         good, lacking = self._parted(found, changes.truncated, known=known)
         aside = {**found.aside, **{p: reason for places, reason in lacking.items() for p in places}}
         if aside:
@@ -127,10 +136,33 @@ class Writer:
             again = self._merge(good, changes, batch) == "used"
         return Written(rows, found.ended, len(aside), again)
 
-    def _staged(self, changes: Changes, floor: str, waiting: arrow.Table | None = None) -> Staged:
+    def _behind(
+        self,
+        changes: Changes,
+        floor: str,
+        batch: Batch | None,
+        waiting: Waiting | None,
+        unread: NotUnderstood | None,
+    ) -> tuple[Staged, bool]:
+        """The changes as rows, those that lack a value behind what may have it; whether that is known.
+
+        What nobody understood is asked for at once where it may stand between two of the changes: as it came
+        with them, or they come out of quarantine; else only for rows that need a value.
+        """
+        near = unread is not None and (unread.near or batch is None)
+        found = self._staged(changes, floor, None, unread.ask() if unread and near else NONE_UNREAD)
+        if not found.needing or (waiting is None and (unread is None or near)):
+            return found, True
+        others = waiting(self._to) if waiting else None
+        lost = unread.ask() if unread else NONE_UNREAD
+        if (others is not None and others.num_rows) or (lost.offsets and not near):
+            found = self._staged(changes, floor, others, lost)
+        return found, waiting is None or others is not None
+
+    def _staged(self, changes: Changes, floor: str, waiting: arrow.Table | None, unread: Unread) -> Staged:
         """The changes as rows. Nothing is written yet, so what goes wrong concerns this table alone."""
         try:
-            return changes.rows.staged(self._to, changes.count, floor, waiting)
+            return changes.rows.staged(self._to, changes.count, floor, waiting, unread)
         except PythonException as error:  # what a task raised, with its trace
             raise Unstaged(f"no rows can be made of its records: {_last_line(str(error))}") from error
         except (SchemamanError, *RAISED):
@@ -168,10 +200,11 @@ class Writer:
         helpers = staged_helpers(self._to)
         query = f"SELECT * FROM {_SOURCE}"
         if known:
-            query = without_old_row(self._follower.name, _SOURCE, self._to.key, helpers.behind, truncated)
+            query = without_old_row(self._follower.name, _SOURCE, self._to.key, helpers, truncated)
         with view(rows.where(F.col(helpers.needs_row)), _SOURCE):
-            found = self._spark.sql(query).select(helpers.places, helpers.behind).collect()
-        return {_places(row[0]): WAITS if row[1] or not known else NO_OLD_ROW for row in found}
+            found = self._spark.sql(query).select(helpers.places, helpers.behind, helpers.unread).collect()
+        waits = {_places(row[0]): bool(row[1] or row[2] or not known) for row in found}
+        return {places: WAITS if behind else NO_OLD_ROW for places, behind in waits.items()}
 
     def _late(self, rows: DataFrame) -> dict[Places, str]:
         """The rows with a value of a column that left the source, which the table may have a newer one of."""

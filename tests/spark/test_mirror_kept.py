@@ -12,7 +12,7 @@ from schemaman.spark.staging import WAITS
 from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED
 from tests.spark.mirrored import Run, frame
-from tests.test_mirror_kept import BAD, BEHIND, BIG, FIRST, OLD, emptied, row, shrunk
+from tests.test_mirror_kept import BAD, BEHIND, BIG, FIRST, OLD, damaged, emptied, row, shrunk
 
 pytestmark = pytest.mark.spark
 
@@ -53,6 +53,28 @@ def test_a_row_keeps_nothing_of_one_that_a_truncate_in_its_batch_ended(
         mirror(frame(spark, [emptied(), shrunk(2, "u", None, 130)]), 1)
         (lake,) = run.lake()
         assert [(each["a"], each["b"], each[DELETED]) for each in lake.rows] == [(130, None, False)]
+
+
+@pytest.mark.parametrize(("format", "small"), [("delta", 10_000), ("iceberg", 0)])
+def test_an_update_waits_behind_one_that_nobody_understood(
+    spark, tmp_path: Path, format: str, small: int
+) -> None:
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:
+        run = Run(spark, store, format, f"unread_{format}", NO_REGISTRY)
+        mirror = run.mirror(small)
+        # between two of one batch, which would not have asked the table
+        mirror(frame(spark, [OLD, damaged(1, 1), BEHIND, row(3, "c", 2, "other", 1)]), 0)
+        assert (run.reports[0].rejected, bigs(run)) == (1, {1: "old", 2: "other"})
+        # and in quarantine from before
+        mirror(frame(spark, [row(4, "u", 1, BIG, 2), row(5, "u", 2, BIG, 2)]), 1)
+        reasons = {place[2]: reason for *place, _, reason in run.withheld()}
+        assert reasons.keys() == {1, 2, 4}
+        assert reasons[2] == reasons[4] == WAITS
+        # a whole row lets them go, and is one to keep from
+        mirror(frame(spark, [row(6, "u", 1, "whole", 3)]), 2)
+        mirror(frame(spark, [row(7, "u", 1, BIG, 4)]), 3)
+        assert bigs(run) == {1: "whole", 2: "other"}
+        assert {place[2] for *place, _, _ in run.withheld()} == {1}
 
 
 class Sparing(Run):
