@@ -16,6 +16,14 @@ EMPTIED = "the source table was emptied (TRUNCATE)"
 Verdict = Literal["empty", "leave", "set-aside", "stop"]
 
 
+class Emptied(Exception):
+    """A TRUNCATE that the policy does not let through; the message says so."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
 def verdict(policy: Policy, follower: Follower) -> tuple[Verdict, str]:
     """What a TRUNCATE does to a lake table, and why.
 

@@ -274,8 +274,10 @@ class ChangeFolder:
         for record in records:
             reason, change = record["reason"], _change(record)
             at = record["unread"]
-            if change is not None and change.unavailable and (
-                (behind is not None and cut) or (good and _older(good, at, change.place))
+            if (
+                change is not None
+                and change.unavailable
+                and ((behind is not None and cut) or (good and _older(good, at, change.place)))
             ):
                 reason, change = WAITS, None
             if change is None:

@@ -32,7 +32,7 @@ from schemaman.settings import TargetSetting
 from schemaman.spark.batch_report import BatchReport, TableReport
 from schemaman.spark.batches import apart, gathered, raw_columns, remember
 from schemaman.spark.decoded import SMALL, Count, Decoded, decoded
-from schemaman.spark.emptying import verdict
+from schemaman.spark.emptying import Emptied, verdict
 from schemaman.spark.following import Bringer, Brought, Follower, Stopped
 from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.placing import Placing
@@ -155,14 +155,6 @@ class Mirror:
     def followers(self, table: TableId) -> tuple[Follower, ...]:
         """The lake tables that follow a source table."""
         return tuple(Follower(table, t, t.address(table)) for t in self._targets if t.holds(table))
-
-
-class _Emptied(Exception):
-    """A TRUNCATE that the policy does not let through; the message says so."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
 
 
 class _Run:
@@ -292,15 +284,15 @@ class _Run:
             self._require_unstopped(follower)
             report = replace(report, replayed=self._replay(follower, writer))
             return self._write(follower, writer, changes, report) if changes.count else report
-        except (StatementFailed, _Emptied, Unstaged) as error:
+        except (StatementFailed, Emptied, Unstaged) as error:
             return self._stop(follower, changes, report, error.message)
 
     def _require_unstopped(self, follower: Follower) -> None:
-        """Raises `_Emptied` if a TRUNCATE that came before has stopped the table."""
+        """Raises `Emptied` if a TRUNCATE that came before has stopped the table."""
         held = self.waiting.get(_place(follower))
         said, why = verdict(self.mirror._policy, follower)
         if said == "stop" and held is not None and held.emptied:
-            raise _Emptied(why)
+            raise Emptied(why)
 
     def _ruled(self, follower: Follower, writer: Writer, changes: Changes) -> tuple[Changes, str, int]:
         """The changes with no TRUNCATE but one that empties the table; what else became of it.
@@ -308,7 +300,7 @@ class _Run:
         Given back besides are what the policy left out, in words, and how many records it set aside.
 
         Raises:
-            _Emptied: a TRUNCATE stops the table.
+            Emptied: a TRUNCATE stops the table.
         """
         if changes.truncated is None or not writer.keyed:
             return changes, "", 0
@@ -324,7 +316,7 @@ class _Run:
                 self._keep(waiting, follower)
                 return without, "", waiting.count()
             case "stop":
-                raise _Emptied(why)
+                raise Emptied(why)
             case _:
                 assert_never(said)
 
@@ -374,7 +366,7 @@ class _Run:
         """As `_ruled`, of records in quarantine: what stops the table is then told of them, too."""
         try:
             changes, _, aside = self._ruled(follower, writer, changes)
-        except _Emptied as stop:
+        except Emptied as stop:
             self._keep(changes.rows.whole(stop.message), follower)
             raise
         return changes, aside
