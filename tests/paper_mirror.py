@@ -297,6 +297,8 @@ class PaperMirror:
         if not vain:
             for place in waiting:
                 del self.aside[follower.lake_table][place], self.kept[follower.lake_table][place]
+            self._reject(again)
+            again = [row for row in again if row["source_table"] is not None]
             self._write(follower, paper, to, self._ruled(follower, to, again), [])
             self.tried.note(held, brought.live, told)
         left = [row for row in again if _place(row) in self.kept.get(follower.lake_table, {})]

@@ -209,6 +209,18 @@ def damaged(offset: int, id: int | None, big: str = "new", partition: int = 0) -
     return Record(made.topic, partition, offset, 1, key, json.dumps(value).encode())
 
 
+def test_an_update_waits_on_behind_one_that_nobody_understands_any_more(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([OLD, BAD, BEHIND])
+    assert waits(lake) == {1: "at:", 2: "waits"}
+    (kept,) = lake.kept.values()
+    kept["srv.public.t", 0, 1] |= {"value": damaged(1, 1).value}
+    for _ in range(2):
+        lake.take([])
+        assert (bigs(lake), waits(lake)) == ({1: "old"}, {1: "at:", 2: "waits"})
+    assert lake.unplaced.keys() == {("srv.public.t", 0, 1)}
+
+
 @pytest.mark.parametrize("cuts", [(), (1,), (2,), (1, 2)])
 def test_an_update_waits_behind_one_that_nobody_understood(store: SqlStore, cuts: tuple[int, ...]) -> None:
     lake = mirror(store)

@@ -189,10 +189,8 @@ class _Run:
         rows = decoded(self.spark, raw, self.reading)
         try:
             counted = rows.counted()
+            self._reject(rows, counted)
             rejected = counted.pop(None, Count()).records
-            if rejected:
-                self.quarantine.add(rows.rejected(), self.stream, UNPLACED, "", self.attempt)
-            self.unread = self._not_understood(rejected)
             report = self._followed(raw, rows, counted, rejected)
             reached = rows.reached()
             self.mirror._reached.take((self.tables[text], t, p, o, end) for text, t, p, o, end in reached)
@@ -240,8 +238,7 @@ class _Run:
         try:
             counted = rows.counted()
             if None in counted:
-                self.quarantine.add(rows.rejected(), self.stream, UNPLACED, "", self.attempt)
-                self.unread = self._not_understood(counted[None].records)
+                self._reject(rows, counted)
             changes = _changes(rows, table_text(follower.table), counted)
             brought = self._patiently(follower, changes)
             if isinstance(brought, Stopped) and brought.overtaken and times > 1:
@@ -250,8 +247,12 @@ class _Run:
         finally:
             rows.done()
 
-    def _not_understood(self, rejected: int) -> NotUnderstood | None:
-        return not_understood(self.spark, self.quarantine, self.stream, self.waiting, rejected)
+    def _reject(self, rows: Decoded, counted: Mapping[str | None, Count]) -> None:
+        """Keep what nobody understands, from where others are told to wait behind it."""
+        rejected = counted.get(None, Count()).records
+        if rejected:
+            self.quarantine.add(rows.rejected(), self.stream, UNPLACED, "", self.attempt)
+        self.unread = not_understood(self.spark, self.quarantine, self.stream, self.waiting, rejected)
 
     def _turn(self, named: tuple[str, TableId]) -> tuple[bool, str]:
         """Tables that had another name come last: they must find the lake tables that hold their rows."""
@@ -347,7 +348,7 @@ class _Run:
         try:
             counted = rows.counted()
             if None in counted:
-                self._keep(rows.rejected(), follower)
+                self._reject(rows, counted)
             changes = _changes(rows, table_text(follower.table), counted)
             aside = 0
             if count := changes.count:
