@@ -261,6 +261,31 @@ def test_what_was_tried_to_the_end_counts_as_tried_in_vain(store: SqlStore) -> N
     assert not tried.in_vain(replace(held, waiting=1), table.live, history)
 
 
+@pytest.mark.parametrize("size", [1, 3, 20])
+@pytest.mark.parametrize("again", [False, True], ids=["once", "delivered again"])
+def test_all_of_the_transaction_that_was_open_when_the_snapshot_was_taken_counts(
+    store: SqlStore, size: int, again: bool
+) -> None:
+    """It commits first behind the snapshot, and its places lie before it. Source: Debezium, `sequence`."""
+    snapshot = [
+        told(i, "r", {"id": i, "n": 1}, lsn=200, sequence='[null,"200"]', snapshot="true") for i in range(4)
+    ]
+    written = [(0, 190), (1, 191), (9, 192), (1, 193), (3, 210)]
+    first = [
+        told(4 + at, "u", {"id": id, "n": lsn}, lsn=lsn, sequence=f'[null,"{lsn}"]')
+        for at, (id, lsn) in enumerate(written)
+    ]
+    later = told(9, "u", {"id": 0, "n": 220}, lsn=220, sequence='["215","220"]')
+    records = [*snapshot, *first, later]
+    if again:
+        records += [replace(each, offset=10 + at) for at, each in enumerate((*first, later))]
+    lake = mirror(store)
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    assert {row["id"]: row["n"] for row in alive(lake)} == {0: 220, 1: 193, 2: 1, 3: 210, 9: 192}
+    assert lake.withheld() == {}
+
+
 # Tables that the policy leaves out.
 
 

@@ -45,6 +45,8 @@ class Horizon:
         self.reached = dict(reached)
         known = (past or {}).items()
         self._past = {here: ([offset_in(o) for o in os], list(accumulate(os, max))) for here, os in known}
+        self._past_reads = {here: list(accumulate(map(_read_at, os), max)) for here, os in known}
+        self._reads: dict[tuple[TableId, str, int], str] = {}
 
     def order(
         self, table: TableId, mark: Mark, source: Mapping[str, Any], *, read: bool
@@ -56,6 +58,10 @@ class Horizon:
         here = (table, mark.topic, mark.partition)
         before = self._before(here, mark.offset)
         own, step = self._own(mark, source, read, before)
+        if read and step == SNAPSHOT:
+            self._reads[here] = max(own, self._reads.get(here, ""))
+        elif not read and _commit_untold(mark, source):
+            own = max(own, self._snapshot(here, mark.offset))
         found = at(own, step, mark.partition, mark.offset)
         if found > before:
             self.reached[here] = found
@@ -75,6 +81,12 @@ class Horizon:
         index = bisect_left(offsets, offset)
         return max(reached, greatest[index - 1]) if index else reached
 
+    def _snapshot(self, here: tuple[TableId, str, int], offset: int) -> str:
+        """The greatest place of a read of the table itself that is known before an offset."""
+        read, known = self._reads.get(here, ""), self._past.get(here)
+        index = 0 if known is None else bisect_left(known[0], offset)
+        return max(read, self._past_reads[here][index - 1]) if index else read
+
     def _own(self, mark: Mark, source: Mapping[str, Any], read: bool, before: str) -> tuple[str, int]:
         position = mark.position
         last, last_step = place_in(before) if before else (NOWHERE, SNAPSHOT)
@@ -89,6 +101,20 @@ class Horizon:
             if not read and position.kind == "lsn" and position.commit is None and last_step == SNAPSHOT:
                 return max(own, last), STREAM
         return (last, BEHIND) if last_step == BEHIND and own <= last else (own, step)
+
+
+def _commit_untold(mark: Mark, source: Mapping[str, Any]) -> bool:
+    """Whether a record is of the first transaction behind a snapshot.
+
+    Source: Debezium PostgresSchemaFactory, `sequence`: the lsn of the last commit, null before there was one.
+    """
+    return mark.position.kind == "lsn" and mark.position.commit is None and "sequence" in source
+
+
+def _read_at(order: str) -> str:
+    """The place of an order if it is one of a read of the table itself."""
+    place, step = place_in(order)
+    return place if step == SNAPSHOT else ""
 
 
 def past_of(told: Iterable[Observation]) -> Past:
