@@ -81,7 +81,7 @@ def same(type: Type, told: dict[str, Any], wire: Any, value: Value, modes: Modes
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 DAYS = st.dates(date(1, 1, 1), date(9999, 12, 31))
 LOCAL = st.datetimes().map(lambda at: at.replace(fold=0))
-EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001
+EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall clock has no zone
 
 
 @st.composite

@@ -25,9 +25,9 @@ from schemaman.diff import (
 from schemaman.errors import StatementFailed
 from schemaman.log import Migrated
 from schemaman.plan import KEY_PROPERTY, Live
-from schemaman.schema import Path, TableSchema, walk
+from schemaman.schema import Column, Path, TableSchema, walk
 from schemaman.targets._spark_sql import identifier_fields
-from schemaman.types import Struct
+from schemaman.types import String, Struct
 
 _PART = r"`(?:[^`]|``)+`"
 _PATH = rf"{_PART}(?:\.{_PART})*"
@@ -120,7 +120,8 @@ class PaperLake:
         found = re.fullmatch(rf"SET IDENTIFIER FIELDS ({_PART}(?:, {_PART})*)", action)
         if found:
             names = [_parts(name)[0] for name in re.findall(_PART, found[1])]
-            assert all(not live.schema.column(name).nullable for name in names)  # type: ignore[union-attr]
+            columns = [live.schema.column(name) for name in names]
+            assert all(column is not None and not column.nullable for column in columns)
             return replace(
                 live, properties={**live.properties, "identifier-fields": identifier_fields(names)}
             )
@@ -182,7 +183,7 @@ def _changes(schema: TableSchema, action: str) -> list[Change]:
     found = re.fullmatch(rf"DROP COLUMNS \(({_PATH}(?:, {_PATH})*)\)", action)
     if found:
         paths = [_parts(path) for path in re.findall(_PATH, found[1])]
-        return [DropColumn(path, _no_column) for path in paths]  # type: ignore[arg-type]
+        return [DropColumn(path, _ANY) for path in paths]
     found = re.fullmatch(r"ADD COLUMNS \((.*)\)", action, re.DOTALL)
     if found:
         return _added(schema, found[1])
@@ -191,7 +192,8 @@ def _changes(schema: TableSchema, action: str) -> list[Change]:
     return [_one(schema, part) for part in _split(action.removeprefix("ALTER COLUMN "))]
 
 
-_no_column = None
+_ANY = Column("any", String())
+"""Stands for the column of a DROP, which is found by its path."""
 
 
 def _added(schema: TableSchema, text: str) -> list[Change]:
