@@ -7,20 +7,22 @@ brought up to date is told by the table's own stamp; without one, by the names t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemaman.ddl import quote_name
-from schemaman.exchanges import free_name, phase_of, retired
+from schemaman.exchanges import free_name, phase_of
 from schemaman.plan import (
     BEGAN_PROPERTY,
     SOURCE_PROPERTY,
     VERSION_PROPERTY,
     Live,
+    Past,
     Refusal,
     Source,
     column_of,
 )
+from schemaman.retired_columns import retired
 from schemaman.rulings import Judge
 from schemaman.schema import walk
 
@@ -185,9 +187,15 @@ def _unanswered(source: Source, live: Live, talk: Talk) -> dict[str, str]:
 
 def stamped(source: Source, live: Live) -> int | None:
     """Which of the past versions the stamp of the table means."""
-    id, began = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
-    same = [n for n, past in enumerate(source.past) if past.answers_to(id)]
-    exact = [n for n in same if began_text(source.past[n].began) == began]
+    return standing_at(
+        source.past, live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
+    )
+
+
+def standing_at(versions: Sequence[Past], id: str | None, began: str | None) -> int | None:
+    """Which of the versions is the one of this id that began there."""
+    same = [n for n, past in enumerate(versions) if past.answers_to(id)]
+    exact = [n for n in same if began_text(versions[n].began) == began]
     # Late evidence may move the beginning of a version; its id alone is enough while it is the only one.
     return exact[-1] if exact else same[0] if len(same) == 1 else None
 

@@ -16,7 +16,7 @@ from schemaman import members
 from schemaman.errors import BadConfiguration
 from schemaman.evidence import Mark
 from schemaman.schema import TableSchema
-from schemaman.versions import MemberAnswer, RenameCandidate, SchemaVersion, TableHistory
+from schemaman.versions import MemberAnswer, RenameCandidate, SchemaVersion, TableHistory, made_anew
 
 Decided = TypeVar("Decided", "Rename", "NotRename", "Confirmation", "Approval")
 
@@ -258,12 +258,15 @@ def _renamed(versions: list[SchemaVersion], decision: Rename) -> list[SchemaVers
 def exchanged(before: SchemaVersion, version: SchemaVersion) -> frozenset[tuple[str, str]]:
     """Each pair of a name that went in this step and one that came; none between two lives of a table.
 
-    Members of structs go by their paths, `address.street`.
+    Columns of which none is known to have stayed went and came. Members of structs go by their paths,
+    `address.street`.
     """
     if before.incarnation != version.incarnation:
         return frozenset()
     was, now = before.schema.names, version.schema.names
     columns = frozenset((a, b) for a in was if a not in now for b in now if b not in was)
+    gone, came = made_anew(before, version)
+    columns |= frozenset((a, b) for a in gone for b in came)
     return columns | members.exchanged(before.schema, version.schema).keys()
 
 

@@ -1,14 +1,14 @@
-"""What a table tells of columns that were moved out of the way, or are being exchanged for others."""
+"""What a table tells of columns that are being exchanged for others."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from schemaman.ddl import format_type, parse_type
-from schemaman.plan import RECIPE_PROPERTY, RETIRED_PROPERTY, Live
+from schemaman.plan import RECIPE_PROPERTY, Live
 from schemaman.types import Type
 
 
@@ -49,18 +49,8 @@ def recipe_text(phase: str, exchanges: Iterable[Exchange]) -> str:
         }
         for e in exchanges
     ]
-    return _text({"phase": phase, "exchanges": listed})
-
-
-def retired(live: Live) -> dict[str, str]:
-    """The columns of the table that plans moved out of the way, with the names that they had before."""
-    names = {name.lower() for name in live.schema.names}
-    return {k: str(v) for k, v in _told(live, RETIRED_PROPERTY).items() if k.lower() in names}
-
-
-def retired_text(names: Mapping[str, str]) -> str:
-    """Such columns as the property keeps them."""
-    return _text(dict(names))
+    told = {"phase": phase, "exchanges": listed}
+    return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def free_name(name: str, suffix: str, taken: Collection[str]) -> str:
@@ -79,7 +69,3 @@ def _told(live: Live, key: str) -> dict[str, Any]:
     except ValueError:
         return {}
     return told if isinstance(told, dict) else {}
-
-
-def _text(told: Mapping[str, object]) -> str:
-    return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

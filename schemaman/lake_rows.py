@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+from schemaman.column_places import meant, moved
 from schemaman.lake_names import lake_names
 from schemaman.members import became
 from schemaman.metadata_columns import metadata_told
@@ -21,9 +22,13 @@ from schemaman.rows.values import Unfit
 from schemaman.schema import Column, Path, TableSchema
 from schemaman.types import Type
 from schemaman.upserts import OFFSET, OP, ORDER, PARTITION, STREAM, TOPIC, LakeChange, row_columns
-from schemaman.versions import TableHistory
+from schemaman.versions import TableHistory, made_anew
 
 _NO_PLACE = "the source has dropped this column, and the lake has no place for its values"
+_ANEW = (
+    "{} were all made anew, or exchanged their names: say of each what it became (`schemaman decide rename`, "
+    "its own name for one that stayed); or that they are all others, with reuse-name = auto in the policy"
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -76,18 +81,7 @@ def row_map(
     own = {c.name for c in row_columns(live.schema.key)}
     columns = tuple(c for c in live.schema.columns if c.name not in own)
     sourced = replace(live, schema=TableSchema(tuple(c for c in columns if c.name not in beside.values())))
-    names: dict[int, str] = {}
-    taken = {c.name.lower() for c in newest.schema.columns}
-    for version in reversed([v for v in history.versions if v.incarnation == newest.incarnation]):
-        places = lake_names(version.schema, sourced)
-        for column in version.schema.columns:
-            here = places.get(column.name)
-            if column.id is None or column.id in names or here is None:
-                continue
-            # A column that left keeps its place under its last name, unless the name is another's now.
-            if version is newest or column.name.lower() not in taken:
-                names[column.id] = here
-                taken.add(column.name.lower())
+    names = _places(history, sourced)
     lives = {v.number: v.incarnation for v in history.versions}
     now = lake_names(newest.schema, sourced)
     called = {name: here for name, here in now.items() if name != here}
@@ -102,6 +96,25 @@ def row_map(
     moved = dict(_members(told, history, {id: types[n] for id, n in names.items() if n in types}))
     left = frozenset(c.name for c in columns).difference(now.values(), beside.values())
     return RowMap(columns, key, names, homeless, lives, life, called, beside, moved, left)
+
+
+def _places(history: TableHistory, live: Live) -> dict[int, str]:
+    """Where the columns of the newest life are in a live table, by their ids."""
+    newest = history.latest
+    then = meant(live, history)
+    names: dict[int, str] = {}
+    taken = {c.name.lower() for c in newest.schema.columns}
+    for version in reversed([v for v in history.versions if v.incarnation == newest.incarnation]):
+        places = lake_names(version.schema, live)
+        for column in version.schema.columns:
+            here, name = places.get(column.name), column.name.lower()
+            if column.id is None or column.id in names or here is None:
+                continue
+            # A column that left keeps its place under its last name, unless the name is another's, or was.
+            if version is newest or (name not in taken and then.get(name, column.id) == column.id):
+                names[column.id] = here
+                taken.add(name)
+    return moved(live, history) | names
 
 
 def _members(
@@ -134,8 +147,11 @@ def _same_columns(told: TableHistory, joined: TableHistory) -> dict[int, int]:
     return {c.id: d.id for found in columns for c, d in found if c.id is not None and d.id is not None}
 
 
-def undecided(history: TableHistory) -> dict[int, str]:
-    """Columns that left, each by its id, and why it may be a present one: nobody has said that it is not."""
+def undecided(history: TableHistory, *, reused: bool = False) -> dict[int, str]:
+    """Columns that left, each by its id, and why it may be a present one: nobody has said that it is not.
+
+    `reused`: names that came back mean other columns.
+    """
     now = {c.id: c.name for c in history.latest.schema.columns}
     became: dict[int, str] = {}
     for before, after in reversed(list(pairwise(history.versions))):
@@ -146,16 +162,21 @@ def undecided(history: TableHistory) -> dict[int, str]:
             name = now.get(new.id) or became.get(new.id)
             if name is not None:
                 became.setdefault(old.id, name)
-    found = {id: f"rename not decided: it may have become {name}" for id, name in became.items()}
-    return _exchanged(history, now) | found
+    asked = {id: f"rename not decided: it may have become {name}" for id, name in became.items()}
+    return asked if reused else _exchanged(history) | asked
 
 
-def _exchanged(history: TableHistory, now: Mapping[int | None, str]) -> dict[int, str]:
-    """Columns that left and whose last name is another column's now: two may have exchanged their names."""
-    taken = {name.lower() for name in now.values()}
-    last = {c.id: c.name for v in history.versions for c in v.schema.columns if c.id is not None}
-    told = "another column has its name now, and nobody has said that they did not exchange names"
-    return {id: told for id, name in last.items() if id not in now and name.lower() in taken}
+def _exchanged(history: TableHistory) -> dict[int, str]:
+    """Columns that may have exchanged their names with others that the newest version still has."""
+    now = {c.id for c in history.latest.schema.columns}
+    found: dict[int, str] = {}
+    for before, after in pairwise(history.versions):
+        gone, came = made_anew(before, after)
+        names = sorted({*gone, *came})
+        columns = [before.schema.column(name) for name in gone if len(names) > 1]
+        if any(c.id in now for c in after.schema.columns if c.name in came):
+            found |= {c.id: _ANEW.format(", ".join(names)) for c in columns if c and c.id is not None}
+    return {id: why for id, why in found.items() if id not in now}
 
 
 def lake_change(change: RowChange, to: RowMap) -> LakeChange | Ended | Unfit:

@@ -7,26 +7,82 @@ batch are kept as those are that the lake had before.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from schemaman.counterparts import began_text
+from schemaman.exchanges import free_name
+from schemaman.lake_names import spelled
 from schemaman.lake_rows import undecided
+from schemaman.plan import BEGAN_PROPERTY, VERSION_PROPERTY, Live
+from schemaman.representation import Names
+from schemaman.retired_columns import Retired, retired
 from schemaman.schema import Column, TableSchema
+from schemaman.sources import source_of
 from schemaman.versions import TableHistory
 
 
-def left_columns(history: TableHistory, versions: Collection[int]) -> tuple[Column, ...]:
-    """The columns of these versions, by their numbers, that the newest one has no more; each as it was last.
+@dataclass(frozen=True, slots=True)
+class LeftColumns:
+    """Columns that left, each as it was last: `named` keep their names, which are others' of `displaced`."""
 
-    Only those of its own incarnation, and none of which nobody knows whether it left or has another name now.
+    named: tuple[Column, ...] = ()
+    displaced: tuple[Column, ...] = ()
+
+
+def left_columns(history: TableHistory, versions: Collection[int], *, reused: bool = False) -> LeftColumns:
+    """The columns of these versions, by their numbers, that the newest one has no more.
+
+    Only those of its own incarnation, and none of which nobody knows whether it left or has another name now;
+    `reused`: names that came back mean other columns.
     """
     newest = history.latest
     life = [v for v in history.versions if v.incarnation == newest.incarnation]
     borne = {c.id for v in life if v.number in versions for c in v.schema.columns if c.id is not None}
-    gone = borne - {c.id for c in newest.schema.columns} - undecided(history).keys()
-    last = {c.id: c for v in life for c in v.schema.columns if c.id in gone} if gone else {}
-    # Of two that had one name the later one gets it.
-    named = {c.name.lower(): c for c in sorted(last.values(), key=lambda c: c.id or 0)}
-    return tuple(replace(c, nullable=True) for c in named.values())
+    now = {c.id for c in newest.schema.columns}
+    if borne <= now:
+        return LeftColumns()
+    last = {c.id: c for v in life for c in v.schema.columns if c.id is not None}
+    asked = undecided(history, reused=reused)
+    # A present column has its name; of those that left the last one keeps it.
+    owners = {c.name.lower(): id for id, c in sorted(last.items()) if id not in now and id not in asked}
+    owners |= {c.name.lower(): c.id for c in newest.schema.columns if c.id is not None}
+    gone = [replace(last[id], nullable=True) for id in sorted(borne - now - asked.keys())]
+    named = tuple(c for c in gone if owners[c.name.lower()] == c.id)
+    return LeftColumns(named, tuple(c for c in gone if c not in named))
+
+
+def out_of_the_way(
+    history: TableHistory, live: Live, columns: Collection[Column], style: Names
+) -> tuple[TableHistory, dict[str, Retired]]:
+    """The history with these columns of which others have the names, and what the table tells of them.
+
+    They get the names that they would have got had the table had them when the others came. It has to bear
+    the stamp of the newest version: else they would be taken for columns that were renamed.
+    """
+    taken = [*live.schema.names, *history.latest.schema.names]
+    named: list[Column] = []
+    told = retired(live)
+    for column in columns:
+        name = free_name(spelled(column.name, style), "old", taken)
+        taken.append(name)
+        named.append(replace(column, name=name))
+        told[name] = _as_it_was(history, column)
+    return with_columns(history, named), told
+
+
+def _as_it_was(history: TableHistory, column: Column) -> Retired:
+    """A column by the last version that had it."""
+    life = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    versions = zip(source_of(history).past, life, strict=True)
+    past = [past for past, v in versions if any(c.id == column.id for c in v.schema.columns)][-1]
+    return Retired(column.name, column.name, past.id, began_text(past.began))
+
+
+def bears_the_newest(live: Live, history: TableHistory) -> bool:
+    """Whether a table bears the stamp of the newest version."""
+    newest = source_of(history).past[-1]
+    stamp = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
+    return stamp == (newest.id, began_text(newest.began))
 
 
 def with_columns(history: TableHistory, columns: Collection[Column]) -> TableHistory:

@@ -6,13 +6,13 @@ Laws: what a phase needs it checks on the table itself; no step throws values aw
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from schemaman.conditions import step
 from schemaman.ddl import format_type, quote_name
 from schemaman.diff import AddColumn, Change, ChangeNullable, DropColumn, RenameColumn, patch
-from schemaman.exchanges import Exchange, recipe_text, retired, retired_text
+from schemaman.exchanges import Exchange, recipe_text
 from schemaman.plan import (
     KEY_PROPERTY,
     RECIPE_PROPERTY,
@@ -23,6 +23,7 @@ from schemaman.plan import (
     Step,
     Target,
 )
+from schemaman.retired_columns import Retired, retired, retired_text
 from schemaman.schema import Column
 from schemaman.targets import _conversion as conversion
 from schemaman.targets import _spark_sql as sql
@@ -97,7 +98,7 @@ class Drawing:
     def swap(self, exchanges: tuple[Exchange, ...], why: str) -> str:
         """The new columns under the names of the old ones, which are kept and no longer required."""
         counts = {"counts": {_different(self.name, exchanges): 0}}
-        names = {**retired(self.now), **{e.old: e.column for e in exchanges}}
+        names = retired(self.now) | {e.old: Retired(e.column) for e in exchanges}
         begun = {RECIPE_PROPERTY: recipe_text("swap", exchanges), RETIRED_PROPERTY: retired_text(names)}
         key = self.now.schema.key
         self._tell(begun, before=counts, why=why)
@@ -117,13 +118,13 @@ class Drawing:
         self._tell({RECIPE_PROPERTY: "{}"})
         return "no row has another value in the new column than the old one says, and writers are held"
 
-    def contract(self, names: Mapping[str, str]) -> str:
+    def contract(self, names: Collection[str]) -> str:
         """The end of columns that were moved out of the way."""
         drops = [DropColumn((c.name,), c) for c in self.now.schema.columns if c.name in names]
         drafts = [drafted(self.target.alter(self.now, change)) for change in drops]
         after = replace(self.now, schema=patch(self.now.schema, drops))
         self.add(self.target.together(self.now, drafts), after, _GONE)
-        left = {name: was for name, was in retired(self.now).items() if name not in names}
+        left = {name: each for name, each in retired(self.now).items() if name not in names}
         self._tell({RETIRED_PROPERTY: retired_text(left)})
         return "nobody needs the old values any more"
 

@@ -25,7 +25,6 @@ from schemaman.diff import (
     diff,
     patch,
 )
-from schemaman.exchanges import retired, retired_text
 from schemaman.ordering import at_end, in_turn, inside, is_there, renamed, waves
 from schemaman.plan import (
     RETIRED_PROPERTY,
@@ -43,6 +42,7 @@ from schemaman.plan import (
 )
 from schemaman.policy import Level, Ruling
 from schemaman.projection import Projection, key_is_known, project
+from schemaman.retired_columns import moved_away, retired, retired_text
 from schemaman.rulings import Judge, blocked_by, kinds_of
 from schemaman.schema import Path, TableSchema
 from schemaman.stamps import stamp
@@ -232,9 +232,11 @@ class _Drawing:
     def _move_away(self, renames: Sequence[RenameColumn]) -> None:
         """What the table has to say of columns that get out of the way, before they do."""
         assert self.now is not None
-        moved = {c.name: c.path[0] for c in renames if c.name in self.projection.retired}
-        if moved:
-            kept = {name: was for name, was in retired(self.now).items() if name not in moved.values()}
+        called = self.projection.retired
+        away = {c.name: c.path[0] for c in renames if c.name in called}
+        if away:
+            moved = {name: moved_away(self.now, was, called[name]) for name, was in away.items()}
+            kept = {name: each for name, each in retired(self.now).items() if name not in away.values()}
             self._set({RETIRED_PROPERTY: retired_text(kept | moved)})
 
     def _set(self, properties: Mapping[str, str]) -> None:

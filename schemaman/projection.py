@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from schemaman.counterparts import TEMPORARY, Counterparts, Talk, blocked, counterparts, stamped
 from schemaman.ddl import quote_name
-from schemaman.exchanges import retired, under_way
+from schemaman.exchanges import under_way
 from schemaman.lake_names import (
     Named,
     as_json,
@@ -39,6 +39,7 @@ from schemaman.plan import (
     Target,
 )
 from schemaman.representation import Representation
+from schemaman.retired_columns import retired
 from schemaman.rulings import Judge, blocked_by
 from schemaman.schema import Column, Path, TableSchema
 from schemaman.types import Type
@@ -164,9 +165,7 @@ class _Projecting:
             elif name is None:
                 columns += self.left(column, column.name in known)
             else:
-                columns.append(
-                    _followed(column, raw[name], self.held[name], match.renames, self.merging)
-                )
+                columns.append(_followed(column, raw[name], self.held[name], match.renames, self.merging))
         taken = {name.lower() for name in (*(c.name for c in columns), *match.absent)}
         columns += [
             replace(_plain(raw[name], type, self.comments), nullable=True)

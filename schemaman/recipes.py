@@ -12,7 +12,7 @@ from typing import Literal
 
 from schemaman.ddl import quote_name
 from schemaman.diff import ChangeKey, ChangeType, DropColumn, RenameColumn, diff
-from schemaman.exchanges import Exchange, free_name, phase_of, retired, under_way
+from schemaman.exchanges import Exchange, free_name, phase_of, under_way
 from schemaman.phases import Drawing, needs, without_identifiers
 from schemaman.plan import (
     Live,
@@ -29,6 +29,7 @@ from schemaman.plan import (
 from schemaman.planfile import plan_hash
 from schemaman.planner import make_plan
 from schemaman.projection import key_is_known, project
+from schemaman.retired_columns import retired
 from schemaman.rulings import Judge, blocked_by
 from schemaman.schema import TableSchema
 from schemaman.successors import NO_WAY, successor

@@ -9,7 +9,6 @@ import json
 from collections.abc import Mapping, Sequence
 
 from schemaman.counterparts import began_text
-from schemaman.exchanges import retired, retired_text
 from schemaman.lake_names import as_json, names_told
 from schemaman.ordering import formerly
 from schemaman.plan import (
@@ -24,6 +23,7 @@ from schemaman.plan import (
     Source,
 )
 from schemaman.projection import Projection
+from schemaman.retired_columns import retired, retired_text
 from schemaman.schema import Path
 
 

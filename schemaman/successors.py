@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from schemaman.diff import ChangeKey, ChangeType
-from schemaman.exchanges import phase_of, retired, retired_text, under_way
+from schemaman.exchanges import phase_of, under_way
 from schemaman.lake_names import as_json
 from schemaman.plan import (
     KEPT_PROPERTY,
@@ -25,6 +25,7 @@ from schemaman.plan import (
     words,
 )
 from schemaman.projection import Projection
+from schemaman.retired_columns import moved_away, retired, retired_text
 from schemaman.schema import Column
 from schemaman.targets import _conversion as conversion
 from schemaman.upserts import TRUNCATED_PROPERTY, key_refused
@@ -138,7 +139,8 @@ def _said(live: Live, here: Projection, new: Projection, columns: Collection[Col
     kept = [e for e in _told(here, KEPT_PROPERTY) if (e if isinstance(e, str) else e[0]) in along]
     if kept:
         said[KEPT_PROPERTY] = as_json(kept)
-    moved = {name: old for name, old in {**retired(live), **here.retired}.items() if name in along}
+    away = {name: moved_away(live, old, old) for name, old in here.retired.items()}
+    moved = {name: each for name, each in (retired(live) | away).items() if name in along}
     if moved:
         said[RETIRED_PROPERTY] = retired_text(moved)
     if TRUNCATED_PROPERTY in live.properties:

@@ -320,3 +320,15 @@ class TableHistory:
         """Whether the newest incarnation has ended, also one of which no structure is known."""
         lives = [e for e in self.events if e.kind != "truncated"]
         return self.ended and lives[-1].kind != "created"
+
+
+def made_anew(before: SchemaVersion, after: SchemaVersion) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names that both versions have, and that mean other columns: dropped and made, or exchanged.
+
+    Those whose column is gone, and those whose column has come.
+    """
+    if before.incarnation != after.incarnation:
+        return (), ()
+    was, now = ({c.name: c.id for c in v.schema.columns} for v in (before, after))
+    gone = tuple(name for name, id in was.items() if name in now and id not in now.values())
+    return gone, tuple(name for name, id in now.items() if name in was and id not in was.values())

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from schemaman.columns import parse_columns
 from schemaman.ddl import parse_type
 from schemaman.errors import StalePlan
-from schemaman.exchanges import free_name, retired, under_way
+from schemaman.exchanges import free_name, under_way
 from schemaman.migrate import apply
 from schemaman.plan import RECIPE_PROPERTY, Live, Plan, Policy, Source
 from schemaman.planfile import from_text, plan_hash, to_text
 from schemaman.planner import make_plan
 from schemaman.policy import PolicyRule
 from schemaman.recipes import Cook
+from schemaman.retired_columns import retired
 from schemaman.targets import _conversion as conversion
 from tests.lives import lives
 from tests.paper_lake import Crash, PaperJournal, PaperLake

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from schemaman.counterparts import began_text
+from schemaman.column_places import life_of
 from schemaman.ddl import quote_name
 from schemaman.decisions import Decisions, Rename, decided, proofs
 from schemaman.errors import (
@@ -22,10 +22,11 @@ from schemaman.errors import (
     StatementFailed,
 )
 from schemaman.lake_rows import RowMap, row_map
-from schemaman.left_columns import left_columns, with_columns
+from schemaman.left_columns import bears_the_newest, left_columns, out_of_the_way, with_columns
 from schemaman.migrate import StoreJournal, apply, target_id
 from schemaman.plan import (
     BEGAN_PROPERTY,
+    RETIRED_PROPERTY,
     SOURCE_PROPERTY,
     STORE_PROPERTY,
     VERSION_PROPERTY,
@@ -39,6 +40,7 @@ from schemaman.plan import (
 from schemaman.planner import make_plan
 from schemaman.policy import ChangeKind, Level
 from schemaman.registry import Memory, Registry
+from schemaman.retired_columns import retired_text
 from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.rows.retold import reading_of
 from schemaman.schema import Column, TableId, TableSchema
@@ -46,7 +48,7 @@ from schemaman.settings import TargetSetting
 from schemaman.shelf import Shelf
 from schemaman.sources import source_of
 from schemaman.spark.let_through import LetThrough
-from schemaman.targets._spark_sql import properties_in
+from schemaman.targets._spark_sql import properties_in, set_properties
 from schemaman.upserts import with_row_columns
 from schemaman.versions import TableHistory
 
@@ -110,6 +112,12 @@ class Stopped:
     unwanted: bool = False
     overtaken: bool = False
 
+    @property
+    def for_now(self) -> bool:
+        """Whether a lease has to end, records to be read again, or a person to answer before rows come in."""
+        asked = self.plan is not None and any(r.kind == "reuse-name" for r in self.plan.rulings)
+        return self.locked or self.overtaken or asked
+
 
 _OVERTAKEN = Stopped(
     "more was told of it while the batch was read: its records wait, and are read again with the next one",
@@ -145,18 +153,29 @@ class Bringer:
             history = self.decided(told)
             if reading_of(history) != reading_of(read_by):
                 return _OVERTAKEN
-            left = left_columns(history, versions)
+            left = left_columns(history, versions, reused=self._ruled("reuse-name", follower) == "auto")
             drops = self._ruled("drop-column", follower) in ("auto", "approve")
-            first = None if drops or not left else self._keeping(follower, executor, (told, history), left)
-            if isinstance(first, Stopped) and (first.locked or first.overtaken):
+            named, displaced = ((), ()) if drops else (left.named, left.displaced)
+            first = self._keeping(follower, executor, (told, history), named)
+            if isinstance(first, Stopped) and first.for_now:
                 return first
             brought = self._once(follower, executor, told, history)
             if isinstance(brought, Stopped):
                 return brought
-            steps = first.steps if isinstance(first, Brought) else ()
-            homeless = _homeless(brought, history, left)
-            notes = tuple(f"{quote_name(name)}: {self._why_not(follower, first)}" for name in homeless)
-            return replace(brought, steps=(*steps, *brought.steps), drops=drops, notes=notes)
+            last = self._displaced(follower, executor, (told, history), brought, displaced)
+            if isinstance(last, Stopped) and last.for_now:
+                return last
+            done = [each for each in (first, brought, last) if isinstance(each, Brought)]
+            notes = [
+                f"{quote_name(n)}: {self._why_not(follower, first)}"
+                for n in _homeless(done[-1], history, left.named)
+            ]
+            notes += [
+                f"{quote_name(n)}: {self._why_not(follower, last)}"
+                for n in _homeless(done[-1], history, left.displaced)
+            ]
+            steps = tuple(step for each in done for step in each.steps)
+            return replace(done[-1], steps=steps, drops=drops, notes=tuple(notes))
         except (StatementFailed, Stale, PartlyApplied, NoHistory, BadReference) as error:
             return Stopped(_told(error), locked=isinstance(error, Locked))
 
@@ -169,10 +188,36 @@ class Bringer:
     ) -> Brought | Stopped | None:
         """The table with columns that have left the source by now; None if it has them."""
         told, history = histories
+        if not left:
+            return None
         live = executor.inspect(follower.lake_table, follower.target.format)
         if live is not None and not _homeless(Brought(live), history, left):
             return None
         return self._once(follower, executor, told, with_columns(history, left))
+
+    def _displaced(
+        self,
+        follower: Follower,
+        executor: Executor,
+        histories: tuple[TableHistory, TableHistory],
+        brought: Brought,
+        left: tuple[Column, ...],
+    ) -> Brought | Stopped | None:
+        """The table with columns of which others have the names by now; None if it has them."""
+        told, history = histories
+        missing = [c for c in left if _homeless(brought, history, (c,))]
+        if not missing:
+            return None
+        target = follower.target
+        ruling = self.policy.ruling("reuse-name", str(follower.table), target.name, target.format)
+        if ruling.level not in ("auto", "approve"):
+            return Stopped(f"another column has its name now ({ruling.why})")
+        if not bears_the_newest(brought.live, history):
+            return Stopped("another column has its name now, and the table is not of the newest version")
+        style = self.policy.representation(str(follower.table), target.name, target.format).names
+        kept, entries = out_of_the_way(history, brought.live, missing, style)
+        executor.run(set_properties(follower.name, {RETIRED_PROPERTY: retired_text(entries)}))
+        return self._once(follower, executor, told, kept)
 
     def _why_not(self, follower: Follower, kept: Brought | Stopped | None) -> str:
         """Why the table has no place for a column that left."""
@@ -206,9 +251,7 @@ class Bringer:
     def _let_through(self) -> LetThrough:
         return LetThrough(self.store, self.modes)
 
-    def plan(
-        self, follower: Follower, executor: Executor, history: TableHistory
-    ) -> tuple[Plan, Live | None]:
+    def plan(self, follower: Follower, executor: Executor, history: TableHistory) -> tuple[Plan, Live | None]:
         """What is to be done to a lake table, and the table as it is.
 
         Raises:
@@ -335,20 +378,6 @@ def _stopped(plan: Plan, live: Live | None) -> Stopped | None:
     if live is None and not plan.steps:
         return Stopped("; ".join(plan.notes), unwanted=True)
     return None
-
-
-def life_of(live: Live, history: TableHistory) -> int | None:
-    """The incarnation of the source whose rows a lake table holds, as its stamp says; None if it does not."""
-    stamp, began = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
-    if stamp is None:
-        return None
-    source, last = source_of(history), history.latest.incarnation
-    mine = zip([v.incarnation for v in history.versions if v.incarnation == last], source.past, strict=True)
-    ended = zip([v.incarnation for v in history.versions if v.incarnation != last], source.ended, strict=True)
-    pasts = [*mine, *ended]
-    there = [(life, began_text(past.began) == began) for life, past in pasts if past.answers_to(stamp)]
-    exact = {life for life, same in there if same} or {life for life, _ in there}
-    return exact.pop() if len(exact) == 1 else None
 
 
 def _in_the_order_of(live: Live | None, source: Source) -> Source:

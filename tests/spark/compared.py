@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from schemaman.column_places import life_of
 from schemaman.plan import SOURCE_PROPERTY, Live
 from schemaman.schema import TableId
-from schemaman.spark.following import life_of
 from schemaman.stores.sql import SqlStore
 from schemaman.targets._spark_sql import type_name
 from schemaman.upserts import DELETED, OFFSET, OP, PARTITION, TOPIC, row_columns

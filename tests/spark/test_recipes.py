@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from schemaman.errors import StalePlan, StatementFailed
-from schemaman.exchanges import retired, under_way
+from schemaman.exchanges import under_way
 from schemaman.migrate import apply
 from schemaman.plan import Live, Plan, Policy
 from schemaman.planfile import from_text, to_text
 from schemaman.planner import make_plan
 from schemaman.policy import PolicyRule
 from schemaman.recipes import Cook
+from schemaman.retired_columns import retired
 from schemaman.rollback import restored, rollback, rows_written, steps_done, version_before
 from schemaman.spark.lake import SparkExecutor
 from tests.house import PROOF
