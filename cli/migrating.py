@@ -8,12 +8,12 @@ import secrets
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from schemaman.clone import rehearsal
 from schemaman.documents.lake import Failed
 from schemaman.errors import SchemamanError
-from schemaman.migrate import Migration, Progress, StoreJournal, apply, check
+from schemaman.migrate import Migration, Progress, StoreJournal, apply, begun, check
 from schemaman.plan import Executor, Plan
 from schemaman.planfile import plan_hash
 from schemaman.stores.sql import SqlStore
@@ -98,22 +98,31 @@ class Mover:
     def moved(self, run: str, plan: Plan) -> Migration:
         """One plan, applied or looked at. Raises as `migrate.apply`."""
         require_lasting(self.spark, plan.format, plan.table)
-        approval = self.approved.approved(plan_hash(plan), datetime.now(UTC).date())
+        approved = self.is_approved(plan)
         rehearse = (
             rehearsal(self.spark, TARGETS.get(plan.format), run or new_run()) if self.wishes.clone else None
         )
         if self.wishes.dry_run:
             return check(
                 plan, self.spark, self.journal, self.store.now_ms, run=run, leases=self.store,
-                partial=self.wishes.partial, approved=approval is not None, store=self.store.id,
+                partial=self.wishes.partial, approved=approved, store=self.store.id,
                 take_over=self.wishes.take_over, rehearse=rehearse,
             )  # fmt: skip
         return apply(
             plan, self.spark, self.journal, self.store.now_ms, run=run, leases=self.store,
             owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
-            partial=self.wishes.partial, approved=approval is not None, store=self.store.id,
+            partial=self.wishes.partial, approved=approved, store=self.store.id,
             take_over=self.wishes.take_over, rehearse=rehearse, tell=self.tell,
         )  # fmt: skip
+
+    def is_approved(self, plan: Plan) -> bool:
+        """Whether people approved it; an approval that has expired is good for a plan that had been begun."""
+        if not plan.approvals_needed:
+            return True
+        name, approved = plan_hash(plan), self.approved.approved
+        if approved(name, datetime.now(UTC).date()) is not None:
+            return True
+        return approved(name, date.min) is not None and begun(plan, self.journal)
 
     def tell(self, now: Progress) -> None:
         """How far it is, on stderr."""

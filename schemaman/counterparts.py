@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemaman.ddl import quote_name
-from schemaman.exchanges import free_name, phase_of
+from schemaman.exchanges import RESUME, free_name, phase_of
 from schemaman.plan import (
     BEGAN_PROPERTY,
     SOURCE_PROPERTY,
@@ -127,14 +127,14 @@ def blocked(source: Source, live: Live, talk: Talk) -> bool:
             Refusal(
                 f"bring {live.name} to {source.table}",
                 "another plan stopped while it exchanged columns",
-                "finish that plan with `schemaman resume`",
+                RESUME,
             )
         )
     refusals += (
         Refusal(
             f"plan over {'.'.join(map(quote_name, path))}",
             f"another plan stopped between two names of this {'member' if path[1:] else 'column'}",
-            "finish that plan with `schemaman resume`, or rename it by hand",
+            f"{RESUME}; or rename it by hand",
         )
         for path, _, _ in walk(live.schema)
         if path[-1].startswith(TEMPORARY)

@@ -11,6 +11,10 @@ from schemaman.ddl import format_type, parse_type
 from schemaman.plan import RECIPE_PROPERTY, Live
 from schemaman.types import Type
 
+RESUME = (
+    "finish that plan with `schemaman resume RUN`, or take it back with `schemaman plan --rollback RUN`: "
+    "`schemaman status` names the run"
+)
 
 @dataclass(frozen=True, slots=True)
 class Exchange:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from schemaman.applying import Applying, Clock, How, Migration, Outcome, Progress
 from schemaman.diff import Diff, diff
 from schemaman.errors import Locked, StalePlan
-from schemaman.journal import Journal, Log, StoreJournal, expected_structure, target_id
+from schemaman.journal import Journal, Log, StoreJournal, expected_structure, in_progress, target_id
 from schemaman.log import Leases
 from schemaman.plan import Executor, Live, Plan
 from schemaman.planfile import plan_hash
@@ -20,7 +20,7 @@ from schemaman.tenure import LEASE_MS, Tenure
 
 __all__ = [
     "LEASE_MS", "Clock", "Journal", "Log", "Migration", "Outcome", "Progress", "StoreJournal", "apply",
-    "check", "drift", "expected_structure", "target_id",
+    "begun", "check", "drift", "expected_structure", "target_id",
 ]  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def apply(
     `tell` hears of progress, also about every second while a statement runs.
 
     Raises:
-        StalePlan: the plan has expired, or its table moved since it was made.
+        StalePlan: the plan expired before it was begun, or its table moved since it was made.
         OtherStore: another store keeps this table.
         Locked: someone else migrates this table.
         StatementFailed: the target refused the first step; the table is untouched.
@@ -61,7 +61,7 @@ def apply(
     reasons = _against(plan, partial, approved)
     if reasons:
         return Migration(run, name, plan.table, "refused", reasons=reasons)
-    _require_unexpired(plan, clock)
+    _require_unexpired(plan, journal, clock)
     how = How(clock, run, store, take_over, rehearse)
     applying = Applying(plan, name, executor, journal, how)
     if tell is not None:
@@ -96,12 +96,26 @@ def check(
     reasons = _against(plan, partial, approved)
     if reasons:
         return Migration(run, name, plan.table, "refused", reasons=reasons)
-    _require_unexpired(plan, clock)
+    _require_unexpired(plan, journal, clock)
     target = target_id(plan.format, plan.table)
     for lease in leases.leases() if leases is not None else ():
         if lease.target == target and lease.expires_ms > clock():
             raise Locked(f"{target} is held by {lease.owner}", hint="wait until it is done")
     return Applying(plan, name, executor, journal, How(clock, run, store, take_over, rehearse)).checked()
+
+
+def begun(plan: Plan, journal: Journal) -> bool:
+    """Whether a run of this plan sent a statement and stopped, and no other plan was begun since.
+
+    Such a plan is taken up whenever that is: it had not expired, and was approved, when it was begun.
+    """
+    lines = journal.about(target_id(plan.format, plan.table))
+    if not in_progress(lines):
+        return False
+    through = max((n for n, line in enumerate(lines) if line.state == "finished"), default=-1)
+    name, open_runs = plan_hash(plan), lines[through + 1 :]
+    newest = next(line.plan for line in reversed(open_runs) if line.state == "started")
+    return newest == name and any(line.plan == name and line.state == "intent" for line in open_runs)
 
 
 def drift(live: Live, expected: TableSchema) -> Diff:
@@ -118,6 +132,6 @@ def _against(plan: Plan, partial: bool, approved: bool) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def _require_unexpired(plan: Plan, clock: Clock) -> None:
-    if plan.expires_ms is not None and clock() > plan.expires_ms:
+def _require_unexpired(plan: Plan, journal: Journal, clock: Clock) -> None:
+    if plan.expires_ms is not None and clock() > plan.expires_ms and not begun(plan, journal):
         raise StalePlan(f"the plan for {plan.table} has expired", hint="make it again with `schemaman plan`")

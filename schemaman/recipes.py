@@ -12,7 +12,7 @@ from typing import Literal
 
 from schemaman.ddl import quote_name
 from schemaman.diff import ChangeKey, ChangeType, DropColumn, RenameColumn, diff
-from schemaman.exchanges import Exchange, free_name, phase_of, under_way
+from schemaman.exchanges import RESUME, Exchange, free_name, phase_of, under_way
 from schemaman.phases import Drawing, needs, without_identifiers
 from schemaman.plan import (
     Live,
@@ -40,7 +40,6 @@ from schemaman.upserts import key_refused
 _ORDINARY = "apply the ordinary plan first (`schemaman apply --partial`), then plan the recipe"
 _SNAPSHOT = "build a new table and fill it from a snapshot of the source"
 _INTO = "plan into a new table: schemaman plan TABLE --recipe --into LAKE_TABLE"
-_RESUME = "finish that plan with `schemaman resume`"
 Named = Literal["expand", "backfill", "swap", "contract"]
 _OF: tuple[Named, ...] = ("expand", "backfill", "swap", "contract")
 
@@ -131,7 +130,7 @@ class Cook:
         here = {name.lower() for name in live.schema.names}
         missing = [e for e in standing if not {e.column.lower(), e.new.lower()} <= here]
         if phase_of(live) != "expand" or missing:
-            return Recipe((), (Refusal(change, "a phase stopped half-way", _RESUME),))
+            return Recipe((), (Refusal(change, "a phase stopped half-way", RESUME),))
         return Recipe(self._phases(live, standing, _OF[1:]))
 
     def _exactly(self, wanted: TableSchema, names: Mapping[str, str]) -> tuple[TableSchema, list[Refusal]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from schemaman.diff import ChangeKey, ChangeType
-from schemaman.exchanges import phase_of, under_way
+from schemaman.exchanges import RESUME, phase_of, under_way
 from schemaman.lake_names import as_json
 from schemaman.plan import (
     KEPT_PROPERTY,
@@ -32,7 +32,6 @@ from schemaman.upserts import TRUNCATED_PROPERTY, key_refused
 
 _ORDINARY = "apply the ordinary plan first (`schemaman apply --partial`), then plan the recipe"
 _SNAPSHOT = "build a new table and fill it from a snapshot of the source"
-_RESUME = "finish that plan with `schemaman resume`"
 NO_WAY = "there is no one way to turn the old values into new ones"
 
 
@@ -85,7 +84,7 @@ def _barred(source: Source, live: Live, here: Projection) -> list[Refusal]:
     rekeyed = words(ChangeKey(live.schema.key, source.schema.key))
     refusals = [each for each in here.refusals if each.change != rekeyed]
     if phase_of(live) == "swap":
-        refusals.append(Refusal(change, "another plan stopped while it exchanged columns", _RESUME))
+        refusals.append(Refusal(change, "another plan stopped while it exchanged columns", RESUME))
     if here.members:
         refusals.append(Refusal(change, "members of its structs are to be renamed", _ORDINARY))
     other = key_refused(source.schema.key, live)

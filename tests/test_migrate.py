@@ -20,7 +20,17 @@ from schemaman.errors import (
     StoreUnavailable,
 )
 from schemaman.log import Migrated
-from schemaman.migrate import LEASE_MS, Migration, StoreJournal, apply, drift, expected_structure, target_id
+from schemaman.migrate import (
+    LEASE_MS,
+    Migration,
+    StoreJournal,
+    apply,
+    begun,
+    check,
+    drift,
+    expected_structure,
+    target_id,
+)
 from schemaman.plan import Live, Plan, Policy, Source
 from schemaman.planfile import from_text, plan_hash, to_text
 from schemaman.planner import make_plan
@@ -184,6 +194,47 @@ def test_an_expired_plan_is_stale() -> None:
     with pytest.raises(StalePlan, match="expired"):
         run(plan, lake, PaperJournal())
     assert lake.ran == []
+
+
+def test_a_plan_that_was_begun_is_taken_up_after_it_expired() -> None:
+    lake, journal = made(), PaperJournal()
+    plan = replace(draw(LATER, lake.live), expires_ms=1000)
+
+    def die(statement: str) -> None:
+        if statement == plan.steps[2].statement:
+            raise Crash
+
+    lake.before = die
+    with pytest.raises(Crash):
+        run(plan, lake, journal)
+    lake.before = lambda _: None
+    assert check(plan, lake, journal, lambda: 1001).state == "checked"
+    late = apply(plan, lake, journal, lambda: 1001, run="r2")
+    assert (late.state, late.differences) == ("applied", ())
+    assert len(lake.ran) == len(plan.steps)
+    with pytest.raises(StalePlan, match="expired"):
+        apply(plan, lake, journal, lambda: 1001, run="r3")
+
+
+def test_a_plan_that_sent_nothing_was_not_begun_and_expires() -> None:
+    lake = made()
+    plan = replace(draw(LATER, lake.live), expires_ms=1000)
+    with pytest.raises(StoreUnavailable):
+        run(plan, lake, failing := FailingJournal(0, "intent"))
+    assert [line.state for line in failing.lines] == ["started"]
+    with pytest.raises(StalePlan, match="expired"):
+        apply(plan, lake, failing, lambda: 1001, run="r2")
+
+
+def test_a_plan_behind_which_another_one_began_expires() -> None:
+    lake, journal = made(), PaperJournal()
+    plan = replace(draw(LATER, lake.live), expires_ms=1000)
+    with pytest.raises(PartlyApplied):
+        run(plan, lake, stopped := FailingJournal(0, "done"))
+    journal.lines = list(stopped.lines)
+    assert begun(plan, journal)
+    run(draw(LATER, lake.live), lake, journal)
+    assert not begun(plan, journal)
 
 
 def _add_column(lake: PaperLake) -> None:
