@@ -71,11 +71,12 @@ def _namings(version: SchemaVersion) -> Iterator[frozenset[str]]:
 
 def _differences(then: Sequence[Face], now: Sequence[Face], modes: Modes | None) -> Iterator[Retold]:
     """Between two neighbouring beginnings all rows of a naming are read alike: so one of each is asked."""
-    kind = now[-1].version.at.position.kind
     marks = {place(f.version.at.position): f.version.at for f in (*then, *now)}
-    placed = [(text, m) for text, m in sorted(marks.items()) if m.position.kind == kind != "none"]
-    ends = [*(text for text, _ in placed[1:]), None]
-    for (since, mark), until in zip(placed, ends, strict=True):
+    # what is read beside the stream begins versions, too, and has no place
+    kinds = [f.version.at.position.kind for f in (*then, *now) if f.version.at.position.kind != "none"]
+    placed = [(text, m) for text, m in sorted(marks.items()) if m.position.kind in kinds[-1:]]
+    for number, (since, mark) in enumerate(placed, 1):
+        until = placed[number][0] if number < len(placed) else None
         why = _difference(at(then, mark), at(now, mark), now, modes)
         if why is not None:
             yield Retold(since, until, mark, why)

@@ -47,6 +47,7 @@ from schemaman.schema import Column, TableId, TableSchema
 from schemaman.settings import TargetSetting
 from schemaman.shelf import Shelf
 from schemaman.sources import source_of
+from schemaman.spark.failures import RAISED
 from schemaman.spark.let_through import LetThrough
 from schemaman.targets._spark_sql import properties_in, set_properties
 from schemaman.upserts import with_row_columns
@@ -145,8 +146,8 @@ class Bringer:
         `read_by` is the history that the rows were read by, as people have answered it: where more is told by
         now they have to be read again, for the table would be of another structure than they. `versions` are
         those of the rows that are to be written: columns that they have and the newest version has not are
-        kept, as the policy says of drops. What one table stops for never stops another: only a store that
-        fails is raised.
+        kept, as the policy says of drops. What one table stops for never stops another, whether or not
+        anybody foresaw it: only what they all need is raised, such as a store or a session that fails.
         """
         try:
             told = self.registry.history(follower.table)
@@ -178,6 +179,10 @@ class Bringer:
             return replace(done[-1], steps=steps, drops=drops, notes=tuple(notes))
         except (StatementFailed, Stale, PartlyApplied, NoHistory, BadReference) as error:
             return Stopped(_told(error), locked=isinstance(error, Locked))
+        except (SchemamanError, *RAISED):
+            raise
+        except Exception as error:  # nobody foresaw it, so its kind is not known
+            return Stopped(f"it cannot be brought up to date: {type(error).__name__}: {error}")
 
     def _keeping(
         self,

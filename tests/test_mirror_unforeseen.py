@@ -1,0 +1,96 @@
+"""What is wrong with one table stops it alone: the other tables of a batch go on, and so does the job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemaman.errors import StoreUnavailable
+from schemaman.evidence import Record
+from schemaman.plan import Plan
+from schemaman.stores.sql import SqlStore
+from tests.paper_mirror import PaperMirror
+from tests.records import node, record, struct
+from tests.test_mirror_policy import alive, mirror, told
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqlStore]:
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
+        yield made
+
+
+def flattened(offset: int, row: dict[str, Any], table: str = "t") -> Record:
+    """A row as ExtractNewRecordState leaves it where nobody asks for more: it tells no place in the log."""
+    topic = f"srv.public.{table}"
+    fields = {name: node("int32", optional=name != "id") for name in row}
+    value = {"schema": struct(f"{topic}.Value", **fields), "payload": row}
+    key = {"schema": struct(f"{topic}.Key", id=node("int32")), "payload": {"id": row["id"]}}
+    return replace(record(value, key, topic), offset=offset)
+
+
+def test_a_table_whose_records_tell_no_place_goes_on_when_its_structure_changes(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([flattened(0, {"id": 1, "n": 1})])
+    lake.take([flattened(1, {"id": 2, "n": 2, "m": 3})])
+    assert alive(lake) == [{"id": 1, "n": 1, "m": None}, {"id": 2, "n": 2, "m": 3}]
+    assert lake.withheld() == {}
+
+
+BESIDE = {"lsn": None, "sequence": None, "snapshot": "incremental"}
+
+
+@pytest.mark.parametrize("streamed_before", [True, False])
+def test_a_structure_that_rows_read_beside_the_stream_show_first_stops_nothing(
+    store: SqlStore, streamed_before: bool
+) -> None:
+    lake = mirror(store)
+    if streamed_before:
+        lake.take([told(0, row={"id": 1, "n": 1})])
+    lake.take([told(1, "r", {"id": 1, "n": 1, "m": 2}, **BESIDE)])
+    lake.take([told(2, row={"id": 2, "n": 1, "m": 2})])
+    lake.take([told(3, row={"id": 3, "n": 1, "m": 2, "o": 5})])
+    lake.take([told(4, row={"id": 4, "n": 1, "m": 2, "o": 5})])
+    assert [row["id"] for row in alive(lake)] == [1, 2, 3, 4]
+    assert lake.withheld() == {}
+
+
+def breaking(error: Exception, table: str) -> Any:
+    """Somebody's own code that asks for approvals, and breaks over one table."""
+
+    def approve(plan: Plan) -> bool:
+        if plan.source.table.endswith(table):
+            raise error
+        return True
+
+    return approve
+
+
+def two_tables(lake: PaperMirror) -> dict[str, list[int]]:
+    lake.take([flattened(0, {"id": 1, "n": 1}), flattened(0, {"id": 1, "n": 1}, "u")])
+    return {table.source.table: [row["id"] for row in table.rows] for table in lake.lake()}
+
+
+def test_what_nobody_foresaw_of_one_table_stops_it_alone(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.approve = breaking(KeyError("an answer"), ".t")
+    assert two_tables(lake) == {"u": [1]}
+    assert lake.withheld() == {
+        ("srv.public.t", 0, 0): "it cannot be brought up to date: KeyError: 'an answer'"
+    }
+    lake.approve = lambda _: True
+    lake.take([])
+    assert lake.withheld() == {}
+    assert {table.source.table: len(table.rows) for table in lake.lake()} == {"t": 1, "u": 1}
+
+
+def test_a_store_that_fails_stops_no_table_but_the_batch(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.approve = breaking(StoreUnavailable("the connection was lost"), ".t")
+    with pytest.raises(StoreUnavailable):
+        two_tables(lake)
+    assert lake.withheld() == {}
