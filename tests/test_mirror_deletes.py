@@ -12,9 +12,10 @@ import pytest
 
 from schemaman.evidence import Record
 from schemaman.stores.sql import SqlStore
-from tests.paper_mirror import PaperMirror
-from tests.records import node, record, struct
-from tests.test_mirror_policy import KEY, alive, mirror, told
+from tests.paper_mirror import EMPTYING, PaperMirror
+from tests.records import change, event, image, node, record, struct
+from tests.test_late_changes import at
+from tests.test_mirror_policy import DEFAULTS, KEY, alive, mirror, told
 
 INT = node("int32")
 SOURCE = {"name": "srv", "db": "shop", "schema": "public", "table": "t", "connector": "postgresql"}
@@ -30,20 +31,30 @@ def key(id: int) -> dict[str, Any]:
     return {"schema": KEY, "payload": {"id": id}}
 
 
-def flat(offset: int, id: int, n: int, lsn: int, *, deleted: str | None = None) -> Record:
+def flat(
+    offset: int, id: int, n: int, lsn: int, *, deleted: str | None = None, named: str = "id"
+) -> Record:
     """A flattened row that tells its table in full: `add.fields=op,name,db,schema,table,connector,lsn`."""
     added: dict[str, Any] = {"__deleted": deleted} if deleted else {}
     added |= {"__op": "d" if deleted == "true" else "u", **{f"__{k}": v for k, v in SOURCE.items()}}
     added["__lsn"] = lsn
     extra = {k: node("int64" if k == "__lsn" else "string", optional=True) for k in added}
-    schema = struct("srv.public.t.Value", id=INT, n=INT, **extra)
-    made = record({"schema": schema, "payload": {"id": id, "n": n, **added}}, key(id))
+    schema = struct("srv.public.t.Value", **{named: INT}, n=INT, **extra)
+    told = {"schema": struct("srv.public.t.Key", **{named: INT}), "payload": {named: id}}
+    made = record({"schema": schema, "payload": {named: id, "n": n, **added}}, told)
     return Record(made.topic, 0, offset, 1, made.key, made.value)
 
 
 def bare(offset: int, id: int) -> Record:
     """A record without a value."""
     return Record("srv.public.t", 0, offset, 1, record(None, key(id)).key, None)
+
+
+def known(store: SqlStore) -> PaperMirror:
+    """A mirror of tables whose schema changes are told, and are approved."""
+    lake = PaperMirror(store, lambda _: None, "delta", EMPTYING, modes=DEFAULTS)
+    lake.approve = lambda _: True
+    return lake
 
 
 def graves(lake: PaperMirror) -> int:
@@ -90,6 +101,71 @@ def test_a_tombstone_behind_a_rewritten_delete_brings_nothing_back_and_takes_not
     assert alive(lake) == []
     lake.take([flat(3, 1, 7, 120, deleted="false")])
     assert alive(lake) == [{"id": 1, "n": 7}]
+
+
+def test_a_delete_from_before_its_key_column_was_renamed_is_read_as_of_then(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([flat(0, 1, 1, 100), flat(1, 2, 1, 110)])
+    # the rename is known by then: both come in one batch
+    lake.take([bare(2, 1), flat(3, 2, 5, 200, named="pid"), flat(4, 3, 1, 210, named="pid")])
+    assert sorted(alive(lake), key=repr) == [{"pid": 2, "n": 5}, {"pid": 3, "n": 1}]
+    assert lake.withheld() == {}
+
+
+def paired(offset: int, pos: int, n: int = 0, **key: int) -> Record:
+    """An event of a row with a key of two columns, and a third column."""
+    value = event(struct("srv.shop.t.Value", **dict.fromkeys(key, INT), n=INT), "c")
+    value["payload"]["source"] |= at(pos)
+    value["payload"] |= {"after": {**key, "n": n}, "ts_ms": 1005 + pos}
+    return replace(gone_pair(offset, **key), value=record(value).value)
+
+
+def gone_pair(offset: int, **key: int) -> Record:
+    """The tombstone of a delete that compaction has taken away."""
+    told = {"schema": struct("srv.shop.t.Key", **dict.fromkeys(key, INT)), "payload": key}
+    return replace(record(None, told, "srv.shop.t"), offset=offset)
+
+
+def pair_changed(offset: int, pos: int, text: str, *key: str) -> Record:
+    """A schema-change record of the table with that key, or of one that is gone."""
+    columns = (
+        {"name": n, "jdbcType": 4, "typeName": "INT", "position": i, "optional": False}
+        for i, n in enumerate((*key, "n"), 1)
+    )
+    entry = {"type": text.split()[0], "id": '"shop"."t"', "table": image(*columns, key=key) if key else None}
+    return replace(record(change(entry, ddl=text, **at(pos)), {"databaseName": "shop"}, "srv"), offset=offset)
+
+
+CREATED = pair_changed(0, 100, "CREATE TABLE t (a INT, b INT, n INT, PRIMARY KEY (a, b))", "a", "b")
+SWAPPED = pair_changed(1, 300, "ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a", "b", "a")
+PAIRS = [CREATED, paired(0, 200, a=1, b=2), paired(1, 210, a=2, b=1)]
+
+
+def test_a_delete_from_before_its_key_columns_exchanged_names_takes_its_own_row(store: SqlStore) -> None:
+    lake = known(store)
+    lake.take([*PAIRS, gone_pair(2, a=1, b=2), paired(3, 220, a=5, b=5), SWAPPED, paired(4, 400, b=7, a=8)])
+    assert lake.withheld() == {}
+    rows = [(row["b"], row["a"]) for row in alive(lake)]
+    assert sorted(rows) == [(2, 1), (5, 5), (7, 8)]
+
+
+def test_a_delete_of_which_nobody_knows_whether_its_columns_had_exchanged_names_is_withheld(
+    store: SqlStore,
+) -> None:
+    lake = known(store)
+    lake.take([*PAIRS, gone_pair(2, a=1, b=2), SWAPPED, paired(3, 400, b=7, a=8)])
+    (reason,) = lake.withheld().values()
+    assert "nobody can tell whether that was before it. Delete its row by hand" in reason
+    assert len(alive(lake)) == 3
+
+
+def test_a_delete_from_an_earlier_life_of_its_table_went_with_that_life(store: SqlStore) -> None:
+    lake = known(store)
+    anew = [pair_changed(1, 300, "DROP TABLE t"), pair_changed(2, 310, "CREATE TABLE t (a INT)", "a", "b")]
+    old = [paired(0, 200, a=1, b=2), gone_pair(1, a=1, b=2)]
+    lake.take([CREATED, *old, *anew, paired(2, 400, a=1, b=2, n=1)])
+    assert set(lake.ended) == {("srv.shop.t", 0, 0), ("srv.shop.t", 0, 1)}
+    assert alive(lake) == [{"a": 1, "b": 2, "n": 1}]
 
 
 # Tombstones of events.

@@ -6,12 +6,13 @@ do, its place in the source's log decides. What no version explains is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from schemaman.evidence import STATEMENTS, Mark
 from schemaman.fold.faces import match
 from schemaman.names import adjusted_forms
+from schemaman.rows.order import NOWHERE, place
 from schemaman.schema import Column, TableSchema
 from schemaman.types import Type, without_labels
 from schemaman.versions import SchemaVersion, TableHistory
@@ -22,6 +23,11 @@ Fields = Mapping[str, Type | None]
 
 class UnknownFace(ValueError):
     """No version of the table explains a record; the message is the reason."""
+
+
+Between = tuple[str, str | None]
+"""The places that a record without one stands between, in the words of `rows.order`: behind the first, which
+is empty if nothing is known there, and before the other, None if nothing is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,75 @@ def same(candidates: Sequence[Face]) -> bool:
     """Whether all of them carry the same columns in the same fields, so that any will do."""
     first = candidates[0]
     return all(face.columns == first.columns and face.schema == first.schema for face in candidates[1:])
+
+
+def keyed(history: TableHistory, told: Collection[str]) -> tuple[Face, ...]:
+    """The versions that a key with the fields `told` can be of, oldest first.
+
+    Those with just that key, if there are any; else those that have the fields; else all.
+    """
+    exact: list[Face] = []
+    named: list[Face] = []
+    every: list[Face] = []
+    for version in history.versions:
+        ways = [{name: column for name, (column, _) in way.items()} for way in _carried(version, {})]
+        carried = [Face(version.number, version.schema, way, version) for way in ways if way] or [
+            Face(version.number, version.schema, {}, version)
+        ]
+        exact += [face for face in carried if _key_fields(face) == set(told)][:1]
+        named += [face for face in carried if face.columns.keys() >= set(told)][:1]
+        every += carried[:1]
+    return tuple(exact or named or every)
+
+
+def behind(candidates: Sequence[Face], told: Collection[str], mark: Mark, between: Between) -> Face:
+    """The version that a record without a place is of: the last one that had begun; `told` are its fields.
+
+    Raises:
+        UnknownFace: nobody can tell which columns its fields are, as these may have exchanged their names.
+    """
+    stood, ends = between
+    found = ([face for face in candidates if _stood(face.version, mark, stood)] or candidates[:1])[-1]
+    later = [face for face in candidates if face.number > found.number]
+    if any(_differ(found, face, told) and _may_stand(face.version, mark, ends) for face in later):
+        raise UnknownFace(
+            f"a delete of which only the key ({', '.join(told)}) is left, without a place: its columns "
+            "exchanged names, and nobody can tell whether that was before it. Delete its row by hand"
+        )
+    return found
+
+
+def _key_fields(face: Face) -> set[str]:
+    """The fields that carry the key of a version."""
+    fields = {column.name: field for field, column in face.columns.items()}
+    return {fields.get(name, name) for name in face.schema.key}
+
+
+def _stood(version: SchemaVersion, mark: Mark, stood: str) -> bool:
+    """Whether a version had begun where a record without a place stands at the earliest."""
+    began = version.at
+    if (began.topic, began.partition) == (mark.topic, mark.partition):
+        return began.offset <= mark.offset
+    if began.position.kind == "none" or stood in ("", NOWHERE):
+        return _had_begun(version, mark)
+    return place(began.position) <= stood
+
+
+def _may_stand(version: SchemaVersion, mark: Mark, ends: str | None) -> bool:
+    """Whether a version may have begun where a record without a place stands at the latest."""
+    began = version.at
+    if (began.topic, began.partition) == (mark.topic, mark.partition):
+        return began.offset <= mark.offset
+    return ends is None or began.position.kind == "none" or place(began.position) < ends
+
+
+def _differ(one: Face, other: Face, fields: Collection[str]) -> bool:
+    """Whether two versions of one life name other columns by the same fields."""
+    return one.version.incarnation == other.version.incarnation and any(
+        one.columns[field].id != other.columns[field].id
+        for field in fields
+        if field in one.columns and field in other.columns
+    )
 
 
 Carried = Mapping[str, tuple[Column, Type | None]]

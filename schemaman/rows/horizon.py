@@ -9,12 +9,13 @@ is the later one.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
 from schemaman.evidence import Mark, Observation, Position
+from schemaman.rows.faces import Between
 from schemaman.rows.order import (
     BEHIND,
     BESIDE,
@@ -71,6 +72,14 @@ class Horizon:
         """Whether anything was read of a table in a partition."""
         here = (table, mark.topic, mark.partition)
         return here in self.reached or bool(self._before(here, mark.offset))
+
+    def between(self, table: TableId, mark: Mark) -> Between:
+        """The places that a record without one stands between, as far as its partition is known."""
+        here = (table, mark.topic, mark.partition)
+        before, (offsets, greatest) = self._before(here, mark.offset), self._past.get(here, ((), ()))
+        index = bisect_right(offsets, mark.offset)
+        ends = place_in(greatest[index])[0] if index < len(offsets) else None
+        return place_in(before)[0] if before else "", ends
 
     def _before(self, here: tuple[TableId, str, int], offset: int) -> str:
         """The greatest order that is known of a place before an offset."""

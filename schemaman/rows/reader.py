@@ -155,7 +155,7 @@ class RowReader:
         Raises UnknownFace.
         """
         table = origin_of(payload).table_id(self._stream)
-        made = self._tables.of_key_alone(table)
+        made = self._tables.of_key(table, self._key_payload(record), mark, self._horizon.between(table, mark))
         if not made.schema.key:
             raise UnknownFace(f"no version of {table} has just the fields of the row, and it has no key")
         key = self._key(record, table, made)
@@ -184,7 +184,6 @@ class RowReader:
         key = self._key_payload(record)
         row = deleted(record.topic, record.headers, form, key, self._stream, self._forms.added)
         table = self._tables.of_delete(row.table, record.topic)
-        made = self._tables.of_key_alone(table)
         source = {**row.added.source, "connector": row.added.connector}
         position = _position(row.added.position_connector, row.added.source)
         mark = _mark(record, position, row.added.source, row.added.read_ms)
@@ -196,6 +195,7 @@ class RowReader:
             raise UnreadableInput(
                 "a delete without a row or a place: nobody told how far its partition had been read before"
             )
+        made = self._tables.of_key(table, key, mark, self._horizon.between(table, mark))
         told_key = self._key(record, table, made)
         return self._change(record, table, made, "d", told_key, (None, None), mark, source)
 

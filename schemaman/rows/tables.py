@@ -14,7 +14,7 @@ from schemaman.errors import UnreadableInput
 from schemaman.evidence import Mark
 from schemaman.languages.connect import Node, columns_of, fields_of
 from schemaman.rows.cells import Cell, Decoder, cell, decoder, of_untold_sign, sign_is_untold, untold
-from schemaman.rows.faces import Face, at, faces, same
+from schemaman.rows.faces import Between, Face, at, behind, faces, keyed, same
 from schemaman.rows.forms import Form
 from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.rows.unavailable import PLACEHOLDER
@@ -66,6 +66,7 @@ class Tables:
     ) -> None:
         self.histories = histories
         self._topics: dict[str, tuple[TableHistory, ...]] | None = None
+        self._keyed: dict[tuple[TableId, tuple[str, ...]], Table] = {}
         self._placeholder = placeholder
         self._modes = modes
 
@@ -162,6 +163,32 @@ class Tables:
         version = self.history(id).latest
         columns = {column.emitted_name or column.name: column for column in version.schema.columns}
         return Made(version.schema, version.number, decoder(()), decoder(()), columns)
+
+    def of_key(self, id: TableId, key: object, mark: Mark, between: Between) -> Made:
+        """The structure by which a key is read whose row is not at hand: the one of its place.
+
+        A record without a place of its own stands `between` two.
+
+        Raises:
+            UnreadableInput: the history knows no such table.
+            UnknownFace: which columns the fields of the key are cannot be told.
+        """
+        if self.histories is None or not isinstance(key, dict):
+            return self.of_key_alone(id)
+        names = tuple(key)
+        known = self._keyed.get((id, names))
+        if known is None:
+            newest = self.of_key_alone(id)
+            fields = [n for n in names if not _is_routing(n, key, newest, id)]
+            candidates = keyed(self.history(id), fields)
+            known = self._keyed[id, names] = Table(id, "json", None, candidates=candidates)
+        placed = mark.position.kind != "none"
+        face = at(known.candidates, mark) if placed else behind(known.candidates, names, mark, between)
+        made = known.made.get(face.number)
+        if made is None:
+            made = Made(face.schema, face.number, decoder(()), decoder(()), face.columns)
+            known.made[face.number] = made
+        return made
 
     def keys(self, form: Form, made: Made, id: TableId, payload: Mapping[str, object]) -> Decoder:
         """The decoder of keys of a form; a column that only the key carries is what the key says it is.
