@@ -72,8 +72,13 @@ class LakeChange:
 class Upsert:
     """What becomes of one row: `values` are set, `kept` columns stay as the table has them.
 
-    `places` are all records that went into it. `needs_row`: some kept value must be in the table already;
-    without the row it is not known. `lost`: not even a row could tell it, since the row began anew before.
+    The table may have the row from between the changes: columns whose `words` are not the last one stay as it
+    has them where its row is not older than the word. A column of no value whose word is not the last went
+    when the row began anew. `places` are all records that went into it.
+
+    `needs_row`: some kept value must be in the table already, in a row that is newer than `anew`, where the
+    row began anew last; without such a row it is not known. `unsent`: the oldest word of a column whose value
+    was not sent again later: a table that knows the row to be gone since then does not know the value.
     """
 
     order: str
@@ -81,8 +86,10 @@ class Upsert:
     values: Mapping[str, object]
     kept: frozenset[str]
     places: tuple[Place, ...]
+    words: Mapping[str, str] = field(default_factory=dict)
     needs_row: bool = False
-    lost: bool = False
+    anew: str | None = None
+    unsent: str | None = None
 
 
 def row_columns(key: Collection[str]) -> tuple[Column, ...]:
@@ -123,45 +130,63 @@ def folded(changes: Iterable[LakeChange], columns: Collection[str], floor: str =
             state.take(change)
     if state.order is None:
         return None
-    kept = frozenset() if state.anew else frozenset(columns) - state.values.keys()
+    others = frozenset(columns) - state.values.keys()
+    # Of a grave all stays, and so does what was not sent: some row of the table has to have it.
+    stay = others if state.deleted or state.anew is None else frozenset(state.unknown)
+    words = {name: order for name, order in state.words.items() if order != state.order}
+    if state.anew is not None and state.anew != state.order:
+        words |= dict.fromkeys(others - stay, state.anew)
     return Upsert(
         state.order,
         state.deleted,
         state.values,
-        kept if not state.deleted else frozenset(columns) - state.values.keys(),
+        stay,
         tuple(state.places),
-        needs_row=bool(state.unknown) and not state.anew,
-        lost=bool(state.unknown) and state.anew,
+        words,
+        needs_row=bool(state.unknown),
+        anew=state.anew if state.unknown else None,
+        unsent=min((state.words[name] for name in state.unsent), default=None),
     )
 
 
 @dataclass(slots=True)
 class _Row:
-    """A row while its changes are gone through; `anew`: nothing of what the table holds goes on."""
+    """A row while its changes are gone through.
+
+    From `anew` on nothing of what it was before goes on. `words` are the orders of the values; of `unknown`
+    columns no change since then brings one, of `unsent` ones a later change brings none.
+    """
 
     order: str | None = None
-    anew: bool = False
+    anew: str | None = None
     deleted: bool = False
     values: dict[str, object] = field(default_factory=dict)
+    words: dict[str, str] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
+    unsent: set[str] = field(default_factory=set)
     places: list[Place] = field(default_factory=list)
 
     def take(self, change: LakeChange) -> None:
         """The next change."""
         self.order = change.order
         match change.op:
-            case "d":
+            case "d" | "c":
                 # The key's values stay, for a grave needs them; what the row held is what the table holds.
-                self.anew, self.deleted = True, True
-                self.values, self.unknown = dict(change.values), set()
-            case "c":
-                self.anew, self.deleted = True, False
-                self.values, self.unknown = dict(change.values), set(change.unavailable)
+                self.anew = change.order
+                self._forget()
             case "u" | "r":
-                self.values = ({} if self.deleted else self.values) | dict(change.values)
-                self.unknown = (self.unknown | change.unavailable) - self.values.keys()
-                self.deleted = False
+                if self.deleted:
+                    self._forget()
             case "t":
                 raise ValueError("a TRUNCATE is no change of a row")
             case _:
                 assert_never(change.op)
+        self.deleted = change.op == "d"
+        told, unsent = change.values.keys(), frozenset() if self.deleted else change.unavailable
+        self.values |= change.values
+        self.words |= dict.fromkeys(told, change.order)
+        self.unsent = (self.unsent | (unsent & self.values.keys())) - told
+        self.unknown = (self.unknown | unsent) - self.values.keys()
+
+    def _forget(self) -> None:
+        self.values, self.words, self.unsent, self.unknown = {}, {}, set(), set()

@@ -36,6 +36,7 @@ from schemaman.spark.staging import (
     CHANGE_ARROW,
     ENDED,
     LATE,
+    LOST,
     WAITS,
     ChangeFolder,
     ChangeMapper,
@@ -101,24 +102,21 @@ class PaperTable:
         order = staged[ORDER]
         dead = old is not None and bool(old.get(DELETED) or (to.key and old[ORDER] < self.truncated))
         helpers = staged_helpers(to)
-        if to.key and staged[helpers.needs_row]:
-            behind = staged[helpers.behind]
-            if old is None or (dead and old[ORDER] < order) or (behind and old[ORDER] <= behind):
-                return False
-            unread = staged[helpers.unread]
-            if unread and old[ORDER] < order and not within(old[ORDER], unread):
-                return False
+        if to.key and _lacks(staged, old, helpers, dead=dead):
+            return False
         if old is not None and to.key and not dead and self._late(staged, old, to):
             return False
         if old is not None and (not to.key or order <= old[ORDER]):
             return True
-        goes_on = old and (staged[DELETED] or not dead)
-        kept = {names[i] for i in staged[helpers.kept] or ()} if goes_on else set()
+        kept = {names[i] for i in staged[helpers.kept] or ()}
+        kept |= {names[i] for i, at in staged[helpers.words] or () if old and at <= old[ORDER]}
         field_of = self.lake.fields
         row = dict(old or {})
         for name in names:
             if name not in kept:
                 row[field_of[name]] = staged[name]
+            elif not old or (dead and not staged[DELETED]):
+                row[field_of[name]] = None
         self.rows[key] = {**row, **{c.name: staged[c.name] for c in row_columns(to.key)}}
         return True
 
@@ -147,6 +145,21 @@ class PaperTable:
     def _key(self, staged: Mapping[str, Any], to: RowMap) -> tuple[str, ...]:
         names = to.key or (TOPIC, PARTITION, OFFSET)
         return tuple(repr(staged[name]) for name in names)
+
+
+def _lacks(staged: Mapping[str, Any], old: Mapping[Any, Any] | None, helpers: Any, *, dead: bool) -> bool:
+    """Whether a staged row needs a value that a row of a table cannot have."""
+    if old is not None and old[ORDER] >= staged[ORDER]:
+        return False
+    unsent, unread = staged[helpers.unsent], staged[helpers.unread]
+    if unsent and old is not None and dead and old[ORDER] >= unsent:
+        return True
+    if not staged[helpers.needs_row]:
+        return False
+    if old is None or dead:
+        return True
+    older = any(at and old[ORDER] <= at for at in (staged[helpers.behind], staged[helpers.anew]))
+    return older or bool(unread and not within(old[ORDER], unread))
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,8 +304,9 @@ class PaperMirror:
             self._keep(follower, waiting | {_place(row): row for row in rows}, lambda _: why)
             return
         reasons = list(self.aside.get(follower.lake_table, {}).values())
-        lacking = reasons.count(NO_OLD_ROW) + reasons.count(WAITS)
-        held = Held(follower.lake_table, table_text(table), len(waiting), lacking)
+        lacking = sum(reason in (NO_OLD_ROW, WAITS, LOST) for reason in reasons)
+        which = hash(frozenset(waiting))
+        held = Held(follower.lake_table, table_text(table), len(waiting), lacking, which=which)
         vain = bool(waiting) and self.tried.in_vain(held, brought.live, told)
         if not vain:
             for place in waiting:
@@ -389,7 +403,9 @@ def _why(row: Mapping[str, Any], helpers: HelperColumns) -> str:
     """Why a row could not be taken."""
     if row[helpers.since]:
         return LATE
-    return WAITS if row[helpers.behind] or row[helpers.unread] else NO_OLD_ROW
+    if row[helpers.behind] or row[helpers.unread]:
+        return WAITS
+    return LOST if row[helpers.anew] else NO_OLD_ROW
 
 
 def _reach(table: TableId, row: Mapping[str, Any]) -> Reach:

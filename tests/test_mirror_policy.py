@@ -258,6 +258,7 @@ def test_what_was_tried_to_the_end_counts_as_tried_in_vain(store: SqlStore) -> N
     tried.note(held, table.live, history)
     assert tried.in_vain(held, table.live, history)
     assert not tried.in_vain(replace(held, records=3), table.live, history)
+    assert not tried.in_vain(replace(held, which=1), table.live, history)
     assert not tried.in_vain(replace(held, waiting=1), table.live, history)
 
 

@@ -44,15 +44,17 @@ class Paper:
         """Take a staged row; whether it could be taken."""
         if upsert is None:
             return True
-        old = self.row
-        if upsert.lost or (
-            upsert.needs_row and (old is None or (old[DELETED] and str(old[ORDER]) < upsert.order))
-        ):
-            return False
-        if old is not None and upsert.order <= str(old[ORDER]):
+        at = "" if self.row is None else str(self.row[ORDER])
+        if self.row is not None and upsert.order <= at:
             return True
-        kept = upsert.kept if old is not None and (upsert.deleted or not old[DELETED]) else ()
-        told = {n: old[n] if old is not None and n in kept else upsert.values.get(n) for n in COLUMNS}
+        alive = self.row is not None and not self.row[DELETED]
+        if upsert.needs_row and (not alive or (upsert.anew is not None and at <= upsert.anew)):
+            return False
+        if upsert.unsent is not None and self.row is not None and not alive and at >= upsert.unsent:
+            return False
+        kept = upsert.kept | {name for name, order in upsert.words.items() if self.row and order <= at}
+        old = self.row if self.row is not None and (alive or upsert.deleted) else {}
+        told = {n: old.get(n) if n in kept else upsert.values.get(n) for n in COLUMNS}
         self.row = told | {ORDER: upsert.order, DELETED: upsert.deleted}
         return True
 
@@ -108,6 +110,43 @@ def test_what_is_delivered_again_changes_nothing(changes: list[LakeChange], data
     assert table.row == before
 
 
+@given(lives(), st.data())
+def test_what_is_delivered_again_from_somewhere_may_be_cut_anywhere(
+    changes: list[LakeChange], data: st.DataObject
+) -> None:
+    delivered = list(changes)
+    for _ in range(data.draw(st.integers(1, 3))):
+        end = data.draw(st.integers(1, len(changes)))
+        begin = data.draw(st.integers(0, end - 1))
+        delivered = (
+            [*delivered, *changes[begin:]] if data.draw(st.booleans()) else [*changes[:end], *delivered]
+        )
+    table, held = Paper(), list[LakeChange]()
+    while delivered or held:
+        size = data.draw(st.integers(1, len(delivered))) if delivered else 0
+        batch = sorted([*held, *delivered[:size]], key=lambda each: each.order)
+        delivered, before = delivered[size:], held
+        held = [] if table.merge(folded(batch, COLUMNS)) else batch
+        assert not held or delivered or held != before
+    assert table.shown == truth(changes)
+
+
+@given(lives(), lives(), st.data())
+def test_one_row_comes_of_changes_that_are_folded_and_of_such_that_are_merged_one_by_one(
+    there: list[LakeChange], changes: list[LakeChange], data: st.DataObject
+) -> None:
+    mixed = data.draw(st.lists(st.sampled_from([*there, *changes]), min_size=1))
+    batch = sorted({each.order: each for each in mixed}.values(), key=lambda each: each.order)
+    folding, merging = Paper(), Paper()
+    for each in there:
+        assert folding.merge(folded([each], COLUMNS))
+        assert merging.merge(folded([each], COLUMNS))
+    taken = [merging.merge(folded([each], COLUMNS)) for each in batch]
+    if folding.merge(folded(batch, COLUMNS)) and all(taken):
+        assert folding.shown == merging.shown
+        assert (folding.row or {})[ORDER] == (merging.row or {})[ORDER]
+
+
 @given(lives(), st.randoms(use_true_random=False))
 def test_whole_rows_may_come_in_any_order(changes: list[LakeChange], random) -> None:
     whole = [c for c in changes if not c.unavailable]
@@ -129,13 +168,15 @@ def test_a_value_that_was_not_sent_is_taken_from_the_change_before() -> None:
 def test_a_value_that_was_not_sent_needs_the_row_that_the_table_has() -> None:
     row = folded([change("u", 2, "y", unsent=("b",))], COLUMNS)
     assert row is not None
-    assert (row.kept, row.needs_row, row.lost) == (frozenset({"b"}), True, False)
+    assert (row.kept, row.needs_row, row.anew) == (frozenset({"b"}), True, None)
 
 
 def test_a_value_that_was_not_sent_after_a_delete_is_lost_and_said_to_be() -> None:
     row = folded([change("d", 1), change("c", 2, "y", unsent=("b",))], COLUMNS)
     assert row is not None
-    assert row.lost
+    assert (row.needs_row, row.anew) == (True, "000002")
+    table = Paper({"id": 1, "a": "x", "b": "big", ORDER: "000001", DELETED: False})
+    assert not table.merge(row)
 
 
 def test_a_truncate_ends_what_is_older_and_nothing_else() -> None:

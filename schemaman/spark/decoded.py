@@ -48,7 +48,8 @@ _REJECTED = "source_table IS NULL AND reason IS NOT NULL"
 
 def _looked_at(helpers: HelperColumns) -> Column:
     """Whether the table has to be asked before a staged row can be written."""
-    return F.coalesce(F.col(helpers.needs_row), F.lit(False)) | F.col(helpers.since).isNotNull()
+    needs = F.coalesce(F.col(helpers.needs_row), F.lit(False))
+    return needs | F.col(helpers.unsent).isNotNull() | F.col(helpers.since).isNotNull()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +211,8 @@ class Local:
         faults = list(zip(bad[helpers.reason].to_pylist(), bad[helpers.places].to_pylist(), strict=True))
         ended = sum(reason == ENDED for reason, _ in faults)
         aside = _aside(faults)
-        asked = compute.or_kleene(good[helpers.needs_row], compute.is_valid(good[helpers.since]))
+        told = compute.or_(compute.is_valid(good[helpers.unsent]), compute.is_valid(good[helpers.since]))
+        asked = compute.or_kleene(good[helpers.needs_row], told)
         needing = sum(map(bool, asked.to_pylist()))
         return Staged(_frame(self.spark, good, staged_ddl(to)), good.num_rows, needing, ended, aside)
 

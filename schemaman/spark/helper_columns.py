@@ -10,15 +10,18 @@ from dataclasses import dataclass
 
 from schemaman.schema import Column
 
-_NAMES = ("kept", "needs_row", "behind", "unread", "since", "reason", "places")
+_NAMES = ("kept", "words", "needs_row", "behind", "anew", "unread", "unsent", "since", "reason", "places")
 
 
 @dataclass(frozen=True, slots=True)
 class HelperColumns:
     """The names of the helping columns.
 
-    `kept`: the numbers of the columns that stay as the table has them. `needs_row`: the table must have the
-    row already, and behind the order `behind`, where one is told: there a record of the row waits.
+    `kept`: the numbers of the columns that stay as the table has them. `words`: the orders of values, by the
+    numbers of their columns, where others of the row are newer: a row of the table that is not older keeps
+    its own. `needs_row`: the table must have the row already, and behind the order `behind`, where one is
+    told: there a record of the row waits; and behind `anew`, where the row began anew. `unsent`: from there
+    on the table must not have it as a row that is gone.
     `unread`: where the record stands that nobody understood and that may have the value, and where the one
     that lacks it (`unread.span`): a row of the table from between the two has it.
     `since`: where the oldest value stands of a column that left the source. `reason`: why the row cannot be
@@ -26,9 +29,12 @@ class HelperColumns:
     """
 
     kept: str
+    words: str
     needs_row: str
     behind: str
+    anew: str
     unread: str
+    unsent: str
     since: str
     reason: str
     places: str

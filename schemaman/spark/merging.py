@@ -32,11 +32,11 @@ def merge_rows(
     """
     own = [c.name for c in columns if c.name not in (ORDER, DELETED)]
     names = [*own, ORDER, DELETED]
+    helpers = helper_columns(columns)
     later = f"(t.{q(ORDER)} IS NULL OR s.{q(ORDER)} > t.{q(ORDER)})"
     values = {c.name: value_of(f"s.{q(c.name)}", c.type) for c in columns}
-    kept = helper_columns(columns).kept
     dead = _dead(truncated)
-    sets = [f"t.{q(n)} = {_kept(kept, i, n, values[n], dead)}" for i, n in enumerate(own) if n not in key]
+    sets = [f"t.{q(n)} = {_kept(helpers, i, n, values[n], dead)}" for i, n in enumerate(own) if n not in key]
     sets += [f"t.{q(n)} = s.{q(n)}" for n in (ORDER, DELETED)]
     lines = [
         f"MERGE INTO {table} t USING {staged} s",
@@ -72,16 +72,24 @@ def without_old_row(
     """The staged rows of which a value must be in the table, and no row of the table can have it.
 
     A row has it not either that stands before the order in the column `behind`, where a record of it waits,
-    or before a TRUNCATE in the batch, at the position `truncated`; nor, where the column `unread` tells a
-    span, one that came from outside of it and is not newer itself.
+    or in the column `anew`, or before a TRUNCATE in the batch, at the position `truncated`; nor, where the
+    column `unread` tells a span, one that came from outside of it. One that is not older than all of the
+    staged row stays as it is. Nor does the table have a value that was not sent since it knew the row to be
+    gone, at the order in the column `unsent` or later.
     """
     on = " AND ".join(f"t.{q(k)} <=> s.{q(k)}" for k in key)
-    has = f"(NOT {_dead(truncated)} OR t.{q(ORDER)} >= s.{q(ORDER)})"
-    has += f" AND (s.{q(helpers.behind)} IS NULL OR t.{q(ORDER)} > s.{q(helpers.behind)})"
-    came, ends = f"substring_index(t.{q(ORDER)}, '/', -1)", f"substring_index(s.{q(helpers.unread)}, '/', "
-    has += f" AND (s.{q(helpers.unread)} IS NULL OR t.{q(ORDER)} >= s.{q(ORDER)}"
-    has += f" OR {came} BETWEEN {ends}1) AND {ends}-1))"
-    return f"SELECT s.* FROM {staged} s LEFT ANTI JOIN {table} t ON {on} AND {has}"
+    order, dead = f"t.{q(ORDER)}", _dead(truncated)
+    has = f"NOT {dead}"
+    for column in (helpers.behind, helpers.anew):
+        has += f" AND (s.{q(column)} IS NULL OR {order} > s.{q(column)})"
+    came, ends = f"substring_index({order}, '/', -1)", f"substring_index(s.{q(helpers.unread)}, '/', "
+    has += f" AND (s.{q(helpers.unread)} IS NULL OR {came} BETWEEN {ends}1) AND {ends}-1))"
+    has = f"{order} >= s.{q(ORDER)} OR ({has})"
+    gone = f"{dead} AND {order} >= s.{q(helpers.unsent)} AND {order} < s.{q(ORDER)}"
+    return (
+        f"SELECT s.* FROM {staged} s LEFT JOIN {table} t ON {on} "
+        f"WHERE (s.{q(helpers.needs_row)} AND NOT coalesce({has}, false)) OR coalesce({gone}, false)"
+    )
 
 
 def with_newer_row(
@@ -166,8 +174,10 @@ def _dead(truncated: str | None) -> str:
     return f"({deleted} OR coalesce(t.{q(ORDER)}, '') < {literal(truncated)})"
 
 
-def _kept(numbers: str, number: int, name: str, value: str, dead: str) -> str:
-    """The value of the source, or of the table where the source does not bring it."""
-    kept = f"array_contains(s.{q(numbers)}, {number}) AND NOT {dead}"
-    old = f"array_contains(s.{q(numbers)}, {number}) AND s.{q(DELETED)}"
-    return f"CASE WHEN ({kept}) OR ({old}) THEN t.{q(name)} ELSE {value} END"
+def _kept(helpers: HelperColumns, number: int, name: str, value: str, dead: str) -> str:
+    """The value of the source, or of the table where the source brings none, or none that is newer."""
+    stays = f"array_contains(s.{q(helpers.kept)}, {number})"
+    words = f"s.{q(helpers.words)}"
+    newer = f"coalesce(try_element_at({words}, {number}) <= t.{q(ORDER)}, false)"
+    old = f"CASE WHEN s.{q(DELETED)} OR NOT {dead} THEN t.{q(name)} END"
+    return f"CASE WHEN {stays} OR ({words} IS NOT NULL AND {newer}) THEN {old} ELSE {value} END"

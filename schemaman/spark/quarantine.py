@@ -16,7 +16,7 @@ from schemaman.rows.retold import reading_of
 from schemaman.spark.batches import COLUMNS, HEADERS
 from schemaman.spark.emptying import EMPTIED
 from schemaman.spark.lake import SparkExecutor
-from schemaman.spark.staging import WAITS
+from schemaman.spark.staging import LOST, WAITS
 from schemaman.spark.views import view
 from schemaman.targets import delta, iceberg
 from schemaman.targets._spark_sql import create_namespace, literal, table_parts
@@ -39,7 +39,8 @@ UNPLACED = ""
 class Held:
     """How many records of one source table stand in quarantine for one lake table.
 
-    `waiting` of them wait for another row, `emptied` of them since the source table was emptied.
+    `waiting` of them wait for another row, `emptied` of them since the source table was emptied. `which` is
+    the same for the same places, and hardly ever for others.
     """
 
     lake_table: str
@@ -47,6 +48,7 @@ class Held:
     records: int
     waiting: int
     emptied: int = 0
+    which: int = 0
 
 
 class Tried:
@@ -72,7 +74,7 @@ class Tried:
 
 
 def _seen(held: Held, live: Live, history: TableHistory) -> object:
-    return structure(live.schema), reading_of(history), held.records
+    return structure(live.schema), reading_of(history), held.records, held.which
 
 
 class Quarantine:
@@ -94,12 +96,13 @@ class Quarantine:
             return ()
         rows = SparkExecutor(spark).query(
             "SELECT lake_table, source_table, count(*), "
-            f"count_if(reason IN ({literal(NO_OLD_ROW)}, {literal(WAITS)})), "
-            f"count_if(startswith(reason, {literal(EMPTIED)})) FROM {self.name} "
+            f"count_if(reason IN ({literal(NO_OLD_ROW)}, {literal(WAITS)}, {literal(LOST)})), "
+            f"count_if(startswith(reason, {literal(EMPTIED)})), "
+            f"bit_xor(xxhash64(topic, `partition`, `offset`)) FROM {self.name} "
             f"WHERE stream = {literal(stream)} "
             "GROUP BY lake_table, source_table ORDER BY lake_table, source_table"
         )
-        return tuple(Held(str(t), str(s), int(str(n)), int(str(w)), int(str(e))) for t, s, n, w, e in rows)
+        return tuple(Held(str(t), str(s), *(int(str(n)) for n in numbers)) for t, s, *numbers in rows)
 
     def records(self, spark: SparkSession, stream: str, held: Held) -> DataFrame:
         """The records that are held, with the columns of a batch."""

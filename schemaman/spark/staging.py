@@ -124,9 +124,12 @@ def staged_ddl(to: RowMap) -> str:
     helpers = staged_helpers(to)
     members += [
         f"{quote_name(helpers.kept)} array<int>",
+        f"{quote_name(helpers.words)} map<int, string>",
         f"{quote_name(helpers.needs_row)} boolean",
         f"{quote_name(helpers.behind)} string",
+        f"{quote_name(helpers.anew)} string",
         f"{quote_name(helpers.unread)} string",
+        f"{quote_name(helpers.unsent)} string",
         f"{quote_name(helpers.since)} string",
         f"{quote_name(helpers.reason)} string",
         f"{quote_name(helpers.places)} array<struct<topic: string, partition: int, offset: bigint>>",
@@ -163,9 +166,12 @@ def staged_schema(to: RowMap) -> arrow.Schema:
     return arrow.schema([
         *((c.name, arrow_type(c.type)) for c in staged_columns(to)),
         (helpers.kept, arrow.list_(arrow.int32())),
+        (helpers.words, arrow.map_(arrow.int32(), arrow.string())),
         (helpers.needs_row, arrow.bool_()),
         (helpers.behind, arrow.string()),
+        (helpers.anew, arrow.string()),
         (helpers.unread, arrow.string()),
+        (helpers.unsent, arrow.string()),
         (helpers.since, arrow.string()),
         (helpers.reason, arrow.string()),
         (helpers.places, arrow.list_(_PLACE_ARROW)),
@@ -302,20 +308,21 @@ class ChangeFolder:
         self, changes: Sequence[LakeChange], helpers: HelperColumns, behind: object, unread: str | None
     ) -> Iterator[Mapping[str, object]]:
         names = [c.name for c in self.to.columns]
+        numbers = {name: number for number, name in enumerate(names)}
         row = folded(changes, names, self.floor)
         if row is None:
             return
         places = [_place(place) for place in row.places]
-        if row.lost:
-            yield {helpers.reason: LOST, helpers.places: places}
-            return
         yield dict(row.values) | {
             ORDER: row.order,
             DELETED: row.deleted,
             helpers.kept: [i for i, name in enumerate(names) if name in row.kept],
+            helpers.words: {numbers[name]: order for name, order in row.words.items()} or None,
             helpers.needs_row: row.needs_row,
             helpers.behind: behind if row.needs_row else None,
+            helpers.anew: row.anew,
             helpers.unread: unread if row.needs_row else None,
+            helpers.unsent: row.unsent,
             helpers.since: self._since(changes, row),
             helpers.places: places,
         }

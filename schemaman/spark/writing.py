@@ -14,6 +14,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from schemaman.ddl import quote_name
 from schemaman.errors import SchemamanError
 from schemaman.lake_rows import RowMap, emptied
 from schemaman.schema import Column
@@ -23,7 +24,7 @@ from schemaman.spark.following import Brought, Follower
 from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.merging import append_rows, merge_rows, with_newer_row, without_old_row
 from schemaman.spark.quarantine import NO_OLD_ROW
-from schemaman.spark.staging import LATE, WAITS, staged_columns, staged_helpers
+from schemaman.spark.staging import LATE, LOST, WAITS, staged_columns, staged_helpers
 from schemaman.spark.stamping import Batch, Stamps, Standing
 from schemaman.spark.unread import NONE_UNREAD, Unread
 from schemaman.spark.views import view
@@ -198,13 +199,17 @@ class Writer:
     def _lacking(self, rows: DataFrame, truncated: str | None, *, known: bool) -> dict[Places, str]:
         """The rows that need a value which the table has not, or not yet."""
         helpers = staged_helpers(self._to)
-        query = f"SELECT * FROM {_SOURCE}"
+        query = f"SELECT * FROM {_SOURCE} WHERE {quote_name(helpers.needs_row)}"
         if known:
             query = without_old_row(self._follower.name, _SOURCE, self._to.key, helpers, truncated)
-        with view(rows.where(F.col(helpers.needs_row)), _SOURCE):
-            found = self._spark.sql(query).select(helpers.places, helpers.behind, helpers.unread).collect()
-        waits = {_places(row[0]): bool(row[1] or row[2] or not known) for row in found}
-        return {places: WAITS if behind else NO_OLD_ROW for places, behind in waits.items()}
+        asked = F.col(helpers.needs_row) | F.col(helpers.unsent).isNotNull()
+        told = (helpers.places, helpers.behind, helpers.unread, helpers.anew)
+        with view(rows.where(asked), _SOURCE):
+            found = self._spark.sql(query).select(*told).collect()
+        return {
+            _places(row[0]): WAITS if row[1] or row[2] or not known else LOST if row[3] else NO_OLD_ROW
+            for row in found
+        }
 
     def _late(self, rows: DataFrame) -> dict[Places, str]:
         """The rows with a value of a column that left the source, which the table may have a newer one of."""

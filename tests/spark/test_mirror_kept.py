@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from schemaman.adapters.schema_registry import NO_REGISTRY
-from schemaman.spark.quarantine import Quarantine
+from schemaman.spark.quarantine import NO_OLD_ROW, Quarantine
 from schemaman.spark.staging import WAITS
 from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED
 from tests.spark.mirrored import Run, frame
+from tests.test_delivered_again import STREAMS, change, twice
 from tests.test_mirror_kept import BAD, BEHIND, BIG, FIRST, OLD, damaged, emptied, row, shrunk
 
 pytestmark = pytest.mark.spark
@@ -92,3 +95,49 @@ def test_where_nobody_knows_whose_record_waits_each_that_lacks_a_value_does(spar
         mirror(frame(spark, [BEHIND, row(4, "u", 2, BIG, 2), row(5, "c", 3, "third", 3)]), 1)
         assert bigs(run) == {1: "old", 2: "other", 3: "third"}
         assert [reason for *_, reason in run.withheld()].count(WAITS) == 2
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_row_of_the_table_from_between_the_changes_of_a_batch_is_not_overwritten(
+    spark, tmp_path: Path, format: str
+) -> None:
+    for number, (case, cut) in enumerate(
+        [
+            ("a value that was not sent", (2, 4, 5)),
+            ("a row that began anew", (3, 5)),
+            ("a column that came and left", (2, 4, 5)),
+        ]
+    ):
+        records, wanted = STREAMS[case]
+        delivered = twice(records, 0)
+        with SqlStore.open(f"sqlite:///{tmp_path / f'{number}.db'}", create=True) as store:
+            run = Run(spark, store, format, f"again_{number}_{format}", NO_REGISTRY)
+            mirror = run.mirror()
+            edges = (0, *cut, len(delivered))
+            for batch, (start, end) in enumerate(pairwise(edges)):
+                mirror(frame(spark, delivered[start:end]), batch)
+            (lake,) = run.lake()
+            assert [{n: row[n] for n in wanted} for row in lake.rows if not row[DELETED]] == [wanted]
+            assert run.withheld() == []
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_value_of_a_row_that_was_deleted_since_is_not_brought_back(
+    spark, tmp_path: Path, format: str
+) -> None:
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:
+        run = Run(spark, store, format, f"gone_{format}", NO_REGISTRY)
+        mirror = run.mirror()
+        first, gone = change("c", 100, big="old", z="1"), change("d", 110)
+        mirror(frame(spark, [first, replace(gone, offset=1)]), 0)
+        mirror(
+            frame(spark, [replace(first, offset=2), replace(change("u", 130, big=BIG, z="3"), offset=3)]), 1
+        )
+        (lake,) = run.lake()
+        assert [row[DELETED] for row in lake.rows] == [True]
+        assert {reason for *_, reason in run.withheld()} == {NO_OLD_ROW}
+        mirror(frame(spark, [replace(change("u", 140, big="whole", z="4"), offset=4)]), 2)
+        mirror(frame(spark, [replace(change("u", 150, big=BIG, z="5"), offset=5)]), 3)
+        (lake,) = run.lake()
+        assert [(row["big"], row["z"]) for row in lake.rows] == [("whole", "5")]
+        assert run.withheld() == []
