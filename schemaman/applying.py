@@ -185,7 +185,7 @@ class Applying:
             and not self.holds(live, rest[0].postcondition)
             and not self.holds(live, rest[0].precondition)
         ):
-            raise StalePlan(moved(self.plan, live), hint=REPLAN)
+            raise self.not_due(rest[0], live, StalePlan(moved(self.plan, live), hint=REPLAN))
         if rest and self.how.rehearse is not None:
             self.how.rehearse(rest_of(self.plan, at, live))
         self.mark = self.mark_of("…") if self.how.store else {}
@@ -236,10 +236,14 @@ class Applying:
     def require_due(self, number: int, step: Step, live: Live | None) -> None:
         """Raises `StalePlan` if the table is not as the step expects it, or `PartlyApplied`."""
         if not self.holds(live, step.precondition):
-            table, query = self.plan.table, unmet(live, step.precondition, self.ask)
-            if query is None:
-                raise self.stopped(number, StalePlan(f"{table} was changed by someone else meanwhile"))
-            raise self.stopped(number, StalePlan(f"{table} is not ready: {query}", hint=_GATE))
+            changed = StalePlan(f"{self.plan.table} was changed by someone else meanwhile")
+            raise self.stopped(number, self.not_due(step, live, changed))
+
+    def not_due(self, step: Step, live: Live | None, otherwise: StalePlan) -> StalePlan:
+        """Why a step cannot be made: its rows, by the query that counts them, or something else."""
+        query = unmet(live, step.precondition, self.ask)
+        told = f"{self.plan.table} is not ready: {query}"
+        return otherwise if query is None else StalePlan(told, hint=_GATE)
 
     def attempt(self, number: int, step: Step) -> Live | None:
         """The table after the statement. What the table shows counts, not what the statement reported."""

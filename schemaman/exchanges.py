@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,15 +29,20 @@ class Exchange:
 
 def under_way(live: Live) -> tuple[Exchange, ...]:
     """The exchanges that a table is in the midst of, as its own property tells."""
+    return exchanges_in(live.properties)
+
+
+def exchanges_in(properties: Mapping[str, str]) -> tuple[Exchange, ...]:
+    """The exchanges that properties of a table tell of."""
     return tuple(
         Exchange(each["column"], each["new"], each["old"], parse_type(each["was"]), parse_type(each["type"]))
-        for each in _told(live, RECIPE_PROPERTY).get("exchanges", ())
+        for each in _told(properties, RECIPE_PROPERTY).get("exchanges", ())
     )
 
 
 def phase_of(live: Live) -> str | None:
     """The phase of those exchanges that was begun last."""
-    phase = _told(live, RECIPE_PROPERTY).get("phase")
+    phase = _told(live.properties, RECIPE_PROPERTY).get("phase")
     return None if phase is None else str(phase)
 
 
@@ -67,9 +72,9 @@ def free_name(name: str, suffix: str, taken: Collection[str]) -> str:
     return wanted
 
 
-def _told(live: Live, key: str) -> dict[str, Any]:
+def _told(properties: Mapping[str, str], key: str) -> dict[str, Any]:
     try:
-        told = json.loads(live.properties.get(key, "{}"))
+        told = json.loads(properties.get(key, "{}"))
     except ValueError:
         return {}
     return told if isinstance(told, dict) else {}

@@ -89,7 +89,7 @@ class Drawing:
             "reversible",
             sql.update(self.name, [(e.new, "NULL") for e in exchanges], "true"),
             (_CONFLICT,),
-            {"counts": {_different(self.name, exchanges): 0}},
+            {"counts": {differing(self.name, exchanges): 0}},
             {"counts": {sql.count(self.name, f"NOT ({kept})"): 0}, "properties": self._mark()},
         )
         self.add(draft, self.now, why)
@@ -97,7 +97,7 @@ class Drawing:
 
     def swap(self, exchanges: tuple[Exchange, ...], why: str) -> str:
         """The new columns under the names of the old ones, which are kept and no longer required."""
-        counts = {"counts": {_different(self.name, exchanges): 0}}
+        counts = {"counts": {differing(self.name, exchanges): 0}}
         names = retired(self.now) | {e.old: Retired(e.column) for e in exchanges}
         begun = {RECIPE_PROPERTY: recipe_text("swap", exchanges), RETIRED_PROPERTY: retired_text(names)}
         key = self.now.schema.key
@@ -106,10 +106,11 @@ class Drawing:
         if unkeyed is not None and any(self._is_required(e.column) for e in exchanges):
             self.add(unkeyed, without_identifiers(self.now))
         for e in exchanges:
-            # Rows may have come since the first look: the gate is asked again right before the names change.
-            self._rename(e, e.column, e.old, key, counts)
-            self._rename(e, e.new, e.column, key, {})
-            counts = {}
+            # Rows may have come since the first look, and a run that died may be taken up days later: each
+            # pair is asked for again right before its names change.
+            self._rename(e, e.column, e.old, key, {"counts": {differing(self.name, (e,)): 0}})
+            half = replace(e, column=e.old)
+            self._rename(e, e.new, e.column, key, {"counts": {differing(self.name, (half,)): 0}})
         relaxed = [ChangeNullable((e.old,), False, True) for e in exchanges if self._is_required(e.old)]
         if relaxed:
             drafts = [drafted(self.target.alter(self.now, change)) for change in relaxed]
@@ -130,10 +131,11 @@ class Drawing:
 
     def rekey(self, key: tuple[str, ...]) -> str:
         """Another key for the rows as they are, where no two of them have the same one."""
-        gate = {"counts": dict.fromkeys(_unfit(self.name, key), 0)} if key else {}
+        gate = {"counts": dict.fromkeys(unfit(self.name, key), 0)} if key else {}
         unkeyed = self.target.drop_key(self.now)
         if unkeyed is not None:
-            self.add(replace(unkeyed, before=gate), without_identifiers(self.now), _KEY)
+            before = {**unkeyed.before, **gate}
+            self.add(replace(unkeyed, before=before), without_identifiers(self.now), _KEY)
         written = {KEY_PROPERTY: json.dumps(key, ensure_ascii=False)}
         self._tell(written, before=gate, why=_KEY, hurts=(_MERGE,))
         self.now = replace(self.now, schema=replace(self.now.schema, key=key))
@@ -151,7 +153,7 @@ class Drawing:
         required = [f"{quote_name(old.name)} IS NOT NULL" for old, new in moved if not new.nullable]
         key = tuple(old.name for old, new in moved if new.name in self.now.schema.key)
         gate = {sql.count(there, f"NOT ({' AND '.join((*kept, *required))})"): 0}
-        gate |= {sql.count(self.name, "true"): 0} | (dict.fromkeys(_unfit(there, key), 0) if key else {})
+        gate |= {sql.count(self.name, "true"): 0} | (dict.fromkeys(unfit(there, key), 0) if key else {})
         counted = dict.fromkeys(_uncounted(there, self.name, (old.name for old, _ in moved)), 0)
         draft = Draft(
             (),
@@ -243,7 +245,7 @@ def _same(exchanges: Sequence[Exchange]) -> str:
     return " AND ".join(conversion.same(quote_name(e.new), value, e.type) for e, value in turned)
 
 
-def _different(name: str, exchanges: Sequence[Exchange]) -> str:
+def differing(name: str, exchanges: Sequence[Exchange]) -> str:
     """The query for the number of rows whose new value is not what the old one says."""
     return sql.count(name, f"NOT ({_same(exchanges)})")
 
@@ -257,7 +259,7 @@ def _uncounted(there: str, here: str, columns: Iterable[str]) -> Iterator[str]:
         yield f"SELECT {' - '.join(counts)}"
 
 
-def _unfit(name: str, key: Sequence[str]) -> tuple[str, str]:
+def unfit(name: str, key: Sequence[str]) -> tuple[str, str]:
     """The queries for rows without a value in the key, and for keys that several rows have."""
     columns = ", ".join(quote_name(column) for column in key)
     nulls = " OR ".join(f"{quote_name(column)} IS NULL" for column in key)

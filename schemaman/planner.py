@@ -244,13 +244,12 @@ class _Drawing:
         assert self.now is not None
         old = {key: self.now.properties.get(key) for key in properties}
         back = {key: value for key, value in old.items() if value is not None}
-        undo = None
-        if not back:
-            undo = self.target.unset_properties(self.table, tuple(properties)).statement
-        elif len(back) == len(old):
-            undo = self.target.set_properties(self.table, back).statement
+        new = tuple(key for key, value in old.items() if value is None)
+        # No statement does both: a plan for the way back has a step for each.
+        undo = [self.target.set_properties(self.table, back).statement] if back else []
+        undo += [self.target.unset_properties(self.table, new).statement] if new else []
         draft = self.target.set_properties(self.table, properties)
-        draft = replace(draft, undo=undo, before={"properties": old})
+        draft = replace(draft, undo="; ".join(undo), before={"properties": old})
         self._add(draft, replace(self.now, properties={**self.now.properties, **properties}))
 
     def _judged(self, live: Live, changes: Diff) -> tuple[list[RenameColumn], list[Change]]:

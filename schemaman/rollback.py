@@ -1,20 +1,27 @@
 """The way back from a plan: its steps undone in reverse order, or why there is none.
 
 Laws: the way back ends at the structure and the stamps that the plan was made for; rows that were written
-since are never thrown away.
+since are never thrown away, and where they could be, a gate counts them first; what had to be approved is
+not taken back without approval.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
 from schemaman.conditions import structure
+from schemaman.ddl import quote_name
 from schemaman.errors import StalePlan
+from schemaman.exchanges import Exchange, exchanges_in
 from schemaman.log import Migrated
-from schemaman.plan import Live, Phase, Plan, Refusal, Step, StepKind, Target
+from schemaman.phases import differing, unfit
+from schemaman.plan import KEY_PROPERTY, Live, Phase, Plan, Refusal, Step, StepKind, Target
 from schemaman.planfile import plan_hash
+from schemaman.shelf import Shelf
+
+TARGETS: Shelf[Target] = Shelf("schemaman.targets", "TARGET")
 
 _UNDONE: Mapping[StepKind, StepKind] = {
     "add-columns": "drop-columns",
@@ -30,7 +37,10 @@ _UNDONE: Mapping[StepKind, StepKind] = {
 _FROM_NOTHING: Mapping[StepKind, str | None] = {"add-constraint": None, "set-key": "[]"}
 """What the property of such a step is before it."""
 _GONE = "values written into the columns since are lost"
+_APPROVED = "what it takes back had to be approved"
 _MADE = "the plan made the table: nothing says whether somebody needs its rows"
+_FILLED = "the table may be in use by now: nothing says whether somebody needs its rows"
+_STANDS = "the table stands where the plan left it"
 _HARMLESS = frozenset({
     "ADD COLUMNS", "DROP COLUMNS", "RENAME COLUMN", "CHANGE COLUMN", "CHANGE COLUMNS", "SET TBLPROPERTIES",
     "UNSET TBLPROPERTIES", "ADD CONSTRAINT", "DROP CONSTRAINT", "SET TABLE COMMENT", "UPGRADE PROTOCOL",
@@ -65,10 +75,23 @@ def rollback(plan: Plan, live: Live | None, done: int) -> Plan:
             f"{plan.table} is not as the plan left it: someone changed it since",
             hint="bring it on with a new plan: schemaman plan",
         )
-    undone = [_undone(each) for each in reversed(taken) if each.kind != "create-namespace"]
-    refusals = tuple(each for each in undone if isinstance(each, Refusal))
-    steps = () if refusals else tuple(each for each in undone if isinstance(each, Step))
-    return _back(plan, live, steps, refusals)
+    target = TARGETS.get(plan.format)
+    gates = _gates(plan, target.table_name(plan.table), taken)
+    undone = [
+        (each if isinstance(each, Refusal) else _gated(each, gate), why)
+        for step, gate in zip(reversed(taken), gates, strict=True)
+        if step.kind != "create-namespace"
+        for each, why in _undone(plan, target, step)
+    ]
+    refusals = tuple(each for each, _ in undone if isinstance(each, Refusal))
+    steps = () if refusals else tuple(each for each, _ in undone if isinstance(each, Step))
+    back = _back(plan, live, steps, refusals)
+    if refusals:
+        return back
+    approvals = tuple(
+        f"{each.kind}: {each.statement} ({why})" for each, why in undone if isinstance(each, Step) and why
+    )
+    return replace(back, approvals_needed=approvals, notes=(*back.notes, *_notes(taken)))
 
 
 def restored(plan: Plan, live: Live, version: str, target: Target) -> Plan:
@@ -104,7 +127,6 @@ def rows_written(operations: Sequence[tuple[int, str]], version: str) -> tuple[s
 
 def _back(plan: Plan, live: Live | None, steps: tuple[Step, ...], refusals: tuple[Refusal, ...]) -> Plan:
     """The frame of a way back: from the table as it stands to what it was."""
-    drops = [each for each in steps if each.kind == "drop-columns"]
     wanted = plan.base_schema if plan.base_schema is not None and not refusals else live and live.schema
     told = "the next ordinary plan leads forward again" if steps else "there is nothing to take back"
     return Plan(
@@ -119,32 +141,141 @@ def _back(plan: Plan, live: Live | None, steps: tuple[Step, ...], refusals: tupl
         steps,
         refusals,
         () if refusals else (told,),
-        tuple(f"{each.kind}: {each.statement} ({_GONE})" for each in drops),
-        phase=Phase("rollback", 1, 1, "the table stands where the plan left it", plan_hash(plan)),
+        phase=Phase("rollback", 1, 1, _gate_in_words(steps), plan_hash(plan)),
         point_of_no_return=next((n for n, each in enumerate(steps, 1) if each.kind == "drop-columns"), None),
         base_column_ids=live.column_ids if live else "",
     )
 
 
-def _undone(step: Step) -> Step | Refusal:
+def _undone(plan: Plan, target: Target, step: Step) -> Iterator[tuple[Step | Refusal, str]]:
+    """What undoes a step, each with why a person has to approve it, empty if nobody has to."""
     kind = _UNDONE.get(step.kind)
     if step.kind == "create-table":
-        return Refusal(f"undo {step.kind}", _MADE, f"look at it, and then: {step.undo}")
-    before = _before(step)
-    if step.undo is None or kind is None or before is None:
-        reason = f"no statement undoes it: {step.statement}"
-        return Refusal(f"undo {step.kind}", reason, _otherwise(step))
-    lost = kind == "drop-columns"
-    return Step(
-        kind,
-        step.undo,
-        "metadata" if lost else step.step_class,
-        "no" if lost else "reversible",
-        {key: step.postcondition[key] for key in ("structure", "columns") if key in step.postcondition},
-        before,
-        None if lost else step.statement,
-        step.hurts,
-    )
+        yield Refusal(f"undo {step.kind}", _MADE, f"look at it, and then: {step.undo}"), ""
+        return
+    if step.kind == "backfill" and plan.phase is not None and plan.phase.name == "fill":
+        instead = f"point readers and writers back to the old table, look at this one, and then: {step.undo}"
+        yield Refusal(f"undo {step.kind}", _FILLED, instead), ""
+        return
+    ways = _restamped(plan, target, step) if kind == "set-properties" else ((step.undo, _before(step)),)
+    asked = any(each.startswith(f"{step.kind}: {step.statement} (") for each in plan.approvals_needed)
+    for undo, before in ways:
+        if undo is None or kind is None or before is None:
+            reason = f"no statement undoes it: {step.statement}"
+            yield Refusal(f"undo {step.kind}", reason, _otherwise(step)), ""
+            return
+        lost = kind == "drop-columns"
+        yield (
+            Step(
+                kind,
+                undo,
+                "metadata" if lost else step.step_class,
+                "no" if lost else "reversible",
+                {
+                    key: step.postcondition[key]
+                    for key in ("structure", "columns")
+                    if key in step.postcondition
+                },
+                before,
+                None if lost else step.statement,
+                step.hurts,
+            ),
+            _GONE if lost else _APPROVED if asked else "",
+        )
+
+
+def _restamped(
+    plan: Plan, target: Target, step: Step
+) -> Iterator[tuple[str | None, dict[str, object] | None]]:
+    """The statements that give properties back their values: one for those that were there, one for others.
+
+    No statement sets some and takes others away. Source: Spark SQL reference, ALTER TABLE.
+    """
+    after, before = step.postcondition.get("properties"), step.precondition.get("properties")
+    told = _before(step)
+    if not isinstance(after, Mapping) or not isinstance(before, Mapping) or told is None:
+        yield None, None
+        return
+    there = {str(key): str(before[key]) for key in after if before[key] is not None}
+    if there:
+        yield target.set_properties(plan.table, there).statement, told | {"properties": there}
+    new = [str(key) for key in after if before[key] is None]
+    if new:
+        yield target.unset_properties(plan.table, new).statement, told | {"properties": dict.fromkeys(new)}
+
+
+def _gated(step: Step, counts: Mapping[str, int]) -> Step:
+    """The step behind a gate."""
+    return replace(step, precondition={**step.precondition, "counts": dict(counts)}) if counts else step
+
+
+def _gates(plan: Plan, name: str, taken: Sequence[Step]) -> list[dict[str, int]]:
+    """What the rows must say before each step is undone, the last one first; all of it before any is undone.
+
+    Names that were exchanged go back where no row has another value in the new column than the old one says:
+    whatever was written since is in the new one alone. A key comes back where it still tells the rows apart.
+    """
+    exchanges, key = _exchanged(taken), _key_before(plan, taken)
+    again = dict.fromkeys(unfit(name, key), 0) if key else {}
+    gates: list[dict[str, int]] = []
+    first: dict[Exchange, str] = {}
+    for each in reversed(taken):
+        gate = dict(again)
+        for exchange in exchanges:
+            stands = _standing(each, exchange)
+            if stands is not None:
+                query = differing(name, (stands,))
+                gate[query] = 0
+                first.setdefault(exchange, query)
+        gates.append(gate)
+    if gates:
+        gates[0] |= dict.fromkeys(first.values(), 0)
+    return gates
+
+
+def _exchanged(taken: Sequence[Step]) -> tuple[Exchange, ...]:
+    """The columns whose names the steps exchange, as the steps write it down."""
+    told = [each.postcondition.get("properties") for each in taken]
+    found = [exchanges_in(each) for each in told if isinstance(each, Mapping)]
+    return next((each for each in found if each), ())
+
+
+def _standing(step: Step, exchange: Exchange) -> Exchange | None:
+    """Under which names a pair of columns stands behind a rename of one of them; None if it is none."""
+    columns = step.postcondition.get("columns")
+    if step.kind != "rename-column" or not isinstance(columns, Mapping):
+        return None
+    pair = {exchange.column, exchange.old, exchange.new}
+    if not columns.keys() <= pair:
+        return None
+    if columns.get(exchange.column, "") is None:
+        return replace(exchange, column=exchange.old)
+    return replace(exchange, column=exchange.old, new=exchange.column)
+
+
+def _key_before(plan: Plan, taken: Sequence[Step]) -> tuple[str, ...]:
+    """The key that comes back where the rows were given another one; none for one that only changed names."""
+    told = [each.postcondition.get("properties") for each in taken]
+    written = any(isinstance(each, Mapping) and KEY_PROPERTY in each for each in told)
+    renamed = any(each.kind == "rename-column" for each in taken)
+    before = plan.base_schema.key if plan.base_schema is not None else ()
+    return before if written and not renamed and before != plan.wanted.key else ()
+
+
+def _gate_in_words(steps: Sequence[Step]) -> str:
+    counted = any("counts" in each.precondition for each in steps)
+    return f"{_STANDS}, and no row written since would be lost or hidden" if counted else _STANDS
+
+
+def _notes(taken: Sequence[Step]) -> Iterator[str]:
+    """What a person does about rows that a gate would count."""
+    for each in _exchanged(taken):
+        if any(_standing(step, each) for step in taken):
+            old, new = quote_name(each.old), quote_name(each.column)
+            yield (
+                f"values written since are in {new} alone: while a row says something else there than in "
+                f"{old}, nothing is taken back; write such values into {old} first, or go forward"
+            )
 
 
 def _before(step: Step) -> dict[str, object] | None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from schemaman.columns import parse_columns
 from schemaman.ddl import parse_type
-from schemaman.errors import StalePlan
+from schemaman.errors import PartlyApplied, StalePlan
 from schemaman.exchanges import free_name, under_way
 from schemaman.migrate import apply
 from schemaman.plan import RECIPE_PROPERTY, Live, Plan, Policy, Source
@@ -166,6 +166,36 @@ def test_a_swap_that_dies_anywhere_is_taken_up_and_bars_every_other_plan(format:
     done(contract, made)
     assert set(live_of(made).schema.names) == {"id", "a"}
     assert live_of(made).schema.key == ("id", "a")
+
+
+@both
+@pytest.mark.parametrize("names_changed", [1, 2, 3])
+def test_a_swap_that_is_taken_up_asks_again_for_each_pair(format: str, names_changed: int) -> None:
+    made = lake(format, "id INT NOT NULL, a INT, b INT, PRIMARY KEY (id)")
+    later = source("id INT NOT NULL, a TEXT, b TEXT, PRIMARY KEY (id)")
+    expand, backfill, swap, _ = cook(format, later).plans(live_of(made))
+    done(expand, made)
+    done(backfill, made)
+    left = [names_changed]
+
+    def die(statement: str) -> None:
+        left[0] -= "RENAME COLUMN" in statement
+        if left[0] < 0:
+            raise Crash
+
+    made.before = die
+    journal = PaperJournal()
+    with pytest.raises(Crash):
+        apply(swap, made, journal, lambda: 0, run="r", approved=True)
+    made.before = lambda _: None
+    stands = live_of(made).schema.names
+    made.counted = lambda query: 7 * ("`b__new`" in query)
+    with pytest.raises(PartlyApplied, match=r"`b__new`.* gives 7, not 0"):
+        apply(swap, made, journal, lambda: 0, run="r2", approved=True)
+    if names_changed > 1:
+        assert live_of(made).schema.names == stands
+    made.counted = lambda _: 0
+    assert apply(swap, made, journal, lambda: 0, run="r3", approved=True).differences == ()
 
 
 @both

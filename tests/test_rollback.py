@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from schemaman.conditions import structure
 from schemaman.errors import StalePlan
 from schemaman.log import Migrated
-from schemaman.migrate import apply
-from schemaman.plan import Live, Plan, Policy, Source
+from schemaman.migrate import apply, check
+from schemaman.plan import BEGAN_PROPERTY, DropPolicy, Live, Plan, Policy, Source
 from schemaman.planfile import from_text, plan_hash, to_sql, to_text
 from schemaman.planner import make_plan
 from schemaman.rollback import restored, rollback, rows_written, steps_done, version_before
@@ -34,12 +38,14 @@ def stamps(live: Live) -> Mapping[str, str]:
 
 
 @both
-@given(life=lives())
-def test_what_was_undone_is_as_it_was_and_may_be_done_again(format: str, life: list[Source]) -> None:
+@given(life=lives(), drops=st.sampled_from(["drop", "keep"]))
+def test_what_was_undone_is_as_it_was_and_may_be_done_again(
+    format: str, life: list[Source], drops: DropPolicy
+) -> None:
     target, table = TARGETS[format]
     made = PaperLake(table)
     for following in life:
-        drawn = make_plan(following, made.live, target, table, Policy(drops="drop"))
+        drawn = make_plan(following, made.live, target, table, Policy(drops=drops))
         before, fields = made.live, dict(made.fields)
         if not drawn.steps and before is None:
             return
@@ -57,7 +63,7 @@ def test_what_was_undone_is_as_it_was_and_may_be_done_again(format: str, life: l
         assert structure(after.schema) == structure(before.schema)
         assert stamps(after) == stamps(before)
         assert made.fields == fields
-        again = make_plan(following, after, target, table, Policy(drops="drop"))
+        again = make_plan(following, after, target, table, Policy(drops=drops))
         assert [s.statement for s in again.steps] == [s.statement for s in drawn.steps]
         forth(again, made)
 
@@ -122,6 +128,142 @@ def test_phases_of_a_recipe_are_taken_back(format: str) -> None:
     assert structure(live_of(made).schema) == structure(before.schema)
     assert stamps(live_of(made)) == stamps(before)
     assert contract.point_of_no_return == 1
+
+
+@both
+def test_stamps_that_were_there_and_others_are_taken_back_by_a_step_each(format: str) -> None:
+    made = lake(format, "id INT, a INT")
+    bare = TARGETS[format][0].unset_properties(made.table, (BEGAN_PROPERTY,))
+    made.run(bare.statement)
+    before = live_of(made)
+    drawn = plan(format, source("id INT, a INT, b DATE", began={"at": 2}), before)
+    assert any(BEGAN_PROPERTY in step.statement for step in drawn.steps)
+    assert drawn.point_of_no_return is None
+    done = forth(drawn, made)
+    back = rollback(drawn, made.live, done)
+    assert [step.kind for step in back.steps] == ["set-properties", "set-properties", "drop-columns"]
+    assert [" UNSET " in step.statement for step in back.steps] == [False, True, False]
+    forth(back, made)
+    assert live_of(made).properties == before.properties
+
+
+def on_rows(made: PaperLake, database: sqlite3.Connection) -> None:
+    """What a lake on paper is asked and told, asked of real rows and done to them."""
+
+    def read(text: str) -> str:
+        for spark, other in (
+            ("`ice`.`raw`.`t`", "t"),
+            ("try_cast", "CAST"),
+            ("<=>", "IS"),
+            ("STRING", "TEXT"),
+        ):
+            text = text.replace(spark, other)
+        return re.sub(r"ADD COLUMNS \((.*)\)", r"ADD COLUMN \1", text)
+
+    def done(statement: str) -> None:
+        if "TBLPROPERTIES" not in statement:
+            database.execute(read(statement))
+
+    made.after = done
+    made.counted = lambda query: database.execute(read(query)).fetchone()[0]
+
+
+def test_rows_written_since_a_swap_are_neither_lost_nor_hidden_by_the_way_back() -> None:
+    made = lake("iceberg", "id INT NOT NULL, a INT, PRIMARY KEY (id)")
+    later = source("id INT NOT NULL, a TEXT, PRIMARY KEY (id)")
+    expand, backfill, swap, _ = cook("iceberg", later).plans(live_of(made))
+    with sqlite3.connect(":memory:") as database:
+        database.execute("CREATE TABLE t (id INT, a INT)")
+        database.execute("INSERT INTO t VALUES (1, 10), (2, 20), (3, NULL)")
+        on_rows(made, database)
+        for one in (expand, backfill, swap):
+            forth(one, made)
+        database.execute("UPDATE t SET a = '11' WHERE id = 1")
+        database.execute("INSERT INTO t (id, a) VALUES (4, '40')")
+        back = rollback(swap, made.live, len(swap.steps))
+        assert any("write such values into `a__old` first" in note for note in back.notes)
+        with pytest.raises(StalePlan, match="gives 2, not 0"):
+            check(back, made, PaperJournal(), lambda: 0, approved=True)
+        with pytest.raises(StalePlan, match="gives 2, not 0"):
+            forth(back, made)
+        assert "a__old" in live_of(made).schema.names
+        database.execute("UPDATE t SET a__old = CAST(a AS INT)")
+        forth(back, made)
+        rows = [(1, 11), (2, 20), (3, None), (4, 40)]
+        assert database.execute("SELECT id, a FROM t ORDER BY id").fetchall() == rows
+        for one in (backfill, swap):
+            forth(one, made)
+        told = [(number, None if value is None else str(value)) for number, value in rows]
+        assert database.execute("SELECT id, a FROM t ORDER BY id").fetchall() == told
+
+
+@both
+@pytest.mark.parametrize("done", range(1, 7))
+def test_a_swap_of_two_columns_asks_each_pair_before_its_names_go_back(format: str, done: int) -> None:
+    made = lake(format, "id INT NOT NULL, a INT, b INT, PRIMARY KEY (id)")
+    later = source("id INT NOT NULL, a TEXT, b TEXT, PRIMARY KEY (id)")
+    expand, backfill, swap, _ = cook(format, later).plans(live_of(made))
+    for one in (expand, backfill):
+        forth(one, made)
+    for step in swap.steps[:done]:
+        made.run(step.statement)
+    back = rollback(swap, made.live, done)
+    for place, step in enumerate(back.steps):
+        gate = cast("Mapping[str, int]", step.precondition.get("counts", {}))
+        pairs = {name for name in "ab" for query in gate if f"`{name}__old`" in query}
+        if step.kind == "rename-column":
+            assert pairs >= set(re.findall(r"`([ab])(?:__|`)", step.statement))
+        if place == 0:
+            assert pairs == set("ab"[: done // 2])
+    asked = [step for step in back.steps if "counts" in step.precondition]
+    assert bool(asked) == (done > 1)
+    assert not asked or asked[0] is back.steps[0]
+    made.counted = lambda query: int("`a__old`" in query)
+    if done > 1:
+        with pytest.raises(StalePlan, match="gives 1, not 0"):
+            forth(back, made)
+        made.counted = lambda _: 0
+    forth(back, made)
+    assert made.live is not None
+    assert set(made.live.schema.names) == {"id", "a", "b", "a__new", "b__new"}
+
+
+@both
+def test_a_key_is_taken_back_where_it_still_tells_the_rows_apart_and_with_approval(format: str) -> None:
+    made = lake(format, "id INT NOT NULL, code INT NOT NULL, PRIMARY KEY (id)")
+    before = live_of(made)
+    (rekey,) = cook(format, source("id INT NOT NULL, code INT NOT NULL, PRIMARY KEY (code)")).plans(before)
+    assert rekey.point_of_no_return is None
+    done = forth(rekey, made)
+    assert live_of(made).schema.key == ("code",)
+    back = rollback(rekey, made.live, done)
+    assert back.refusals == ()
+    assert back.approvals_needed
+    assert apply(back, made, PaperJournal(), lambda: 0, run="r").state == "refused"
+    for words in ("`id` IS NULL", "GROUP BY `id` HAVING count(*) > 1"):
+        made.counted = lambda query, words=words: int(words in query)  # type: ignore[misc]
+        with pytest.raises(StalePlan, match="gives 1, not 0"):
+            forth(back, made)
+    made.counted = lambda _: 0
+    forth(back, made)
+    assert live_of(made).schema.key == ("id",)
+    assert stamps(live_of(made)) == stamps(before)
+    assert live_of(made).properties.get("identifier-fields") == before.properties.get("identifier-fields")
+
+
+@both
+def test_a_table_that_was_filled_keeps_its_rows(format: str) -> None:
+    made = lake(format, "id INT NOT NULL, a INT, PRIMARY KEY (id)")
+    new = "/lake/t2" if format == "delta" else "ice.raw.t2"
+    later = source("id INT NOT NULL, a TEXT, PRIMARY KEY (id)")
+    _, fill = cook(format, later).plans(live_of(made), new)
+    back = rollback(fill, Live(new, fill.wanted, "i", "1"), len(fill.steps))
+    assert back.steps == ()
+    assert "nothing says whether somebody needs its rows" in back.refusals[0].reason
+    assert "point readers and writers back" in back.refusals[0].instead
+    told = repr(list(plan_blocks(fill)))
+    assert "Every step can be undone" not in told
+    assert "by hand alone, once nobody needs them" in told
 
 
 def test_a_delta_table_is_set_back_by_time_travel_unless_rows_were_written() -> None:

@@ -84,6 +84,11 @@ def _way_back(plan: Plan) -> Inline:
             Text("The table is new: by hand alone, once nobody needs its rows: "),
             Text(f"{made.undo}", code=True),
         )
+    if plan.phase is not None and plan.phase.name == "fill" and plan.steps:
+        return (
+            Text("The rows stand in a new table, the old one stays: by hand alone, once nobody needs them: "),
+            Text(f"{plan.steps[0].undo}", code=True),
+        )
     if number is None:
         return (Text("Every step can be undone", "good"), Text(": schemaman plan --rollback PLAN|RUN"))
     step = plan.steps[number - 1]
