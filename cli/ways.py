@@ -49,7 +49,7 @@ def phases(
         tuple(exact),
         expires_ms,
     )
-    plans = cook.plans(live, into)
+    plans = cook.plans(live, into) if phase != "abandon" else cook.given_up(live)
     chosen = [one for one in plans if phase is None or (one.phase and one.phase.name == phase)]
     if not chosen and not any(one.refusals for one in plans):
         left = ", ".join(one.phase.name for one in plans if one.phase) or "none"

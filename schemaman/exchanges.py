@@ -7,14 +7,17 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from schemaman.ddl import format_type, parse_type
-from schemaman.plan import RECIPE_PROPERTY, Live
+from schemaman.ddl import format_type, parse_type, quote_name
+from schemaman.diff import Change, ChangeComment, ChangeKey, ChangeType, DropColumn, RenameColumn
+from schemaman.plan import RECIPE_PROPERTY, Live, Refusal, words
 from schemaman.types import Type
 
 RESUME = (
     "finish that plan with `schemaman resume RUN`, or take it back with `schemaman plan --rollback RUN`: "
     "`schemaman status` names the run"
 )
+_GOES_ON = "`schemaman plan TABLE --recipe` goes on with the exchange, or gives it up; then plan again"
+
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
@@ -44,6 +47,21 @@ def phase_of(live: Live) -> str | None:
     """The phase of those exchanges that was begun last."""
     phase = _told(live.properties, RECIPE_PROPERTY).get("phase")
     return None if phase is None else str(phase)
+
+
+def held_back(live: Live, change: Change) -> Refusal | None:
+    """Why a change has to wait until an exchange is through: its column is to be found by name and type."""
+    if isinstance(change, ChangeKey | ChangeComment):
+        return None
+    whole = len(change.path) == 1
+    if not change.path or (whole and not isinstance(change, RenameColumn | DropColumn | ChangeType)):
+        return None
+    at = change.path[0].lower()
+    e = next((e for e in under_way(live) if at in (e.column.lower(), e.new.lower())), None)
+    if e is None:
+        return None
+    reason = f"{quote_name(e.column)} is being exchanged in phases for {quote_name(e.new)}"
+    return Refusal(words(change), reason, _GOES_ON)
 
 
 def recipe_text(phase: str, exchanges: Iterable[Exchange]) -> str:

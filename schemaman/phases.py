@@ -33,6 +33,7 @@ _WRITERS = "whoever writes the table meanwhile: hold the writers until the plan 
 _CONFLICT = "writers that commit meanwhile: one of the two fails and has to try again"
 _MERGE = "writers that merge by the old key: from here on they merge by the new one"
 _KEY = "the key changes"
+_COPIES = "the values that were copied into the new columns go for good"
 _GONE = "the old values go for good"
 Pairs = Sequence[tuple[Column, Column]]
 """Columns of a table, each with the one of another table that takes its values."""
@@ -128,6 +129,17 @@ class Drawing:
         left = {name: each for name, each in retired(self.now).items() if name not in names}
         self._tell({RETIRED_PROPERTY: retired_text(left)})
         return "nobody needs the old values any more"
+
+    def abandon(self, exchanges: Sequence[Exchange], rest: Sequence[Exchange]) -> str:
+        """The end of exchanges that nobody wants any more; those of the `rest` stay under way."""
+        gone = {e.new for e in exchanges}
+        drops = [DropColumn((c.name,), c) for c in self.now.schema.columns if c.name in gone]
+        drafts = [drafted(self.target.alter(self.now, change)) for change in drops]
+        if drafts:
+            dropped = replace(self.target.together(self.now, drafts), before={"properties": self._mark()})
+            self.add(dropped, replace(self.now, schema=patch(self.now.schema, drops)), _COPIES)
+        self._tell({RECIPE_PROPERTY: recipe_text("expand", rest) if rest else "{}"})
+        return "no swap has begun: the old columns have all their values"
 
     def rekey(self, key: tuple[str, ...]) -> str:
         """Another key for the rows as they are, where no two of them have the same one."""

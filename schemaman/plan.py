@@ -40,7 +40,7 @@ StepKind = Literal[
     "drop-constraint", "backfill", "drop-table", "restore",
 ]  # fmt: skip
 Reversible = Literal["reversible", "time-travel", "no"]
-PhaseName = Literal["expand", "backfill", "swap", "contract", "rekey", "fill", "rollback"]
+PhaseName = Literal["expand", "backfill", "swap", "contract", "abandon", "rekey", "fill", "rollback"]
 
 SOURCE_PROPERTY = "schemaman.source"
 """Table property: the source table that a target table follows."""

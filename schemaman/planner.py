@@ -25,6 +25,7 @@ from schemaman.diff import (
     diff,
     patch,
 )
+from schemaman.exchanges import held_back
 from schemaman.ordering import at_end, in_turn, inside, is_there, renamed, waves
 from schemaman.plan import (
     RETIRED_PROPERTY,
@@ -299,11 +300,11 @@ class _Drawing:
         stands = renamed(live, renames)
         members = [c for c in changes if isinstance(c, RenameColumn) and len(c.path) > 1]
         made = not members or self.judge.ask("rename-stated").level in ("auto", "approve")
-        return made and not any(isinstance(self.target.alter(stands, c), Refusal) for c in members)
+        return made and not any(isinstance(self._answer(stands, c), Refusal) for c in members)
 
     def _agreed(self, live: Live, change: Change) -> bool:
         """Whether policy and target both agree to a change; what stands against it is said."""
-        answer = self.target.alter(live, change)
+        answer = self._answer(live, change)
         refused = answer if isinstance(answer, Refusal) else None
         missing = {} if refused else self.target.needs(live, change)
         kinds = kinds_of(
@@ -322,6 +323,9 @@ class _Drawing:
             self.approving.ask(change, kinds)
             return True
         return False
+
+    def _answer(self, live: Live, change: Change) -> Draft | Refusal:
+        return held_back(live, change) or self.target.alter(live, change)
 
     def _blocked(self, change: Change, ruling: Ruling, missing: Mapping[str, str]) -> Refusal:
         if ruling.kind != "upgrade":

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from schemaman.ddl import quote_name
+from schemaman.ddl import format_type, quote_name
 from schemaman.diff import ChangeKey, ChangeType, DropColumn, RenameColumn, diff
 from schemaman.exchanges import RESUME, Exchange, free_name, phase_of, under_way
+from schemaman.merged_types import without_comments
 from schemaman.phases import Drawing, needs, without_identifiers
 from schemaman.plan import (
+    Held,
     Live,
     Phase,
     Plan,
@@ -28,18 +30,20 @@ from schemaman.plan import (
 )
 from schemaman.planfile import plan_hash
 from schemaman.planner import make_plan
-from schemaman.projection import key_is_known, project
+from schemaman.projection import Projection, key_is_known, project
 from schemaman.retired_columns import retired
 from schemaman.rulings import Judge, blocked_by
 from schemaman.schema import TableSchema
 from schemaman.successors import NO_WAY, successor
 from schemaman.targets import _conversion as conversion
-from schemaman.types import Floating
+from schemaman.types import Floating, Type
 from schemaman.upserts import key_refused
 
 _ORDINARY = "apply the ordinary plan first (`schemaman apply --partial`), then plan the recipe"
 _SNAPSHOT = "build a new table and fill it from a snapshot of the source"
 _INTO = "plan into a new table: schemaman plan TABLE --recipe --into LAKE_TABLE"
+_ITS_OWN = "the source has a column of its own called {} by now, whose values may be in there"
+_ASIDE = "look at the rows; then rename that column of the lake table by hand, and plan again"
 Named = Literal["expand", "backfill", "swap", "contract"]
 _OF: tuple[Named, ...] = ("expand", "backfill", "swap", "contract")
 
@@ -95,9 +99,12 @@ class Cook:
         found = self.recipe(live) if into is None else self.into(live, into)
         if found.phases:
             return (replace(found.phases[0], refusals=found.refusals), *found.phases[1:])
-        nothing = ("no change waits for a recipe",) if not found.refusals else ()
-        empty = Drawing(self.target, self.table, live)
-        return (replace(self._plan(empty, live, None), refusals=found.refusals, notes=nothing),)
+        return self._said(live, found.refusals, "no change waits for a recipe")
+
+    def _said(self, live: Live, refusals: tuple[Refusal, ...], otherwise: str = "") -> tuple[Plan, ...]:
+        """One plan without steps that says why."""
+        empty = self._plan(Drawing(self.target, self.table, live), live, None)
+        return (replace(empty, refusals=refusals, notes=() if refusals else (otherwise,)),)
 
     def into(self, live: Live, table: str) -> Recipe:
         """A new table of the wanted structure, filled from the live one: for what no exchange can do."""
@@ -125,13 +132,84 @@ class Cook:
         gate = drawing.fill(self.table, found.pairs, self._approved("retype"))
         return Recipe((first, self._plan(drawing, base, Phase("fill", 2, 2, gate, plan_hash(first)))))
 
+    def given_up(self, live: Live) -> tuple[Plan, ...]:
+        """The plan after which no column is being exchanged; without steps where there is no such way."""
+        standing = under_way(live)
+        if not standing:
+            return self._said(live, (), "no column is being exchanged")
+        refused = self._swapping(live, standing) or self._staying(live, standing)
+        return self._said(live, refused) if refused else (self._abandoned(live, standing, (), ()),)
+
     def _taken_up(self, live: Live, standing: tuple[Exchange, ...]) -> Recipe:
-        change = f"go on with {', '.join(quote_name(e.column) for e in standing)}"
-        here = {name.lower() for name in live.schema.names}
-        missing = [e for e in standing if not {e.column.lower(), e.new.lower()} <= here]
-        if phase_of(live) != "expand" or missing:
-            return Recipe((), (Refusal(change, "a phase stopped half-way", RESUME),))
-        return Recipe(self._phases(live, standing, _OF[1:]))
+        """The phases that are left, from where the table stands; or the end of what nobody wants any more."""
+        refused = self._swapping(live, standing)
+        if refused:
+            return Recipe((), refused)
+        projection = project(self.source, live, self.target, self.policy, self.target_name)
+        if not projection.names:
+            return Recipe((), projection.refusals)
+        why = {e: self._outdated(live, projection, e) for e in standing}
+        missing = [e for e in standing if column_of(live.schema, e.new) is None]
+        if not any(why.values()) and len(missing) in (0, len(standing)):
+            return Recipe(self._phases(live, standing, _OF if missing else _OF[1:]))
+        ended = [e for e in standing if why[e] or e in missing]
+        refused = self._staying(live, ended)
+        if refused:
+            return Recipe((), refused)
+        notes = [f"{quote_name(e.column)}: {why[e] or 'its new column is gone'}" for e in ended]
+        rest = [e for e in standing if e not in ended]
+        return Recipe((self._abandoned(live, ended, rest, notes),))
+
+    def _swapping(self, live: Live, standing: Sequence[Exchange]) -> tuple[Refusal, ...]:
+        change = f"go on with {_listed(standing)}"
+        half = phase_of(live) != "expand"
+        return (Refusal(change, "a phase stopped half-way", RESUME),) if half else ()
+
+    def _staying(self, live: Live, ended: Sequence[Exchange]) -> tuple[Refusal, ...]:
+        """Why columns cannot be dropped that were to take the place of others."""
+        found: list[Refusal] = []
+        for e in ended:
+            column = column_of(live.schema, e.new)
+            if column is not None and column_of(self.source.schema, e.new) is not None:
+                change, new = f"give up the exchange of {quote_name(e.column)}", quote_name(e.new)
+                found.append(Refusal(change, _ITS_OWN.format(new), _ASIDE))
+            elif column is not None:
+                answer = self.target.alter(live, DropColumn((column.name,), column))
+                found += [answer] if isinstance(answer, Refusal) else []
+        return tuple(found)
+
+    def _outdated(self, live: Live, projection: Projection, e: Exchange) -> str:
+        """Why an exchange that was begun makes no sense any more; empty if it does."""
+        column, new = column_of(live.schema, e.column), column_of(live.schema, e.new)
+        aim = column_of(projection.wanted, e.column)
+        called = {lake: there for there, lake in projection.names.items()}
+        raw = column_of(self.source.schema, called.get(e.column, ""))
+        if column is None or aim is None or raw is None or e.column in projection.renames:
+            return "the source calls no column so any more"
+        if not _alike(column.type, e.was) or (new is not None and not _alike(new.type, e.type)):
+            return "it is of another type than when the exchange was begun"
+        held = self.target.hold(raw.type, self.policy.representation(self.source.table, *self._targets))
+        exact = isinstance(held, Held) and _alike(held.type, e.type)
+        if not exact and not _alike(aim.type, e.type):
+            return f"the source wants {format_type(aim.type)} now, and not {format_type(e.type)}"
+        if e.column in live.layout:
+            return "the files are partitioned, clustered or sorted by it by now"
+        if column_of(live.schema, e.old) is not None:
+            return f"another column is called {quote_name(e.old)} by now"
+        retype = self._judge().ask("retype")
+        if retype.level not in ("auto", "approve"):
+            return f"the policy does not want it any more ({retype.why})"
+        moved = self.target.alter(without_identifiers(live), RenameColumn((e.column,), e.old))
+        return moved.reason if isinstance(moved, Refusal) else ""
+
+    def _abandoned(
+        self, live: Live, ended: Sequence[Exchange], rest: Sequence[Exchange], notes: Sequence[str]
+    ) -> Plan:
+        drawing = Drawing(self.target, self.table, live)
+        gate = drawing.abandon(ended, rest)
+        plan = self._plan(drawing, live, Phase("abandon", 1, 1, gate))
+        again = f"the exchange of {_listed(ended)} is given up; then plan again"
+        return replace(plan, notes=(*notes, again))
 
     def _exactly(self, wanted: TableSchema, names: Mapping[str, str]) -> tuple[TableSchema, list[Refusal]]:
         """The wanted table, with the source's own types where the user said so."""
@@ -273,3 +351,12 @@ class Cook:
         drawing = Drawing(self.target, self.table, live)
         gate = drawing.rekey(key)
         return self._plan(drawing, live, Phase("rekey", 1, 1, gate))
+
+
+def _listed(exchanges: Sequence[Exchange]) -> str:
+    return ", ".join(quote_name(e.column) for e in exchanges)
+
+
+def _alike(here: Type, there: Type) -> bool:
+    """Whether two types are one but for comments on members, which come and go."""
+    return format_type(without_comments(here)) == format_type(without_comments(there))

@@ -65,3 +65,34 @@ def test_a_swap_that_stopped_is_resumed_though_plan_and_approval_have_expired(
     assert run.live().schema.names == ("id", "price__old", "price")
     assert run("apply", phase(2, "backfill")).code == 1  # its approval has expired, and it is through
     assert run("apply", phase(1, "expand")).code == 4
+
+
+def test_a_source_that_renames_a_column_amid_its_exchange_is_followed_in_the_end(run: Commands) -> None:
+    in_exchange(run)
+    later = (("id", "INT"), ("cost", "VARCHAR"))
+    run.learns(run.table(later, ddl="alter table orders rename column price to cost"))
+    refused = run("plan", "orders", "-o", "p.plan.json")
+    assert refused.code == 1
+    assert "--recipe` goes on with the exchange" in refused.out
+    assert run("apply", "--partial", "p.plan.json").code == 1
+    assert run.live().schema.names == ("id", "price", "price__new")
+    ended = run("plan", "orders", "--recipe", "-o", "a.plan.json", "--format", "json")
+    assert (ended.code, ended.json["phase"]["name"]) == (0, "abandon")
+    assert run("apply", "a.plan.json").code == 1  # nobody has approved it
+    assert run.applied("a.plan.json").code == 0
+    run("plan", "orders", "-o", "p.plan.json")
+    assert run("apply", "--partial", "p.plan.json").code == 1
+    assert run.live().schema.names == ("id", "cost")
+    assert run("plan", "orders", "--recipe", "-o", "again/").code == 0
+    for number, name in enumerate(("expand", "backfill", "swap"), 1):
+        assert run.applied(phase(number, name, "again")).code == 0
+    assert run("plan", "orders", "--format", "json").json["refusals"] == []
+
+
+def test_an_exchange_is_given_up_on_demand(run: Commands) -> None:
+    in_exchange(run)
+    assert run("plan", "orders", "--recipe", "--phase", "abandon", "-o", "a.plan.json").code == 0
+    assert run.applied("a.plan.json").code == 0
+    assert run.live().schema.names == ("id", "price")
+    none = run("plan", "orders", "--recipe", "--phase", "abandon")
+    assert (none.code, "no phase abandon is left to go" in none.err) == (2, True)

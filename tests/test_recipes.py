@@ -302,6 +302,149 @@ def test_recipes_of_any_life_end_where_the_ordinary_plan_wants(format: str, life
             assert not [r for r in again.refusals if any(f"`{c}` from" in r.change for c in stuck)]
 
 
+@both
+@pytest.mark.parametrize(
+    ("later", "why"),
+    [
+        ("id INT, cost TEXT, b TEXT", "calls no column so"),
+        ("id INT, b TEXT", "calls no column so"),
+        ("id INT, a BIGINT, b TEXT", "wants BIGINT now"),
+        ("id INT, a TEXT, b TEXT, a__old DATE", "another column is called `a__old`"),
+    ],
+)
+def test_an_exchange_that_the_source_wants_no_more_is_given_up_and_the_other_goes_on(
+    format: str, later: str, why: str
+) -> None:
+    made = lake(format, "id INT, a INT, b DATE")
+    first = cook(format, source("id INT, a TEXT, b TEXT")).plans(live_of(made))
+    done(first[0], made)
+    values, held = dict(made.fields), live_of(made).schema.column("a")
+    former = {"cost": ("a",)} if "cost" in later else {}
+    following = replace(source(later), former_names=former)
+    ordinary = make_plan(following, live_of(made), *TARGETS[format], Policy())
+    apply(ordinary, made, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+    assert made.fields["a"] == values["a"]
+    assert live_of(made).schema.column("a") == held
+    (ended,) = cook(format, following).plans(live_of(made))
+    assert names([ended]) == ("abandon",)
+    assert why in ended.notes[0]
+    assert len(ended.approvals_needed) == 1
+    assert from_text(to_text(ended)) == ended
+    done(ended, made)
+    assert [e.column for e in under_way(live_of(made))] == ["b"]
+    assert "a__new" not in live_of(made).schema.names
+    assert made.fields["a"] == values["a"]
+    left = cook(format, following).plans(live_of(made))
+    assert names(left) == PHASES[1:]
+    for plan in left[:2]:
+        done(plan, made)
+    for _ in range(2):
+        ordinary = make_plan(following, live_of(made), *TARGETS[format], Policy())
+        apply(ordinary, made, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+        for plan in cook(format, following).plans(live_of(made)):
+            if names([plan]) != ("contract",):
+                done(plan, made)
+    assert not make_plan(following, live_of(made), *TARGETS[format], Policy()).refusals
+    assert values["a"] in made.fields.values()
+
+
+@both
+def test_an_exchange_of_one_column_of_a_narrower_type_goes_on_without_the_word(format: str) -> None:
+    made = lake(format, "id INT, a BIGINT")
+    following = source("id INT, a INT")
+    done(cook(format, following, exact=("a",)).plans(live_of(made))[0], made)
+    assert names(cook(format, following).plans(live_of(made))) == PHASES[1:]
+
+
+@both
+def test_an_exchange_may_be_given_up_as_long_as_no_names_change(format: str) -> None:
+    made = lake(format, "id INT, a INT")
+    following = source("id INT, a TEXT")
+    assert cook(format, following).given_up(live_of(made))[0].notes == ("no column is being exchanged",)
+    expand, _, swap, _ = cook(format, following).plans(live_of(made))
+    done(expand, made)
+    (ended,) = cook(format, following).given_up(live_of(made))
+    made.before = _dying_at(swap.steps[1].statement)
+    with pytest.raises(Crash):
+        done(swap, made)
+    made.before = lambda _: None
+    assert "schemaman resume" in cook(format, following).given_up(live_of(made))[0].refusals[0].instead
+    with pytest.raises(StalePlan):
+        done(ended, made)
+    barred = Policy(rules=(PolicyRule("block", ("retype",)),))
+    again = lake(format, "id INT, a INT")
+    done(expand, again)
+    (ended,) = cook(format, following, policy=barred).plans(live_of(again))
+    assert "the policy does not want it" in ended.notes[0]
+    done(ended, again)
+    assert live_of(again).schema.names == ("id", "a")
+    assert not under_way(live_of(again))
+
+
+@both
+def test_an_expansion_that_stopped_half_way_is_planned_from_where_it_stands(format: str) -> None:
+    made = lake(format, "id INT, a INT")
+    following = source("id INT, a TEXT")
+    expand = cook(format, following).plans(live_of(made))[0]
+    made.before = _dying_at(expand.steps[-1].statement)
+    with pytest.raises(Crash):
+        done(expand, made)
+    made.before = lambda _: None
+    assert under_way(live_of(made))
+    plans = cook(format, following).plans(live_of(made))
+    assert names(plans) == PHASES
+    for plan in plans:
+        done(plan, made)
+    assert live_of(made).schema.names == ("id", "a")
+
+
+@both
+def test_what_the_source_calls_like_a_new_column_is_not_thrown_away(format: str) -> None:
+    made = lake(format, "id INT, a INT")
+    done(cook(format, source("id INT, a TEXT")).plans(live_of(made))[0], made)
+    (plan,) = cook(format, source("id INT, a BIGINT, a__new TEXT")).plans(live_of(made))
+    assert plan.steps == ()
+    assert "whose values may be in there" in plan.refusals[0].reason
+
+
+def _dying_at(statement: str):
+    def die(sent: str) -> None:
+        if sent == statement:
+            raise Crash
+
+    return die
+
+
+@both
+@given(life=lives(), data=st.data())
+def test_a_source_may_move_on_amid_an_exchange(format: str, life: list[Source], data) -> None:
+    """However far an exchange came, ordinary plans and recipes come to an end; no value is lost before."""
+    target, table = TARGETS[format]
+    made = PaperLake(table)
+    free = Policy(rules=(PolicyRule("auto", ("retype", "upgrade")),))
+    for number, following in enumerate(life):
+        rounds = data.draw(st.integers(0, 3)) if number < len(life) - 1 else 9
+        for _ in range(rounds):
+            drawn = make_plan(following, made.live, target, table, free)
+            if not drawn.steps and made.live is None:
+                return
+            apply(drawn, made, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+            before = set(made.fields.values())
+            plans = cook(format, following, policy=free).plans(live_of(made))
+            if plans[0].refusals or not plans[0].steps:
+                break
+            fresh = {made.fields[e.new] for e in under_way(live_of(made)) if e.new in made.fields}
+            done(plans[0], made)
+            (phase,) = names(plans[:1])
+            gone = before - set(made.fields.values())
+            assert phase == "contract" or gone <= (fresh if phase == "abandon" else set())
+            if phase == "backfill":
+                for plan in plans[1:]:
+                    done(plan, made)
+        else:
+            assert number < len(life) - 1, "no end of plans"
+
+
 @given(pair=st.tuples(*[st.sampled_from(
     ["INT", "BIGINT", "DECIMAL(10,2)", "DOUBLE", "STRING", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "BOOLEAN",
      "BINARY", "ARRAY<INT>", "ARRAY<STRING>", "MAP<STRING, INT>", "MAP<STRING, STRING>", "STRUCT<a: INT>",

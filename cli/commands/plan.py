@@ -21,7 +21,7 @@ from schemaman_cli.sessions import executor, require_lasting
 from schemaman_cli.ways import phases, way_back
 from schemaman_cli.wiring import TARGETS, now_ms, open_registry, write_file
 
-PHASES = ("expand", "backfill", "swap", "contract", "rekey", "fill")
+PHASES = ("expand", "backfill", "swap", "contract", "abandon", "rekey", "fill")
 
 
 @verb(
