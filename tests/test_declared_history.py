@@ -797,6 +797,22 @@ def test_a_statement_told_again_makes_no_column_a_second_time(first):
     assert len(one_after_the_other(*created, made, row(21, "a", "b"), later)) == len(once) + 1
 
 
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("statement", SWAPS)
+def test_an_exchange_of_names_told_again_exchanges_nothing(statement, first):
+    """A connector that starts again tells the last change again, at its old position."""
+    text = f"ALTER TABLE t {statement}"
+    made = mysql(20, entry("ALTER", '"shop"."t"', "b", "a"), ddl=text)
+    created = () if first else (mysql(10, entry("CREATE", '"shop"."t"', "a", "b")), row(11, "a", "b"))
+    once = one_after_the_other(*created, made, row(21, "b", "a"))
+    assert once[-1] == ({"b": 1, "a": 2} if first else {"a": 2, "b": 1})
+    for again in ((made, made), ({**made, "ts_ms": 40},)):
+        assert one_after_the_other(*created, made, *again, row(21, "b", "a")) == once
+        assert one_after_the_other(*created, made, row(21, "b", "a"), *again, row(23, "b", "a")) == once
+    back = mysql(30, entry("ALTER", '"shop"."t"', "a", "b"), ddl=text)
+    assert len(one_after_the_other(*created, made, row(21, "b", "a"), back)) == len(once) + 1
+
+
 @pytest.mark.parametrize("structure", [True, False])
 def test_what_events_showed_before_is_not_the_column_made_anew(structure):
     told = (entry("ALTER", '"shop"."t"', "a", "b"),) if structure else ()

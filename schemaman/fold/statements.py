@@ -1,12 +1,13 @@
 """What statements said of columns: with their own structure, or before the next one is seen.
 
-Law: a statement that is told again, after a restart or by a second connector, makes no column a second time.
+Law: a statement that is told again, after a restart or by a second connector, makes no column a second time,
+and exchanges no names a second time.
 """
 
 from __future__ import annotations
 
 from schemaman.evidence import Observation, Position
-from schemaman.fold.images import Renames, composed, effective, remade
+from schemaman.fold.images import Renames, composed, effective, exchanged, remade
 from schemaman.schema import TableSchema
 
 
@@ -18,15 +19,16 @@ class Statements:
         self._renames: Renames = ()
         self._anew: frozenset[str] = frozenset()
         self._done: set[tuple[Position, str | None]] = set()
+        self._exchanged: set[tuple[Position, str | None]] = set()
 
     def take(self, said: Observation) -> None:
         """A statement came without a structure."""
         self._anew = self._renamed(said) | self._once(said)
-        self._renames, self.read = composed(self._renames, said.renames), True
+        self._renames, self.read = composed(self._renames, self._new(said)), True
 
     def renames(self, said: Observation, schema: TableSchema) -> Renames:
         """The renames behind a structure: its own statement's, else those of the ones before."""
-        return said.renames or effective(self._renames, schema)
+        return self._new(said) or effective(self._renames, schema)
 
     def anew(self, said: Observation) -> frozenset[str]:
         """The columns, in lower case, that were dropped and added again before a structure; told once."""
@@ -39,6 +41,7 @@ class Statements:
     def begun(self, said: Observation) -> None:
         """A first structure shows what they did, and its own statement too."""
         self._once(said)
+        self._new(said)
         self.forget()
 
     def forget(self) -> None:
@@ -49,6 +52,17 @@ class Statements:
         """A structure shows what they did."""
         self.forget()
         self.read = False
+
+    def _new(self, said: Observation) -> Renames:
+        """The renames of a statement, but for an exchange of names that was told before."""
+        place = (said.first.position, said.ddl)
+        if not exchanged(said.renames):
+            return said.renames
+        if place in self._exchanged:
+            return ()
+        # what no position tells apart may be another one
+        self._exchanged |= {place} if said.first.position.kind != "none" else set()
+        return said.renames
 
     def _renamed(self, said: Observation) -> frozenset[str]:
         names = {old.lower(): new.lower() for old, new in said.renames}

@@ -36,7 +36,7 @@ from schemaman.errors import StoreUnavailable
 from schemaman.log import Covered, Entry, tables_of
 from schemaman.schema import TableId
 
-LAYOUT = 8
+LAYOUT = 9
 """Of the tables below; a store of another layout is refused."""
 
 BATCH = 500

@@ -32,7 +32,8 @@ def _folded_again(connection: Connection) -> None:
     a position are kept where rows were read beside the stream before or behind them. 8: a fact that a reading
     beside the stream proves has a proof there, also where the version begins with it; what was read when the
     catalogue had lost a column proves nothing of it; beside rows alone, a connector's own schema history
-    tells that a table stands again; it supports no version of another one.
+    tells that a table stands again; it supports no version of another one. 9: a statement that exchanges
+    names and is told again exchanges nothing.
     """
 
 
@@ -44,6 +45,7 @@ STEPS: Mapping[int, Callable[[Connection], None]] = {
     5: _folded_again,
     6: _folded_again,
     7: _folded_again,
+    8: _folded_again,
 }
 """By layout, what makes the next one of it: tables and columns only. A step whose tables change later keeps
 a copy of them as they were. A layout in which only the fold says something else has a step that does nothing.
