@@ -1,12 +1,13 @@
 """Tries a plan on an empty clone of its table: what the engine would refuse, it refuses there.
 
-Law: the table itself is never written; the clone is gone afterwards, whatever happened.
+Laws: the table itself is never written; the clone is gone afterwards, whatever happened. An empty clone says
+nothing of rows: gates are asked there for whether they can be asked, and rows are copied from nowhere.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from schemaman.diff import diff
 from schemaman.errors import CouldNotDo, PartlyApplied, StalePlan, StatementFailed
 from schemaman.log import Migrated
 from schemaman.migrate import apply
-from schemaman.plan import Executor, Live, Plan, Target, words
+from schemaman.plan import Executor, Live, Plan, Step, Target, words
 from schemaman.targets import _spark_sql as sql
 
 NAMESPACE = "schemaman_clones"
@@ -24,6 +25,8 @@ NAMESPACE = "schemaman_clones"
 _SESSION = "spark_catalog"
 _OWN = frozenset({"current-snapshot-id", "format", "identifier-fields", "location", "provider", "sort-order"})
 """What Iceberg shows among the properties and is none. Source: Iceberg `BaseSparkTable.properties`."""
+_KEEPS_FILES = "gc.enabled"
+"""Says that files are never deleted: such a clone could not be purged. Source: Iceberg `TableProperties`."""
 
 
 def rehearsal(executor: Executor, target: Target, run: str) -> Callable[[Plan], None]:
@@ -35,6 +38,11 @@ def rehearsal(executor: Executor, target: Target, run: str) -> Callable[[Plan], 
     """
 
     def rehearse(plan: Plan) -> None:
+        if any("version" in step.precondition for step in plan.steps):
+            raise CouldNotDo(
+                f"the plan for {plan.table} goes back to an older state, which no clone has",
+                hint="apply without --clone",
+            )
         name = _clone_name(plan, run)
         with _cloned(executor, target, plan, name) as live:
             tried = _moved(plan, target, name, live)
@@ -113,7 +121,7 @@ def _iceberg(executor: Executor, source: str, clone: str) -> list[str]:
     clauses = [
         line for line in told[columns_end:].splitlines() if line.startswith(("COMMENT", "PARTITIONED"))
     ]
-    kept = {name: value for name, value in properties.items() if name not in _OWN}
+    kept = {name: value for name, value in properties.items() if name not in _OWN | {_KEEPS_FILES}}
     lines = [f"CREATE TABLE {clone} {columns}", "USING iceberg", *clauses, _tblproperties(kept)]
     statements = ["\n".join(lines)]
     fields = [f for f in properties.get("identifier-fields", "[]")[1:-1].split(",") if f]
@@ -144,7 +152,7 @@ def _clone_name(plan: Plan, run: str) -> str:
 
 
 def _moved(plan: Plan, target: Target, name: str, live: Live | None) -> Plan:
-    """The plan with every statement about the clone instead."""
+    """The plan with every statement and every condition about the clone instead."""
     old, new = target.table_name(plan.table), target.table_name(name)
     steps = (s for s in plan.steps if s.kind != "create-namespace")
     return replace(
@@ -154,6 +162,26 @@ def _moved(plan: Plan, target: Target, name: str, live: Live | None) -> Plan:
         base_version=live.version if live else None,
         base_schema=live.schema if live else None,
         base_column_ids=live.column_ids if live else "",
-        steps=tuple(replace(step, statement=step.statement.replace(old, new)) for step in steps),
+        steps=tuple(_step(each, old, new) for each in steps),
         expires_ms=None,
     )
+
+
+def _step(step: Step, old: str, new: str) -> Step:
+    """A step about the clone. One that only rows show to be done is run: without any it always seems so."""
+    statement = _about(step.statement, old, new)
+    if statement.startswith("INSERT INTO "):
+        statement += " WHERE false"
+    before, after = dict(step.precondition), dict(step.postcondition)
+    counts = before.pop("counts", None)
+    if isinstance(counts, Mapping):
+        asked = {query: _about(query, old, new) for query in map(str, counts)}
+        before["counts"] = {moved: counts[query] for query, moved in asked.items() if moved != query}
+    if "counts" in after:
+        after = {}
+    return replace(step, statement=statement, precondition=before, postcondition=after)
+
+
+def _about(text: str, old: str, new: str) -> str:
+    """A statement or a query with another table in the place of its own, which is named first."""
+    return re.sub(rf"(?<!\.){re.escape(old)}(?!\.)", lambda _: new, text, count=1)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from schemaman.clone import NAMESPACE, rehearsal
 from schemaman.errors import StalePlan, StatementFailed
 from schemaman.exchanges import under_way
 from schemaman.migrate import apply
@@ -238,6 +239,32 @@ def test_a_table_that_cannot_be_changed_is_filled_into_a_new_one(executor, forma
     live = look(executor, new, format)
     assert not live.schema.column("id").nullable  # type: ignore[union-attr]
     assert is_settled(make_plan(second, live, TARGETS[format], new, plain))
+
+
+@slow
+def test_phases_that_write_rows_are_tried_on_a_clone_that_has_none(executor, format: str) -> None:
+    old, new = table_of(format, "tried"), table_of(format, "tried_new")
+    name = TARGETS[format].table_name(old)
+    first, second = versions(
+        "id INT NOT NULL ID 1, a INT ID 2, PRIMARY KEY (id)",
+        "id INT NOT NULL ID 1, a TEXT ID 2, PRIMARY KEY (id)",
+    )
+    run(plan(format, old, first, None), executor)
+    executor.run(f"INSERT INTO {name} VALUES (1, 10), (2, NULL)")
+    executor.run(f"ALTER TABLE {name} SET TBLPROPERTIES ('gc.enabled' = 'false')")
+    rehearse = rehearsal(executor, TARGETS[format], "try")
+    cooked = cook(format, old, second)
+    made, fill = cooked.plans(look(executor, old, format), new)
+    applied(made, executor)
+    apply(fill, executor, PaperJournal(), lambda: 0, run="r", approved=True, rehearse=rehearse)
+    filled = executor.query(f"SELECT id, a FROM {TARGETS[format].table_name(new)} ORDER BY id")
+    assert filled == ((1, "10"), (2, None))
+    for phase in cooked.plans(look(executor, old, format))[:3]:
+        done = apply(phase, executor, PaperJournal(), lambda: 0, run="r", approved=True, rehearse=rehearse)
+        assert (done.state, done.differences) == ("applied", ())
+    assert executor.query(f"SELECT id, a FROM {name} ORDER BY id") == ((1, "10"), (2, None))
+    catalog = "spark_catalog" if format == "delta" else "ice"
+    assert executor.query(f"SHOW TABLES IN {catalog}.{NAMESPACE}") == ()
 
 
 LATER = "c STRING COMMENT 'y' ID 2, b STRING COMMENT 'z' ID 3, n INT ID 4, PRIMARY KEY (id)"
