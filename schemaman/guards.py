@@ -1,6 +1,7 @@
 """What a format keeps beside the columns: NOT NULL as a constraint, the key as identifier fields.
 
-Law: a guard that a change would break is taken off before it, and stands again after it where it still can.
+Laws: a guard that a change would break is taken off before it, and stands again after it where it still can;
+rows that no guard can be put on are found before the first step.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from schemaman.ddl import quote_name
 from schemaman.diff import Change, ChangeType, DropColumn, RenameColumn, patch
-from schemaman.plan import Draft, Live, Refusal, Source, Target, column_of, words
+from schemaman.plan import Draft, Live, Refusal, Source, Step, Target, column_of, words
 from schemaman.schema import TableSchema
+from schemaman.targets import _spark_sql as sql
 
 IDENTIFIERS = "identifier-fields"
 """The property under which an executor tells the identifier fields of an Iceberg table."""
@@ -59,6 +62,29 @@ def to_stand(target: Target, table: str, live: Live, wanted: Sequence[str]) -> I
     keyed = target.set_key(table, live.schema) if live.properties.get(IDENTIFIERS) == "[]" else None
     if keyed is not None:
         yield keyed
+
+
+def bare(target: Target, live: Live, columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns that a guard is still to be put on."""
+    return tuple(column for column in columns if isinstance(target.require(live, column), Draft))
+
+
+def nulls(name: str, column: str) -> str:
+    """The query for the number of rows that hold NULL; `name` is the table as SQL writes it."""
+    return sql.count(name, f"{quote_name(column)} IS NULL")
+
+
+def asked_first(step: Step, target: Target, table: str, columns: Sequence[str]) -> Step:
+    """The first step of a plan, which looks for NULL in the columns that are to hold none in the end.
+
+    `columns` are named as they are called before it.
+    """
+    if not columns:
+        return step
+    name, told = target.table_name(table), step.precondition.get("counts", {})
+    counts = {nulls(name, column): 0 for column in columns}
+    asked = {**told, **counts} if isinstance(told, Mapping) else counts
+    return replace(step, precondition={**step.precondition, "counts": asked})
 
 
 def after(live: Live, draft: Draft) -> Live:

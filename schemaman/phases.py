@@ -162,7 +162,7 @@ class Drawing:
         names = ", ".join(quote_name(new.name) for _, new in moved)
         values = [conversion.converted(quote_name(old.name), old.type, new.type) for old, new in moved]
         kept = [conversion.exact(quote_name(old.name), old.type, new.type) for old, new in moved]
-        required = [f"{quote_name(old.name)} IS NOT NULL" for old, new in moved if not new.nullable]
+        required = [f"{quote_name(old.name)} IS NOT NULL" for old, new in moved if self._holds_no_null(new)]
         key = tuple(old.name for old, new in moved if new.name in self.now.schema.key)
         gate = {sql.count(there, f"NOT ({' AND '.join((*kept, *required))})"): 0}
         gate |= {sql.count(self.name, "true"): 0} | (dict.fromkeys(unfit(there, key), 0) if key else {})
@@ -191,6 +191,9 @@ class Drawing:
         schema = replace(patch(self.now.schema, [change]), key=key)
         draft = replace(draft, hurts=(expects, *draft.hurts, _WRITERS), before=gate)
         self.add(draft, replace(self.now, schema=schema))
+
+    def _holds_no_null(self, column: Column) -> bool:
+        return not column.nullable or self.target.relax(self.now, column.name) is not None
 
     def _is_required(self, name: str) -> bool:
         column = self.now.schema.column(name)

@@ -164,6 +164,10 @@ class _Drawing:
         key = self.target.set_key(self.table, wanted)
         if key is not None:
             self._add(key, self.now)
+        assert self.now is not None
+        for answer in guards.to_stand(self.target, self.table, self.now, self._required()):
+            if isinstance(answer, Draft):
+                self._add(answer, guards.after(self.now, answer))
 
     def alter(self) -> None:
         """An existing table: upgrades, renames and the stamp, then the rest by kind."""
@@ -220,10 +224,13 @@ class _Drawing:
         """Key and NOT NULL as the format can keep them, on the columns that the table had before."""
         ruling = self.judge.ask("set-not-null")
         why = ruling.why if ruling.level == "approve" else ""
-        renames = self.projection.renames
-        stood = _lowered(renames.get(name, name) for name in before.names)
-        names = [name for name in self._required() if name.lower() in stood]
+        told = self.projection.renames
+        was = {told.get(n, n).lower(): n for n in before.names if self.renamed or told.get(n, n) == n}
+        names = [name for name in self._required() if name.lower() in was]
         assert self.now is not None
+        if self.steps:
+            bare = [was[name.lower()] for name in guards.bare(self.target, self.now, names)]
+            self.steps[0] = guards.asked_first(self.steps[0], self.target, self.table, bare)
         for answer in guards.to_stand(self.target, self.table, self.now, names):
             if isinstance(answer, Refusal):
                 self.refusals.append(answer)

@@ -23,6 +23,7 @@ from schemaman.plan import (
     Policy,
     Refusal,
     Source,
+    Step,
     Target,
     column_of,
     point_of_no_return,
@@ -127,7 +128,9 @@ class Cook:
         if made.refusals:
             return Recipe((), made.refusals)
         first = replace(made, phase=Phase("expand", 1, 2, "there is no such table yet"))
-        base = Live(table, made.wanted, "", "")
+        # What the steps of the first plan say of the table is all that there is of it.
+        kept = {k: v for each in made.steps for k, v in _properties(each).items() if v is not None}
+        base = Live(table, made.wanted, "", "", kept)
         drawing = Drawing(self.target, table, base)
         gate = drawing.fill(self.table, found.pairs, self._approved("retype"))
         return Recipe((first, self._plan(drawing, base, Phase("fill", 2, 2, gate, plan_hash(first)))))
@@ -360,3 +363,9 @@ def _listed(exchanges: Sequence[Exchange]) -> str:
 def _alike(here: Type, there: Type) -> bool:
     """Whether two types are one but for comments on members, which come and go."""
     return format_type(without_comments(here)) == format_type(without_comments(there))
+
+
+def _properties(step: Step) -> Mapping[str, str | None]:
+    """What a step makes of the table's properties."""
+    told = step.postcondition.get("properties")
+    return {str(key): value for key, value in told.items()} if isinstance(told, Mapping) else {}

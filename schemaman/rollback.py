@@ -7,6 +7,7 @@ not taken back without approval.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
@@ -15,6 +16,7 @@ from schemaman.conditions import structure
 from schemaman.ddl import quote_name
 from schemaman.errors import StalePlan
 from schemaman.exchanges import Exchange, exchanges_in
+from schemaman.guards import nulls
 from schemaman.log import Migrated
 from schemaman.phases import differing, unfit
 from schemaman.plan import KEY_PROPERTY, Live, Phase, Plan, Refusal, Step, StepKind, Target
@@ -213,12 +215,14 @@ def _gates(plan: Plan, name: str, taken: Sequence[Step]) -> list[dict[str, int]]
     """What the rows must say before each step is undone, the last one first; all of it before any is undone.
 
     Names that were exchanged go back where no row has another value in the new column than the old one says:
-    whatever was written since is in the new one alone. A key comes back where it still tells the rows apart.
+    whatever was written since is in the new one alone. A key comes back where it still tells the rows apart,
+    and NULL is forbidden again where there is none.
     """
     exchanges, key = _exchanged(taken), _key_before(plan, taken)
     again = dict.fromkeys(unfit(name, key), 0) if key else {}
     gates: list[dict[str, int]] = []
-    first: dict[Exchange, str] = {}
+    first: dict[Exchange | str, str] = {}
+    called: dict[str, str] = {}
     for each in reversed(taken):
         gate = dict(again)
         for exchange in exchanges:
@@ -227,10 +231,34 @@ def _gates(plan: Plan, name: str, taken: Sequence[Step]) -> list[dict[str, int]]
                 query = differing(name, (stands,))
                 gate[query] = 0
                 first.setdefault(exchange, query)
+        for column in _freed(each):
+            gate[nulls(name, column)] = 0
+            first[column] = nulls(name, called.get(column, column))
+        called |= {old: called.get(new, new) for old, new in _renamed(each)}
         gates.append(gate)
     if gates:
         gates[0] |= dict.fromkeys(first.values(), 0)
     return gates
+
+
+def _freed(step: Step) -> Iterator[str]:
+    """The column that a step let hold NULL, which it may hold by now; see `Target.relax`."""
+    told = step.precondition.get("properties")
+    checks = told.values() if step.kind == "drop-constraint" and isinstance(told, Mapping) else ()
+    for check in checks:
+        found = re.fullmatch(r"`((?:[^`]|``)+)` IS NOT NULL", str(check))
+        if found is not None:
+            yield found[1].replace("``", "`")
+
+
+def _renamed(step: Step) -> Iterator[tuple[str, str]]:
+    """The name that a step gave a column, behind the one before."""
+    before, after = step.precondition.get("columns"), step.postcondition.get("columns")
+    if step.kind == "rename-column" and isinstance(before, Mapping) and isinstance(after, Mapping):
+        gone = [column for column in before if after.get(column) is None]
+        come = [column for column in after if before.get(column) is None]
+        if len(gone) == len(come) == 1:
+            yield str(gone[0]), str(come[0])
 
 
 def _exchanged(taken: Sequence[Step]) -> tuple[Exchange, ...]:

@@ -24,7 +24,7 @@ from schemaman.diff import (
 )
 from schemaman.errors import StatementFailed
 from schemaman.log import Migrated
-from schemaman.plan import KEY_PROPERTY, Live
+from schemaman.plan import CHECK_PREFIX, KEY_PROPERTY, Live
 from schemaman.schema import Column, Path, TableSchema, walk
 from schemaman.targets._spark_sql import identifier_fields
 from schemaman.types import String, Struct
@@ -114,6 +114,18 @@ class PaperLake:
             gone = {_text(key) for key in re.findall(_TEXT, found[1], re.DOTALL)}
             kept = {key: value for key, value in live.properties.items() if key not in gone}
             return self._keyed(replace(live, properties=kept))
+        found = re.fullmatch(rf"ADD CONSTRAINT ({_PART}) CHECK \((.*)\)", action, re.DOTALL)
+        if found:
+            check = CHECK_PREFIX + _parts(found[1])[0].lower()
+            named = {part[1:-1] for part in re.findall(_PART, found[2])}
+            if check in live.properties or not named <= set(live.schema.names):
+                raise StatementFailed(f"there already, or about nothing that is there: {action}")
+            return replace(live, properties={**live.properties, check: found[2]})
+        found = re.fullmatch(rf"DROP CONSTRAINT ({_PART})", action)
+        if found:
+            kept = dict(live.properties)
+            del kept[CHECK_PREFIX + _parts(found[1])[0].lower()]
+            return replace(live, properties=kept)
         found = re.fullmatch(rf"DROP IDENTIFIER FIELDS {_PATH}(?:, {_PATH})*", action)
         if found:
             return replace(live, properties={**live.properties, "identifier-fields": "[]"})

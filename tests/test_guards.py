@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
 
 from schemaman.columns import parse_columns
 from schemaman.diff import AddColumn, ChangeNullable, ChangeType, DropColumn, RenameColumn
-from schemaman.plan import Draft, Live, Policy, Refusal, outcomes
+from schemaman.errors import StalePlan
+from schemaman.migrate import apply, check
+from schemaman.plan import Draft, Live, Policy, Refusal, Source, outcomes
 from schemaman.planner import make_plan
 from schemaman.policy import PolicyRule
 from schemaman.schema import Column
 from schemaman.targets import delta, iceberg
 from schemaman.types import Floating, Integer
-from tests.test_planner import TARGETS, both, lake, plan, source
+from tests.lives import lives
+from tests.paper_lake import PaperJournal, PaperLake
+from tests.test_planner import TARGETS, both, lake, migrated, plan, source
+from tests.test_recipes import live_of
 
 REQUIRED = Policy(rules=(PolicyRule("approve", ("set-not-null",)),))
 ALL = {
@@ -112,6 +119,50 @@ def test_a_check_comes_off_for_a_rename_and_stands_again_in_the_same_plan() -> N
     drawn = make_plan(later, guarded, *TARGETS["delta"], REQUIRED)
     kinds = [s.kind for s in drawn.steps if s.kind != "set-properties"]
     assert kinds == ["drop-constraint", "rename-column", "add-constraint"]
+
+
+@given(life=lives())
+def test_rows_that_hold_null_are_found_before_the_first_step(life: list[Source]) -> None:
+    """Columns are asked for under the names that they have by then, and a second plan finds nothing more."""
+    target, name = TARGETS["delta"]
+    made = PaperLake(name)
+
+    def asked(query: str, number: int) -> int:
+        (column,) = re.findall(r"WHERE `((?:[^`]|``)+)` IS NULL", query)
+        assert column.replace("``", "`") in live_of(made).schema.names
+        return number
+
+    free = Policy(rules=(PolicyRule("auto", ("set-not-null",)),))
+    for following in life:
+        drawn = make_plan(following, made.live, target, name, free)
+        if not drawn.steps and made.live is None:
+            return
+        if made.live is not None and any(step.kind == "add-constraint" for step in drawn.steps):
+            ran = len(made.ran)
+            made.counted = lambda query: asked(query, 1)
+            for how in (check, apply):
+                with pytest.raises(StalePlan, match="IS NULL gives 1, not 0"):
+                    how(drawn, made, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+            assert len(made.ran) == ran
+        made.counted = lambda query: asked(query, 0)
+        new = made.live is None
+        before = set(live_of(made).schema.names) if made.live else set()
+        migrated(made, drawn)
+        again = make_plan(following, made.live, target, name, free)
+        added = {c.name for c in live_of(made).schema.columns} - before
+        assert {step.kind for step in again.steps} <= {"add-constraint"}
+        assert not (new and again.steps)
+        assert len(again.steps) <= len(added)
+        migrated(made, again)
+        assert make_plan(following, made.live, target, name, free).steps == ()
+
+
+def test_a_column_that_keeps_its_name_is_not_guarded_under_another() -> None:
+    made = lake("delta", "id INT NOT NULL, a INT, PRIMARY KEY (id)")
+    later = source("id INT NOT NULL, b INT NOT NULL, c INT, PRIMARY KEY (id)", former_names={"b": ("a",)})
+    barred = Policy(rules=(PolicyRule("auto", ("set-not-null",)), PolicyRule("block", ("rename-stated",))))
+    drawn = make_plan(later, made.live, *TARGETS["delta"], barred)
+    assert [step.kind for step in drawn.steps] == ["add-columns"]
 
 
 @both

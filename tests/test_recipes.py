@@ -257,6 +257,19 @@ def test_a_delta_table_without_column_mapping_is_upgraded_or_filled_into_a_new_o
     assert "INSERT INTO `delta`.`/lake/new`" in fill.steps[0].statement
 
 
+def test_rows_without_a_value_that_the_new_table_wants_are_found_before_it_is_filled() -> None:
+    free = Policy(rules=(PolicyRule("auto", ("set-not-null", "retype")),))
+    made = lake("delta", "id INT NOT NULL, a INT, PRIMARY KEY (id)")
+    later = source("id INT NOT NULL, a TEXT NOT NULL, PRIMARY KEY (id)")
+    first, fill = cook("delta", later, policy=free).plans(live_of(made), "/lake/new")
+    assert first.steps[-1].kind == "add-constraint"
+    gates = cast("dict[str, int]", fill.steps[0].precondition["counts"])
+    assert any("`a` IS NOT NULL" in query for query in gates)
+    _, open_fill = cook("delta", later).plans(live_of(made), "/lake/new")
+    gates = cast("dict[str, int]", open_fill.steps[0].precondition["counts"])
+    assert not any("`a` IS NOT NULL" in query for query in gates)
+
+
 @both
 def test_columns_get_names_that_nobody_has(format: str) -> None:
     made = lake(format, "id INT, a INT, A__NEW INT")

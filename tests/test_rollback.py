@@ -19,6 +19,7 @@ from schemaman.migrate import apply, check
 from schemaman.plan import BEGAN_PROPERTY, DropPolicy, Live, Plan, Policy, Source
 from schemaman.planfile import from_text, plan_hash, to_sql, to_text
 from schemaman.planner import make_plan
+from schemaman.policy import PolicyRule
 from schemaman.rollback import restored, rollback, rows_written, steps_done, version_before
 from schemaman.summary.plans import plan_blocks
 from tests.lives import lives
@@ -145,6 +146,34 @@ def test_stamps_that_were_there_and_others_are_taken_back_by_a_step_each(format:
     assert [" UNSET " in step.statement for step in back.steps] == [False, True, False]
     forth(back, made)
     assert live_of(made).properties == before.properties
+
+
+def test_null_is_forbidden_again_where_no_row_holds_it() -> None:
+    target, table = TARGETS["delta"]
+    policy = Policy(rules=(PolicyRule("auto", ("set-not-null",)),))
+    made = PaperLake(table)
+    forth(make_plan(source("id INT, a INT NOT NULL"), None, target, table, policy), made)
+    before = live_of(made)
+    drawn = make_plan(
+        source("id INT, b INT, c INT", former_names={"b": ("a",)}), before, target, table, policy
+    )
+    assert "drop-constraint" in [step.kind for step in drawn.steps]
+    done = forth(drawn, made)
+    back = rollback(drawn, made.live, done)
+    gates = [cast("Mapping[str, int]", step.precondition.get("counts", {})) for step in back.steps]
+    name = target.table_name(table)
+    assert gates[0] == {f"SELECT count(*) FROM {name} WHERE `b` IS NULL": 0}
+    assert back.steps[-1].kind == "add-constraint"
+    assert gates[-1] == {f"SELECT count(*) FROM {name} WHERE `a` IS NULL": 0}
+    ran = len(made.ran)
+    made.counted = lambda _: 1
+    with pytest.raises(StalePlan, match="`b` IS NULL gives 1"):
+        forth(back, made)
+    assert len(made.ran) == ran
+    made.counted = lambda _: 0
+    forth(back, made)
+    assert live_of(made).properties == before.properties
+    assert live_of(made).schema == before.schema
 
 
 def on_rows(made: PaperLake, database: sqlite3.Connection) -> None:
