@@ -14,15 +14,22 @@ from schemaman.versions import SchemaVersion, TableHistory
 from schemaman_cli.options import Door
 from schemaman_cli.wiring import TARGETS, find, histories
 
+Cut = tuple[TableHistory, tuple[SchemaVersion, ...]]
+"""A history up to a version, and the versions behind it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """A lake table that follows a source table."""
+    """A lake table that follows a source table, up to the newest version of the history.
+
+    `newer` versions are known beside it where somebody asked for an older one.
+    """
 
     history: TableHistory
     target: str
     format: str
     table: str
+    newer: tuple[SchemaVersion, ...] = ()
 
 
 def followers(
@@ -39,7 +46,8 @@ def followers(
         if len(tables) != 1 or lake_table is None:
             hint = f"schemaman plan TABLE --target {target} --table LAKE_TABLE"
             raise UsageError(f"{target} is a format: one TABLE and --table are needed with it", hint=hint)
-        return (Follower(_followed(door, registry, tables)[0], target, target, lake_table),)
+        ((history, newer),) = _followed(door, registry, tables)
+        return (Follower(history, target, target, lake_table, newer),)
     if lake_table is not None:
         raise UsageError("--table goes with --target delta or iceberg; a named target says its tables itself")
     chosen = settings.targets.value if target is None else (settings.target(target),)
@@ -57,23 +65,25 @@ def as_of(history: TableHistory, version: SchemaVersion) -> TableHistory:
     return replace(history, versions=versions, events=events)
 
 
-def _followed(door: Door, registry: Registry, tables: Sequence[str]) -> tuple[TableHistory, ...]:
+def _followed(door: Door, registry: Registry, tables: Sequence[str]) -> tuple[Cut, ...]:
     """The histories to follow; a table that is gone is followed only if it was named."""
     if not tables:
-        return tuple(h for h in histories(door, registry) if not h.ended)
+        return tuple((h, ()) for h in histories(door, registry) if not h.ended)
     return tuple(_until(door, registry, text) for text in tables)
 
 
-def _until(door: Door, registry: Registry, text: str) -> TableHistory:
+def _until(door: Door, registry: Registry, text: str) -> Cut:
     reference = parse(text)
     if not isinstance(reference, TableRef):
         raise UsageError(f"{text} is no table of the history", hint="schemaman tables lists them")
     found = find(door, registry, str(reference.name))
     version = select(found, reference.selector).version
-    return found if version is None else as_of(found, version)
+    if version is None:
+        return found, ()
+    return as_of(found, version), tuple(v for v in found.versions if v.number > version.number)
 
 
-def _followers(followed: Sequence[TableHistory], target: TargetSetting) -> Iterator[Follower]:
-    for history in followed:
+def _followers(followed: Sequence[Cut], target: TargetSetting) -> Iterator[Follower]:
+    for history, newer in followed:
         if target.holds(history.table):
-            yield Follower(history, target.name, target.format, target.address(history.table))
+            yield Follower(history, target.name, target.format, target.address(history.table), newer)

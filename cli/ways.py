@@ -41,7 +41,7 @@ def phases(
     policy, name = door.settings.policy, str(follower.history.table)
     proven = policy.makes("rename-proven", name, follower.target, follower.format)
     cook = Cook(
-        source_of(follower.history, proven=proven),
+        source_of(follower.history, proven=proven, newer=follower.newer),
         TARGETS.get(follower.format),
         follower.table,
         policy,

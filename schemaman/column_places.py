@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from schemaman.counterparts import began_text, standing_at
 from schemaman.plan import BEGAN_PROPERTY, VERSION_PROPERTY, Live
 from schemaman.retired_columns import retired
 from schemaman.sources import source_of
+from schemaman.stamp_meaning import began_text, standing_at
 from schemaman.versions import SchemaVersion, TableHistory
 
 

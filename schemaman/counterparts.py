@@ -6,18 +6,15 @@ brought up to date is told by the table's own stamp; without one, by the names t
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from schemaman.ddl import quote_name
 from schemaman.exchanges import RESUME, free_name, phase_of
 from schemaman.plan import (
-    BEGAN_PROPERTY,
     SOURCE_PROPERTY,
     VERSION_PROPERTY,
     Live,
-    Past,
     Refusal,
     Source,
     column_of,
@@ -25,6 +22,7 @@ from schemaman.plan import (
 from schemaman.retired_columns import retired
 from schemaman.rulings import Judge
 from schemaman.schema import walk
+from schemaman.stamp_meaning import astray, ended_life, stamped
 
 TEMPORARY = "__schemaman_"
 """How a column begins that stands between two names while a plan runs."""
@@ -45,11 +43,6 @@ class Talk:
     def refuse(self, change: str, reason: str, instead: str) -> None:
         """Say that something must not be done as asked."""
         self.refusals.append(Refusal(change, reason, instead))
-
-
-def began_text(began: Mapping[str, object]) -> str:
-    """A place in the source's log as the stamp keeps it."""
-    return json.dumps(began, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +70,7 @@ class Counterparts:
 def counterparts(source: Source, live: Live, held: Collection[str], talk: Talk) -> Counterparts:
     """The columns that belong together; `held` are those that the target can hold.
 
-    Exactly by the stamp where the table has one that the history knows, else by former names.
+    Exactly by the stamp where the table has one, else by former names.
     """
     waiting = _unanswered(source, live, talk)
     away: dict[str, str] = {}
@@ -119,9 +112,12 @@ def blocked(source: Source, live: Live, talk: Talk) -> bool:
                 f"give each source a table of its own, or unset the table property {SOURCE_PROPERTY}",
             )
         )
-    ended = _of_an_ended_life(source, live)
+    ended = ended_life(source, live)
+    lost = None if ended or owner not in (None, source.table) else astray(source, live)
     if ended:
         _say_of_the_end(source, live, talk)
+    if lost is not None:
+        refusals.append(lost)
     if phase_of(live) == "swap":
         refusals.append(
             Refusal(
@@ -156,16 +152,6 @@ def _say_of_the_end(source: Source, live: Live, talk: Talk) -> None:
         talk.notes.append(f"{change}: not done: {reason}")
 
 
-def _of_an_ended_life(source: Source, live: Live) -> bool:
-    """Whether the stamp of the table means a version of an earlier incarnation."""
-    id, began = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
-    past = [p for p in source.past if p.answers_to(id)]
-    ended = [p for p in source.ended if p.answers_to(id)]
-    if any(began_text(p.began) == began for p in past):
-        return False
-    return any(began_text(p.began) == began for p in ended) or (bool(ended) and not past)
-
-
 def _unanswered(source: Source, live: Live, talk: Talk) -> dict[str, str]:
     """Rename questions that matter here: the old name is in the lake, the new one is not."""
     waiting: dict[str, str] = {}
@@ -183,21 +169,6 @@ def _unanswered(source: Source, live: Live, talk: Talk) -> dict[str, str]:
             say = f"say with `schemaman decide` whether {quote_name(old)} became {quote_name(new)}"
             talk.refuse(change, reason, say)
     return waiting
-
-
-def stamped(source: Source, live: Live) -> int | None:
-    """Which of the past versions the stamp of the table means."""
-    return standing_at(
-        source.past, live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
-    )
-
-
-def standing_at(versions: Sequence[Past], id: str | None, began: str | None) -> int | None:
-    """Which of the versions is the one of this id that began there."""
-    same = [n for n, past in enumerate(versions) if past.answers_to(id)]
-    exact = [n for n in same if began_text(versions[n].began) == began]
-    # Late evidence may move the beginning of a version; its id alone is enough while it is the only one.
-    return exact[-1] if exact else same[0] if len(same) == 1 else None
 
 
 def _reused(source: Source, live: Live, standing: int, talk: Talk) -> tuple[set[str], dict[str, str]]:

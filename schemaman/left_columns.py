@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from schemaman.counterparts import began_text
 from schemaman.exchanges import free_name
 from schemaman.lake_names import spelled
 from schemaman.lake_rows import undecided
@@ -18,6 +17,7 @@ from schemaman.representation import Names
 from schemaman.retired_columns import Retired, retired
 from schemaman.schema import Column, TableSchema
 from schemaman.sources import source_of
+from schemaman.stamp_meaning import began_text
 from schemaman.versions import TableHistory
 
 

@@ -130,7 +130,9 @@ class Source:
     what may be renamed on a live table that still has the old name. `past` lists the versions of this
     incarnation up to the current one, oldest first: a stamped table is renamed exactly by them, and
     columns that left are told from those that nobody knows. `ended` lists the versions of earlier
-    incarnations: a table that bears the stamp of one holds the rows of another table. `inferred`: nobody told
+    incarnations: a table that bears the stamp of one holds the rows of another table. `newer` lists what came
+    after the version that is followed: a table that bears the stamp of one is not brought back. `inferred`:
+    nobody told
     the structure, it was guessed from values; `phantom`: nobody can have made it, and no event showed it. No
     table follows either. `proven` columns have their names by renames that only the evidence proves; the
     types of `unsure_types` may come from another setting of the connector.
@@ -150,6 +152,7 @@ class Source:
     phantom: bool = False
     proven: tuple[str, ...] = ()
     unsure_types: tuple[str, ...] = ()
+    newer: tuple[Past, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.counterparts import TEMPORARY, Counterparts, Talk, blocked, counterparts, stamped
+from schemaman.counterparts import TEMPORARY, Counterparts, Talk, blocked, counterparts
 from schemaman.ddl import quote_name
 from schemaman.exchanges import under_way
 from schemaman.lake_names import (
@@ -42,6 +42,7 @@ from schemaman.representation import Representation
 from schemaman.retired_columns import retired
 from schemaman.rulings import Judge, blocked_by
 from schemaman.schema import Column, Path, TableSchema
+from schemaman.stamp_meaning import stamped
 from schemaman.types import Type
 from schemaman.upserts import key_refused
 

@@ -14,13 +14,18 @@ ColumnId = int | None
 
 
 def source_of(
-    history: TableHistory, answers: Mapping[Pair, bool] | None = None, *, proven: bool = False
+    history: TableHistory,
+    answers: Mapping[Pair, bool] | None = None,
+    *,
+    proven: bool = False,
+    newer: Sequence[SchemaVersion] = (),
 ) -> Source:
     """The newest version of a table as something to follow, with what its columns were called before.
 
     `answers` are people's decisions on renames: (old name, new name) → whether it is one column; with
     `proven`, renames that nobody has answered and the evidence proves are taken for renames too. Only the
-    newest incarnation counts: a table that was dropped and made again shares no column with the old.
+    newest incarnation counts: a table that was dropped and made again shares no column with the old. `newer`
+    are versions that came after the newest one of a history that was cut off there.
     """
     newest = history.latest
     versions = [v for v in history.versions if v.incarnation == newest.incarnation]
@@ -40,11 +45,7 @@ def source_of(
         )
         for number, v in enumerate(versions)
     )
-    ended = tuple(
-        Past(v.id, _began(v), known_as=v.known_as)
-        for v in history.versions
-        if v.incarnation != newest.incarnation
-    )
+    ended = tuple(_known(v) for v in history.versions if v.incarnation != newest.incarnation)
     formers: dict[str, dict[str, None]] = {}
     for earlier in reversed(past):
         for then, name in earlier.names.items():
@@ -61,6 +62,7 @@ def source_of(
         unanswered=_open_questions(versions, told, now),
         past=past,
         ended=ended,
+        newer=tuple(map(_known, newer)),
         proven=tuple(sorted(now[id] for id in came if id in now)),
         unsure_types=tuple(f.removeprefix("type:") for f in newest.unconfirmed if f.startswith("type:")),
         inferred=newest.status == "inferred",
@@ -106,6 +108,11 @@ def _open_questions(
             if (candidate.old, candidate.new) not in answers and name is not None:
                 asked[candidate.old, name] = None
     return tuple(asked)
+
+
+def _known(version: SchemaVersion) -> Past:
+    """A version as a stamp may name it, of which nothing but that matters."""
+    return Past(version.id, _began(version), known_as=version.known_as)
 
 
 def _began(version: SchemaVersion) -> dict[str, object]:

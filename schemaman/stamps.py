@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from schemaman.counterparts import began_text
 from schemaman.lake_names import as_json, names_told
 from schemaman.ordering import formerly
 from schemaman.plan import (
@@ -25,6 +24,7 @@ from schemaman.plan import (
 from schemaman.projection import Projection
 from schemaman.retired_columns import retired, retired_text
 from schemaman.schema import Path
+from schemaman.stamp_meaning import began_text
 
 
 def stamp(

@@ -52,6 +52,7 @@ SOURCES = st.builds(
     PASTS,
     st.booleans(),
     st.booleans(),
+    newer=PASTS,
 )
 
 

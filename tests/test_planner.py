@@ -9,7 +9,6 @@ from hypothesis import given
 
 from schemaman.columns import parse_columns
 from schemaman.conditions import holds, structure
-from schemaman.counterparts import began_text
 from schemaman.ddl import quote_name
 from schemaman.evidence import Mark
 from schemaman.migrate import apply
@@ -19,6 +18,7 @@ from schemaman.policy import PolicyRule
 from schemaman.retired_columns import retired
 from schemaman.schema import Column, TableId, TableSchema, fingerprint
 from schemaman.sources import source_of
+from schemaman.stamp_meaning import began_text
 from schemaman.targets import delta, iceberg
 from schemaman.types import Integer, widens
 from schemaman.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
@@ -199,6 +199,55 @@ def test_a_stamp_of_before_a_late_witness_means_the_same_version(format: str) ->
     )
     assert drawn.refusals == ()
     assert [step.kind for step in drawn.steps].count("rename-column") == 3
+
+
+@both
+def test_a_table_that_is_ahead_is_never_stamped_back(format: str) -> None:
+    made = lake(format, "id INT, a INT, b INT, PRIMARY KEY (id)", began={"at": 2})
+    assert made.live is not None
+    newer = Past(made.live.properties[VERSION_PROPERTY], {"at": 2})
+    older = source("id INT, a INT, b INT, x DATE, PRIMARY KEY (id)", began={"at": 1})
+    older = replace(older, past=(_past("id INT, a INT, b INT, x DATE", 1),), newer=(newer,))
+    drawn = plan(format, older, made.live)
+    assert (drawn.steps, drawn.wanted) == ((), made.live.schema)
+    assert "follows version 2 already" in drawn.refusals[0].reason
+    assert "schemaman.version" in drawn.refusals[0].instead
+    # a shape may come back: where the stamp began tells which of two versions of one id it means
+    alike = replace(older, past=(replace(older.past[0], id=newer.id),))
+    assert "follows version 2 already" in plan(format, alike, made.live).refusals[0].reason
+    first = replace(alike, past=(replace(alike.past[0], began={"at": 2}),), newer=())
+    assert statements(plan(format, first, made.live)) == ["ADD COLUMNS (`x` DATE)"]
+    # who knows that the table has the names of the older version takes the stamp away
+    unset = replace(made.live, properties=_features(made.live))
+    assert plan(format, older, unset).refusals == ()
+
+
+@both
+def test_a_stamp_that_nobody_knows_is_refused_and_a_place_that_is_known_is_enough(format: str) -> None:
+    """A store that was put back from an older backup does not know where the table stands."""
+    made = lake(format, "id INT, c INT, PRIMARY KEY (id)", began={"at": 9})
+    lost = source("id INT, a INT, PRIMARY KEY (id)", past=(_past("id INT, a INT", 1),))
+    drawn = plan(format, lost, made.live)
+    assert drawn.steps == ()
+    assert "is not known here" in drawn.refusals[0].reason
+    assert "schemaman ingest" in drawn.refusals[0].instead
+    # a version that was refined began at the same record
+    refined = (_past("id INT, c INT", 9, c="a"), _past("id INT, a INT", 10))
+    found = replace(lost, past=(replace(refined[0], id="refined"), refined[1]))
+    assert statements(plan(format, found, made.live)) == ["RENAME COLUMN `c` TO `a`"]
+
+
+@both
+def test_a_stamp_that_fits_versions_of_other_meanings_is_refused(format: str) -> None:
+    """One began elsewhere than was known when the table was stamped: the column came back as another one."""
+    made = lake(format, "id INT, a INT, PRIMARY KEY (id)", began={"at": 2})
+    past = (_past("id INT, a INT", 1, a=None), _past("id INT", 3), _past("id INT, a INT", 5))
+    drawn = plan(format, source("id INT, a INT, PRIMARY KEY (id)", began={"at": 5}, past=past), made.live)
+    assert drawn.steps == ()
+    assert "several versions have the id" in drawn.refusals[0].reason
+    same = (_past("id INT, a INT", 1), *past[1:])
+    again = source("id INT, a INT, PRIMARY KEY (id)", began={"at": 5}, past=same)
+    assert plan(format, again, made.live).refusals == ()
 
 
 def test_the_temporary_name_bars_every_other_plan() -> None:

@@ -227,7 +227,7 @@ def test_another_policy_alone_drops_nothing(format: str) -> None:
     assert plan(format, later, made.live).steps == ()
     eager = plan(format, later, made.live, drop_column="auto")
     assert "another policy alone drops nothing" in eager.approvals_needed[0]
-    both_left = (*past, Past("y" * 12, {}, {"id": "id", "b": None}))
+    both_left = (*past, Past("y" * 12, {"at": 2}, {"id": "id", "b": None}))
     now = plan(format, source("id INT, PRIMARY KEY (id)", past=both_left), made.live, drop_column="auto")
     assert len(now.approvals_needed) == 1
     apart = lake(format, "id INT, a INT, PRIMARY KEY (id)")

@@ -121,7 +121,7 @@ def _planned(door: Door, spark: Executor, follower: Follower, expires_ms: int | 
     policy, table = door.settings.policy, str(follower.history.table)
     proven = policy.makes("rename-proven", table, follower.target, follower.format)
     return make_plan(
-        source_of(follower.history, proven=proven),
+        source_of(follower.history, proven=proven, newer=follower.newer),
         live,
         TARGETS.get(follower.format),
         follower.table,

@@ -1,0 +1,94 @@
+"""Which version of its source the stamp of a live table means, and where that must not be guessed.
+
+Law: a table is never moved by a history that does not know where it stands, nor back to an earlier version.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from schemaman.plan import BEGAN_PROPERTY, VERSION_PROPERTY, Live, Past, Refusal, Source
+
+_UNSET = f"unset its property {VERSION_PROPERTY}"
+
+
+def began_text(began: Mapping[str, object]) -> str:
+    """A place in the source's log as the stamp keeps it."""
+    return json.dumps(began, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def stamped(source: Source, live: Live) -> int | None:
+    """Which of the past versions the stamp of the table means; None where it says none, or not which."""
+    return standing_at(source.past, *_stamp(live))
+
+
+def standing_at(versions: Sequence[Past], id: str | None, began: str | None) -> int | None:
+    """Which of the versions is the one of this id that began there; None where nothing tells which."""
+    found = _fitting(versions, id, began)
+    return found[0] if len(found) == 1 else None
+
+
+def astray(source: Source, live: Live) -> Refusal | None:
+    """Why nothing may be planned by the stamp that a table bears; None if it has none, or one that is known.
+
+    A hand-made source without past versions says nothing of stamps.
+    """
+    id, _ = _stamp(live)
+    if id is None or not source.past:
+        return None
+    known = (*source.past, *source.newer)
+    found = _fitting(known, *_stamp(live))
+    change = f"bring {live.name} to {source.table}@{source.version}"
+    ahead = [n for n in found if n >= len(source.past)]
+    if not found:
+        return Refusal(
+            change,
+            f"it bears the stamp of a version that is not known here, {id}: what its columns are by now "
+            "cannot be told from their names",
+            "read what tells of that version (`schemaman ingest`), or use the store that knows it; if its "
+            f"columns are what version {source.version} calls so, {_UNSET}; then plan again",
+        )
+    if ahead:
+        number = source.version + 1 + ahead[-1] - len(source.past)
+        return Refusal(
+            change,
+            f"it follows version {number} already: no plan leads back to an earlier version",
+            f"plan without @{source.version}; `schemaman plan --rollback` takes an applied plan back; "
+            f"if its columns are what version {source.version} calls so, {_UNSET} and plan again",
+        )
+    if any(source.past[n].names != source.past[found[0]].names for n in found):
+        return Refusal(
+            change,
+            f"several versions have the id of its stamp, {id}, none of them begins where the stamp says, and "
+            "their names do not all mean the same columns",
+            f"set its property {BEGAN_PROPERTY} to where its version began, one of "
+            f"{', '.join(began_text(source.past[n].began) for n in found)}; then plan again",
+        )
+    return None
+
+
+def ended_life(source: Source, live: Live) -> bool:
+    """Whether the stamp of the table means a version of an earlier incarnation."""
+    id, began = _stamp(live)
+    past = [p for p in source.past if p.answers_to(id)]
+    ended = [p for p in source.ended if p.answers_to(id)]
+    if any(began_text(p.began) == began for p in past):
+        return False
+    return any(began_text(p.began) == began for p in ended) or (bool(ended) and not past)
+
+
+def _stamp(live: Live) -> tuple[str | None, str | None]:
+    return live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
+
+
+def _fitting(versions: Sequence[Past], id: str | None, began: str | None) -> list[int]:
+    """The versions that a stamp may mean; several only where nothing tells which."""
+    if id is None:
+        return []
+    same = [n for n, past in enumerate(versions) if past.answers_to(id)]
+    here = [n for n, past in enumerate(versions) if began_text(past.began) == began]
+    exact = [n for n in same if n in here]
+    # Late evidence may move the beginning of a version, or refine what it is: one of the two is enough, and
+    # one record begins one version.
+    return exact[-1:] or same or here
