@@ -25,6 +25,7 @@ from schemaman.errors import (
     StatementFailed,
 )
 from schemaman.journal import Journal, expected_structure, in_progress, progress, target_id
+from schemaman.layouts import layout_of, rearranged
 from schemaman.log import Migrated, RunMark, StepState
 from schemaman.plan import (
     FENCE_PROPERTY,
@@ -217,7 +218,7 @@ class Applying:
         self.say(step.kind)
         self.how.hold()
         if self.how.clock() - self.looked_ms > FRESH_MS:
-            live = self.inspect()
+            live = self.looked_again(number, live)
         if step.postcondition and self.holds(live, step.postcondition):
             self.skip(number, step, live)
             return live
@@ -232,6 +233,14 @@ class Applying:
         self.outcomes.append(Outcome(number, "done", step.statement, _version(after)))
         self.write(number, "done", after, step.statement)
         return after
+
+    def looked_again(self, number: int, before: Live | None) -> Live | None:
+        """The table now, laid out as it was: no step says what it expects of that."""
+        live = self.inspect()
+        other = rearranged(layout_of(before), layout_of(live))
+        if other:
+            raise self.stopped(number, StalePlan(f"someone else changed it meanwhile: {other}"))
+        return live
 
     def require_due(self, number: int, step: Step, live: Live | None) -> None:
         """Raises `StalePlan` if the table is not as the step expects it, or `PartlyApplied`."""

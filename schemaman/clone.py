@@ -162,6 +162,7 @@ def _moved(plan: Plan, target: Target, name: str, live: Live | None) -> Plan:
         base_version=live.version if live else None,
         base_schema=live.schema if live else None,
         base_column_ids=live.column_ids if live else "",
+        base_layout={},
         steps=tuple(_step(each, old, new) for each in steps),
         expires_ms=None,
     )

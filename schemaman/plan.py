@@ -220,6 +220,7 @@ class Plan:
 
     `point_of_no_return` is the number (from 1) of the first step that no statement undoes, None if every
     step can be undone; where that step's way back is time travel, it lasts until rows are written.
+    `base_layout` is what the table held about its columns (see `layouts`), as far as it is to be compared.
     """
 
     target: str
@@ -239,6 +240,7 @@ class Plan:
     phase: Phase | None = None
     point_of_no_return: int | None = None
     base_column_ids: str = ""
+    base_layout: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

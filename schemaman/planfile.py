@@ -186,6 +186,7 @@ def _base(plan: Plan) -> _Json | None:
         "version": plan.base_version,
         "schema": _schema_document(plan.base_schema),
         **({"column_ids": plan.base_column_ids} if plan.base_column_ids else {}),
+        **({"layout": dict(plan.base_layout)} if plan.base_layout else {}),
     }
 
 
@@ -339,7 +340,14 @@ def _plan(told: _Json) -> Plan:
         phase=_phase(told["phase"]) if told.get("phase") else None,
         point_of_no_return=told.get("point_of_no_return"),
         base_column_ids=base.get("column_ids", "") if base else "",
+        base_layout=_texts(base.get("layout", {})) if base else {},
     )
+
+
+def _texts(told: _Json) -> dict[str, str]:
+    if not isinstance(told, dict) or not all(isinstance(text, str) for text in told.values()):
+        raise ValueError(f"{told!r} are no texts")
+    return told
 
 
 def _moment(ms: int) -> str:

@@ -26,6 +26,7 @@ from schemaman.diff import (
     patch,
 )
 from schemaman.exchanges import held_back
+from schemaman.layouts import layout_of
 from schemaman.ordering import at_end, in_turn, inside, is_there, renamed, waves
 from schemaman.plan import (
     RETIRED_PROPERTY,
@@ -107,6 +108,7 @@ def make_plan(
         tuple(dict.fromkeys((*projection.rulings, *judge.rulings))),
         point_of_no_return=point_of_no_return(draft.steps),
         base_column_ids=live.column_ids if live else "",
+        base_layout=layout_of(live),
     )
 
 

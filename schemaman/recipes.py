@@ -13,6 +13,7 @@ from typing import Literal
 from schemaman.ddl import format_type, quote_name
 from schemaman.diff import ChangeKey, ChangeType, DropColumn, RenameColumn, diff
 from schemaman.exchanges import RESUME, Exchange, free_name, phase_of, under_way
+from schemaman.layouts import layout_of
 from schemaman.merged_types import without_comments
 from schemaman.phases import Drawing, needs, without_identifiers
 from schemaman.plan import (
@@ -289,8 +290,10 @@ class Cook:
             drawing = Drawing(self.target, self.table, live)
             gate = self._draw(drawing, name, exchanges)
             follows = plan_hash(plans[-1]) if plans else None
-            plans.append(self._plan(drawing, live, Phase(name, _OF.index(name) + 1, len(_OF), gate, follows)))
-            # Which ids the columns get that a phase adds, the engine alone knows.
+            one = self._plan(drawing, live, Phase(name, _OF.index(name) + 1, len(_OF), gate, follows))
+            # Which ids the columns get that a phase adds, the engine alone knows; identifier fields may go.
+            later = {k: v for k, v in one.base_layout.items() if not plans or k != "identifiers"}
+            plans.append(replace(one, base_layout=later))
             live = replace(drawing.now, column_ids="")
         return tuple(plans)
 
@@ -322,6 +325,7 @@ class Cook:
             phase=phase,
             point_of_no_return=point_of_no_return(steps),
             base_column_ids=base.column_ids,
+            base_layout=layout_of(base) if base.identity else {},
         )
 
     def _leftovers(self, live: Live) -> Recipe:

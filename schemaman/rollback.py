@@ -17,6 +17,7 @@ from schemaman.ddl import quote_name
 from schemaman.errors import StalePlan
 from schemaman.exchanges import Exchange, exchanges_in
 from schemaman.guards import nulls
+from schemaman.layouts import layout_of
 from schemaman.log import Migrated
 from schemaman.phases import differing, unfit
 from schemaman.plan import KEY_PROPERTY, Live, Phase, Plan, Refusal, Step, StepKind, Target
@@ -146,6 +147,7 @@ def _back(plan: Plan, live: Live | None, steps: tuple[Step, ...], refusals: tupl
         phase=Phase("rollback", 1, 1, _gate_in_words(steps), plan_hash(plan)),
         point_of_no_return=next((n for n, each in enumerate(steps, 1) if each.kind == "drop-columns"), None),
         base_column_ids=live.column_ids if live else "",
+        base_layout=layout_of(live),
     )
 
 

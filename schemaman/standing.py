@@ -10,6 +10,7 @@ from dataclasses import replace
 from schemaman.conditions import structure
 from schemaman.diff import diff
 from schemaman.errors import StalePlan
+from schemaman.layouts import layout_of, rearranged
 from schemaman.plan import Live, Plan, Step, words
 
 REPLAN = "make the plan again with `schemaman plan`"
@@ -33,6 +34,9 @@ def place(plan: Plan, live: Live | None, done: int, begun: int) -> int:
             "ids, so at least one was dropped and made anew",
             hint=REPLAN,
         )
+    other = "" if begun else rearranged(plan.base_layout, layout_of(live))
+    if other:
+        raise StalePlan(f"{plan.table} moved since the plan was made: {other}", hint=REPLAN)
     stands = structure(plan.base_schema)
     for number, step in enumerate((None, *plan.steps)):
         if step is not None:
@@ -75,4 +79,5 @@ def rest_of(plan: Plan, at: int, live: Live | None) -> Plan:
         base_version=live.version if live else None,
         base_schema=live.schema if live else None,
         base_column_ids=live.column_ids if live else "",
+        base_layout=layout_of(live),
     )

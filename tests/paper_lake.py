@@ -128,15 +128,15 @@ class PaperLake:
             return replace(live, properties=kept)
         found = re.fullmatch(rf"DROP IDENTIFIER FIELDS {_PATH}(?:, {_PATH})*", action)
         if found:
-            return replace(live, properties={**live.properties, "identifier-fields": "[]"})
+            none = {**live.properties, "identifier-fields": "[]"}
+            return replace(live, properties=none, identifiers=())
         found = re.fullmatch(rf"SET IDENTIFIER FIELDS ({_PART}(?:, {_PART})*)", action)
         if found:
             names = [_parts(name)[0] for name in re.findall(_PART, found[1])]
             columns = [live.schema.column(name) for name in names]
             assert all(column is not None and not column.nullable for column in columns)
-            return replace(
-                live, properties={**live.properties, "identifier-fields": identifier_fields(names)}
-            )
+            told = {**live.properties, "identifier-fields": identifier_fields(names)}
+            return replace(live, properties=told, identifiers=tuple((name,) for name in names))
         schema = live.schema
         for change in _changes(schema, action):
             try:
@@ -144,6 +144,9 @@ class PaperLake:
             except KeyError as error:
                 raise StatementFailed(f"{error} is there already, or is not there: {action}") from error
             self._follow(change)
+            if isinstance(change, RenameColumn):
+                moved = {change.path: (*change.path[:-1], change.name)}
+                live = replace(live, identifiers=tuple(moved.get(each, each) for each in live.identifiers))
             # A table knows no key of ours: it is a property, and stays until it is set again.
             schema = replace(patched, key=live.schema.key)
         lowered = [name.lower() for name in schema.names]

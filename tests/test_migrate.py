@@ -31,7 +31,7 @@ from schemaman.migrate import (
     expected_structure,
     target_id,
 )
-from schemaman.plan import Live, Plan, Policy, Source
+from schemaman.plan import LayoutField, Live, Plan, Policy, Source
 from schemaman.planfile import from_text, plan_hash, to_text
 from schemaman.planner import make_plan
 from schemaman.policy import PolicyRule
@@ -247,6 +247,18 @@ def _make_column_anew(lake: PaperLake) -> None:
     lake.run(f"ALTER TABLE {name} ADD COLUMNS (`a` INT)")
 
 
+def _laid_out(**facts: object):
+    def arrange(lake: PaperLake) -> None:
+        lake.live = replace(lake.live, **facts)  # type: ignore[type-var]
+
+    return arrange
+
+
+def _check(lake: PaperLake) -> None:
+    assert lake.live is not None
+    lake.live = replace(lake.live, properties={**lake.live.properties, "delta.constraints.low": "a < 9"})
+
+
 def _replace_table(lake: PaperLake) -> None:
     lake.live = replace(lake.live, identity="another")  # type: ignore[type-var]
 
@@ -255,9 +267,20 @@ def _drop_table(lake: PaperLake) -> None:
     lake.live = None
 
 
+LAYOUTS = [
+    (_laid_out(partitions=(LayoutField(("a",), "bucket[4]"),)), "partitions were none, and are `a` bucket"),
+    (_laid_out(sort=(LayoutField(("a",), "identity asc nulls-first"),)), "sort fields were none"),
+    (_laid_out(clustering=(("a",),)), "clustering were none, and are `a` now"),
+    (_laid_out(identifiers=(("id",),)), "identifier fields were none, and are `id` now"),
+    (_laid_out(generated={"a": "id + 1"}), "generated columns were none"),
+    (_check, "CHECK constraints were none, and are `low`: a < 9 now"),
+]
+
+
 @pytest.mark.parametrize(
     ("move", "words"),
     [
+        *LAYOUTS,
         (_add_column, "moved.*add `z`"),
         (_make_column_anew, "not the same ids"),
         (_replace_table, "dropped or made anew"),
@@ -269,10 +292,39 @@ def test_a_table_that_moved_is_left_alone(move, words: str) -> None:
     plan = draw(LATER, lake.live)
     move(lake)
     ran, live = list(lake.ran), lake.live
+    with pytest.raises(StalePlan, match=words):
+        check(plan, lake, PaperJournal(), lambda: 1000)
     with pytest.raises(StalePlan, match=words) as caught:
-        run(plan, lake, PaperJournal())
+        run(from_text(to_text(plan)), lake, PaperJournal())
     assert "schemaman plan" in (caught.value.hint or "")
     assert (lake.ran, lake.live) == (ran, live)
+
+
+@pytest.mark.parametrize(("move", "words"), LAYOUTS)
+@pytest.mark.parametrize("behind", [0, 1])
+def test_another_layout_between_two_looks_stops_the_run(behind: int, move, words: str) -> None:
+    lake, journal = made(), PaperJournal()
+    plan = draw(LATER, lake.live)
+    time = iter(range(0, 10_000_000, 1000))
+    real = journal.write
+
+    def write(line: Migrated) -> None:
+        real(line)
+        if line.state == ("started", "done")[behind] and len(lake.ran) == behind:
+            move(lake)
+
+    journal.write = write  # type: ignore[method-assign]
+    with pytest.raises((StalePlan, PartlyApplied), match=words) as stopped:
+        apply(plan, lake, journal, lambda: next(time), run="r1")
+    assert isinstance(stopped.value, PartlyApplied) == bool(behind)
+    assert len(lake.ran) == behind
+
+
+def test_a_plan_of_before_layouts_were_told_is_applied() -> None:
+    lake = made()
+    plan = from_text(to_text(replace(draw(LATER, lake.live), base_layout={})))
+    _laid_out(clustering=(("a",),))(lake)
+    assert run(plan, lake, PaperJournal()).state == "applied"
 
 
 def test_rows_that_were_written_meanwhile_do_not_make_a_plan_stale() -> None:

@@ -1,0 +1,56 @@
+"""What a table holds about its columns besides their names and types, and which bars changes of them.
+
+Law: what one of two sides does not tell is no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from schemaman.ddl import quote_name
+from schemaman.plan import LayoutField, Live
+from schemaman.schema import Path
+
+_WORDS = {
+    "partitions": "partitions",
+    "clustering": "clustering",
+    "sort": "sort fields",
+    "identifiers": "identifier fields",
+    "generated": "generated columns",
+    "checks": "CHECK constraints",
+}
+
+
+def layout_of(live: Live | None) -> Mapping[str, str]:
+    """Partitions, clustering, sort order, identifier fields, generated columns and CHECKs, each as a text."""
+    if live is None:
+        return {}
+    return {
+        "partitions": _fields(live.partitions),
+        "clustering": ", ".join(map(_dotted, live.clustering)),
+        "sort": _fields(live.sort),
+        "identifiers": ", ".join(map(_dotted, live.identifiers)),
+        "generated": _expressions(live.generated),
+        "checks": _expressions(live.checks),
+    }
+
+
+def rearranged(was: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """What became another one, in words; empty if nothing did."""
+    return "; ".join(
+        f"{told} were {was[name] or 'none'}, and are {now[name] or 'none'} now"
+        for name, told in _WORDS.items()
+        if name in was and name in now and was[name] != now[name]
+    )
+
+
+def _fields(fields: Iterable[LayoutField]) -> str:
+    return ", ".join(f"{_dotted(field.path)} {field.transform}" for field in fields)
+
+
+def _expressions(told: Mapping[str, str]) -> str:
+    return ", ".join(f"{quote_name(name)}: {told[name]}" for name in sorted(told))
+
+
+def _dotted(path: Path) -> str:
+    return ".".join(map(quote_name, path))
