@@ -30,6 +30,7 @@ from schemaman.spark.batches import remember
 from schemaman.spark.emptying import verdict
 from schemaman.spark.following import Bringer, Follower, Stopped
 from schemaman.spark.helper_columns import HelperColumns
+from schemaman.spark.learnt import Learnt
 from schemaman.spark.quarantine import NO_OLD_ROW, Held, Tried
 from schemaman.spark.reached import Reach, Reached
 from schemaman.spark.staging import (
@@ -210,6 +211,9 @@ class PaperMirror:
     notes: list[str] = field(default_factory=list)
     modes: Modes = UNTOLD
     reached: Reached = field(init=False)
+    learnt: Learnt = field(init=False)
+    quiet: dict[str, str] = field(default_factory=dict)
+    """Why tables are stopped of which no records came in the last batch."""
     stopped: set[str] = field(default_factory=set)
     plans: dict[str, Plan] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
@@ -218,12 +222,14 @@ class PaperMirror:
 
     def __post_init__(self) -> None:
         self.reached = Reached(self.store.load)
+        self.learnt = Learnt(self.store, "main", self.modes, lambda table: [self._follower(table)])
 
     def take(self, records: Sequence[Record]) -> None:
         """One batch."""
         registry = Registry(self.store, lambda: 0)
         batch = batch_of(records)
         _, extents = remember(batch, registry, "main", self.schemas)
+        self.learnt.learn(extents)
         topics = {topic for topic, _ in extents} | {topic for topic, *_ in self.unplaced}
         tables = {t for topic in topics for t in self.store.aliased(topic)} | set(self.sources.values())
         found = ((table, self.store.history(table)) for table in tables)
@@ -239,10 +245,25 @@ class PaperMirror:
             self.store, registry, self.policy, lambda: 0, self.approve, self._decided, self.modes
         )
         renamed = {t for t, h in histories.items() if any(alias.kind == "table" for alias in h.aliases)}
+        seen: list[Follower] = []
         for table in sorted(histories, key=lambda table: (table in renamed, table)):
             mine = [row for row in decoded if row["source_table"] == table_text(table)]
+            seen += [self._follower(table)] if mine or self.kept.get(self._follower(table).lake_table) else []
             self._follow(table, mine, bringer, reading)
             self.reached.take(_reach(table, row) for row in mine)
+        self._without_rows(seen)
+
+    def _without_rows(self, seen: Collection[Follower]) -> None:
+        """The tables that got no rows, and would take none after what was told of them."""
+
+        def catalog(follower: Follower) -> PaperCatalog:
+            none = PaperTable(PaperLake(follower.lake_table))
+            return PaperCatalog(self.tables, self.tables.get(follower.lake_table, none))
+
+        self.quiet = {}
+        for report in self.learnt.falsified(catalog, seen):
+            self.stopped.add(report.lake_table)
+            self.quiet[report.lake_table] = report.stopped or ""
 
     def _place(self, reading: Reading) -> None:
         """What nobody understood when it came, and what is understood now waits for its table."""

@@ -15,10 +15,13 @@ from typing import Any, Literal
 import pytest
 
 from schemaman.evidence import Record
+from schemaman.log import Migrated
+from schemaman.plan import Executor
 from schemaman.policy import Policy, PolicyRule
 from schemaman.registry import Registry
 from schemaman.rows.order import place_in
 from schemaman.spark.batches import remember
+from schemaman.spark.following import Follower
 from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED, ORDER
 from tests.paper_mirror import PaperMirror, batch_of
@@ -192,8 +195,83 @@ def test_once_the_rows_are_gone_and_read_again_the_table_is_as_if_nothing_had_be
 def forget(lake: PaperMirror, reason: str) -> None:
     """What the reason tells to do: delete the rows from a place on."""
     since = reason.partition(f"`{ORDER}` >= '")[2].partition("'")[0]
-    (table,) = lake.tables.values()
+    table = next(table for name, table in lake.tables.items() if "shop..t" in name)
     table.rows = {key: r for key, r in table.rows.items() if place_in(r[ORDER])[0] < since}
+
+
+def elsewhere(offset: int) -> Record:
+    return row(offset, 800 + offset, {"id": offset, "a": "x"}, told=True, table="u")
+
+
+HOW = ("one process", "another process", "killed after it had learnt", "told beside", "told while down")
+
+
+@pytest.mark.parametrize("case", FALSIFIED)
+@pytest.mark.parametrize("how", HOW)
+def test_rows_that_were_read_as_what_they_are_not_are_told_of_though_no_row_of_their_table_comes(
+    store: SqlStore, case: str, how: str
+) -> None:
+    (first, changes, (early, later)), why = FALSIFIED[case]
+    lake = mirror(store)
+    lake.take([*first, elsewhere(0)])
+    lake.take([early])
+    before = next(table for table in lake.lake() if table.source.table == "t")
+    assert lake.quiet == {}
+    if how not in ("one process", "another process"):
+        learn(store, changes)
+    if how not in ("one process", "told beside"):
+        again = mirror(store)
+        again.tables, again.sources = lake.tables, lake.sources
+        lake = again
+    lake.take([elsewhere(1)] if "told" in how else changes)
+    (reason,) = lake.quiet.values()
+    assert LATE in reason
+    assert why in reason
+    assert "again from offset 1 of partition 0 on" in reason
+    ran = len(lake.steps)
+    # the others go on, and it is said with each batch, until a person has done what the reason says
+    lake.take([elsewhere(2)])
+    assert list(lake.quiet.values()) == [reason]
+    found = {table.source.table: table for table in lake.lake()}
+    assert (found["t"].rows, found["t"].live.schema, found["t"].stopped) == (
+        before.rows, before.live.schema, True
+    )  # fmt: skip
+    assert (len(lake.steps), lake.withheld()) == (ran, {})
+    forget(lake, reason)
+    lake.take([])
+    assert lake.quiet == {}
+    # a table that was dropped has to be moved away besides, another type needs a recipe
+    if "anew" not in case and "days" not in case:
+        lake.take([early, later])
+        assert lake.withheld() == {}
+
+
+def never(follower: Follower) -> Executor:
+    raise AssertionError(f"{follower.lake_table} is looked at")
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_lake_table_is_not_looked_at_for_what_tells_nothing_else_of_its_rows(
+    store: SqlStore, restarted: bool
+) -> None:
+    lake = mirror(store)
+    learnt = lake.learnt
+    batches = [
+        # tables that are new, all of them without a row
+        [ddl(i, 100, f"CREATE TABLE {t} (id INT PRIMARY KEY)", ID, A, table=t) for i, t in enumerate("tuv")],
+        [row(0, 200, {"id": 1, "a": "x"}, told=True), row(0, 210, {"id": 1, "a": "x"}, table="u")],
+        # a structure behind all rows, and one that reads no row otherwise
+        [ddl(3, 300, "ALTER TABLE t ADD b VARCHAR(20)", ID, A, B)],
+        [ddl(4, 310, "ALTER TABLE u MODIFY a VARCHAR(40)", ID, ("a", "VARCHAR", 12, 40), table="u")],
+    ]
+    for batch in batches:
+        _, extents = remember(batch_of(batch), Registry(store, lambda: 0), "main", lambda _: None)
+        if restarted:
+            learnt = mirror(store).learnt
+        learnt.learn(extents)
+        Registry(store, lambda: 0).note(Migrated("run", "plan", "another table", None, "started"))
+        assert list(learnt.falsified(never, ())) == []
+        assert not learnt.open
 
 
 TOLD_MEANWHILE = {

@@ -35,6 +35,7 @@ from schemaman.spark.decoded import SMALL, Count, Decoded, decoded
 from schemaman.spark.emptying import Emptied, verdict
 from schemaman.spark.following import Bringer, Brought, Follower, Stopped
 from schemaman.spark.lake import SparkExecutor
+from schemaman.spark.learnt import Learnt
 from schemaman.spark.placing import Placing
 from schemaman.spark.quarantine import UNPLACED, Held, Quarantine, Tried
 from schemaman.spark.reached import Reached
@@ -97,6 +98,7 @@ class Mirror:
         self._stamps = Stamps()
         self._small = small
         self._tried = Tried()
+        self._learnt = Learnt(store, stream, modes, self.followers)
         self._store = store
         self._clock = clock
         self._placing = Placing(
@@ -125,6 +127,7 @@ class Mirror:
 
     def _take(self, spark: SparkSession, raw: DataFrame | arrow.Table, number: int) -> BatchReport:
         _, extents = remember(raw, self._registry, self._stream, self._schemas, self._forms)
+        self._learnt.learn(extents)
         tables = {t for topic, _ in extents for t in self._store.aliased(topic) if t.stream == self._stream}
         held_back = self._quarantine.held(spark, self._stream)
         # an attempt of its own: the run lets go of what others have put there
@@ -226,6 +229,7 @@ class _Run:
             else:
                 reports.append(self._follow(follower, brought, changes))
         reports += (self._read_again(raw, follower) for follower in overtaken)
+        reports += self.mirror._learnt.falsified(lambda _: self.executor, {follower for follower, _ in due})
         return BatchReport(self.number, tuple(reports), untargeted, rejected)
 
     def _read_again(
