@@ -11,7 +11,7 @@ from pathlib import Path
 from schemaman.documents.sync import Followed, State
 from schemaman.errors import SchemamanError, SessionLost
 from schemaman.ingest import Summary
-from schemaman.plan import Plan
+from schemaman.plan import Plan, words
 from schemaman.planfile import from_text, plan_hash, to_text
 from schemaman.planner import make_plan
 from schemaman.registry import Registry
@@ -90,17 +90,19 @@ class Keeper:
             return _told(follower, "current")
         plan = _seen_before(plan, file)
         done = mover.moved(new_run(), plan)
+        foreign = tuple(f"someone else had changed it before: {words(c)}" for c in done.foreign)
         ran = tuple(o.statement for o in done.outcomes if o.state == "done")
         if done.state != "refused" and not plan.refusals:
             file.unlink(missing_ok=True)
             code = exit_code(done, plan, partial=False)
             reasons: tuple[str, ...] = ("it is not what its plan promised: schemaman drift",) if code else ()
-            return _told(follower, "failed" if code else "applied", code, plan, "", ran, reasons)
+            return _told(follower, "failed" if code else "applied", code, plan, "", ran, (*reasons, *foreign))
         write_file(file, to_text(plan))
         reasons = done.reasons or tuple(
             f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals
         )
-        return _told(follower, "refused" if plan.refusals else "waiting", 1, plan, str(file), ran, reasons)
+        state: State = "refused" if plan.refusals else "waiting"
+        return _told(follower, state, 1, plan, str(file), ran, (*reasons, *foreign))
 
     def _planned(self, mover: Mover, follower: Follower) -> Plan:
         require_lasting(mover.spark, follower.format, follower.table)

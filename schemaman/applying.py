@@ -133,8 +133,8 @@ class Applying:
         if self.how.rehearse is not None and at < len(self.plan.steps):
             self.say("trying the plan on a clone")
             self.how.rehearse(rest_of(self.plan, at, live))
-        if live is None and not self.plan.steps:
-            return self.migration("unchanged", None, ())  # no migration, and no structure to look for later
+        if not self.plan.steps and (live is None or self.plan.refusals):
+            return self.migration("unchanged", live, foreign)  # no migration, and nothing to look for later
         fence = self.journal.begin(self.line(None, "started", live, to_text(self.plan)))
         if self.how.store:
             self.mark = self.mark_of(f"{fence} {self.how.run}")

@@ -124,6 +124,27 @@ def expected_structure(lines: Iterable[Migrated], format: str, table: str) -> Ta
     return parse_columns(left[-1].statement) if left else None
 
 
+def told_drift(lines: Iterable[Migrated]) -> tuple[str, str]:
+    """What the lines of one target tell of changes by others, each empty if there is nothing to tell.
+
+    First those that runs met and went on from, for as long as `drift` has not told of them; then what `drift`
+    found when it last looked, for as long as no run has finished since. Lines of `drift` belong to no plan.
+    """
+    met: list[str] = []
+    standing = ""
+    for line in lines:
+        match line.state:
+            case "drifted" if line.plan:
+                met.append(line.statement)
+            case "drifted" | "settled":
+                met, standing = [], line.statement if line.state == "drifted" else ""
+            case "finished":
+                standing = ""
+            case _:
+                continue
+    return "; ".join(dict.fromkeys(met)), standing
+
+
 def in_progress(lines: Sequence[Migrated]) -> bool:
     """Whether the newest run that the lines of one target tell of has not finished."""
     marks = [line.state for line in lines if line.state in ("started", "finished")]

@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from schemaman.documents import schemas
 from schemaman.stores.sql import SqlStore
 from tests.paper_commands import Commands, commands
 from tests.paper_lake import Crash
@@ -96,3 +98,56 @@ def test_an_exchange_is_given_up_on_demand(run: Commands) -> None:
     assert run.live().schema.names == ("id", "price")
     none = run("plan", "orders", "--recipe", "--phase", "abandon")
     assert (none.code, "no phase abandon is left to go" in none.err) == (2, True)
+
+
+MORE = (*WAS, ("q", "INT"))
+
+
+def drift_told(run: Commands) -> object:
+    return run("status", "--format", "json").json["targets"][0]["drift"]
+
+
+def test_what_a_run_met_that_someone_else_had_changed_is_told_until_somebody_looks(run: Commands) -> None:
+    run.learns(run.table(WAS, type="CREATE"))
+    run.moved()
+    run.change("ADD COLUMNS (`mine` INT)")
+    run.learns(run.table(MORE))
+    assert "Someone else had changed the table" in run.moved().out
+    assert drift_told(run) == "add `mine` INT"
+    run.change("DROP COLUMNS (`q`)")
+    run.learns(run.table((*MORE, ("r", "INT"))))
+    run.moved()
+    assert drift_told(run) == "add `mine` INT; drop `q`"
+    found = run("drift", "--format", "json")
+    Draft202012Validator(schemas.get("drift")).validate(found.json)
+    assert (found.code, found.json["tables"][0]["changes"]) == (1, [])
+    assert found.json["tables"][0]["before"] == "add `mine` INT; drop `q`"
+    assert drift_told(run) is None
+    assert run("drift").code == 0
+    run.change("DROP COLUMNS (`mine`)")
+    assert (run("drift").code, drift_told(run)) == (1, "drop `mine`")
+
+
+def test_a_round_of_sync_tells_what_someone_else_had_changed(run: Commands) -> None:
+    run.says(run.table(WAS, type="CREATE"))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.change("ADD COLUMNS (`mine` INT)")
+    run.says(run.table(MORE))
+    told = run("sync", "r.jsonl", "--once", "--format", "json")
+    assert (told.code, told.json["tables"][0]["state"]) == (0, "applied")
+    assert told.json["tables"][0]["reasons"] == ["someone else had changed it before: add `mine` INT"]
+    assert drift_told(run) == "add `mine` INT"
+
+
+def test_a_plan_of_refusals_alone_leaves_nothing_in_the_journal(run: Commands) -> None:
+    run.says(run.table(WAS, type="CREATE"))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.says(run.table(TEXT))
+    told = run("sync", "r.jsonl", "--once", "--partial", "--format", "json")
+    assert (told.code, told.json["tables"][0]["state"]) == (1, "refused")
+    with SqlStore.open("sqlite:///schemaman.db") as store:
+        end = store.end()
+        assert run("sync", "r.jsonl", "--once", "--partial").code == 1
+        assert run("apply", "plans/raw.ice.raw.orders.plan.json", "--partial").code == 1
+        assert store.end() == end
+    assert len(run("status", "--format", "json").json["runs"]) == 1

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import click
 
+from schemaman.addresses import canonical
 from schemaman.documents.lake import Drift
 from schemaman.errors import CouldNotDo, NoHistory, StalePlan, StoreUnavailable, UsageError
-from schemaman.journal import in_progress, progress
+from schemaman.journal import in_progress, progress, told_drift
 from schemaman.log import Migrated
 from schemaman.migrate import drift as drifted
 from schemaman.migrate import expected_structure, target_id
@@ -30,7 +32,8 @@ from schemaman_cli.wiring import histories, open_registry
 def drift(door: Door, tables: tuple[str, ...], format: str) -> int:
     """Compare lake tables with what the last migration left: those that follow TABLE, or all of them.
 
-    The exit code is 1 if one is not as it was left, and 3 if one could not be looked at.
+    What runs met meanwhile and went on from is told as well, once. The exit code is 1 if one is not as it was
+    left, and 3 if one could not be looked at.
     """
     registry = open_registry(door)
     sources = {str(h.table) for h in histories(door, registry, tables)} if tables else None
@@ -39,8 +42,12 @@ def drift(door: Door, tables: tuple[str, ...], format: str) -> int:
     if not migrated:
         raise NoHistory("no migration has been journalled yet", hint="schemaman apply PLAN makes one")
     unseen: list[str] = []
-    found = tuple(_found(door, executor(door), journal, migrated, sources, unseen))
-    if marks := tuple(_marks(journal, found)):
+    seen = _found(door, executor(door), journal, migrated, sources, unseen)
+    told: dict[str, list[Migrated]] = {}
+    for line in journal:
+        told.setdefault(canonical(line.target), []).append(line)
+    found = tuple(replace(d, before=told_drift(told[target_id(d.format, d.table)])[0]) for d in seen)
+    if marks := tuple(_marks(told, found)):
         _noted(door, registry, marks)
     door.console.show(drift_report(found), format)
     return 3 if unseen else 1 if any(d.found for d in found) else 0
@@ -96,16 +103,13 @@ def _noted(door: Door, registry: Registry, marks: Sequence[Migrated]) -> None:
         door.console.warn(f"`schemaman status` will not know of it: {error.message}", error.hint)
 
 
-def _marks(journal: Sequence[Migrated], found: Iterable[Drift]) -> Iterable[Migrated]:
+def _marks(lines: Mapping[str, Sequence[Migrated]], found: Iterable[Drift]) -> Iterable[Migrated]:
     """Lines for what the journal does not know yet, so that `status` tells of it, too."""
-    known: dict[str, str] = {}
-    for line in journal:
-        if line.state in ("drifted", "settled", "finished"):
-            known[line.target] = line.statement if line.state == "drifted" else ""
     for drift in found:
         target = target_id(drift.format, drift.table)
         told = "the table is gone" if drift.gone else "; ".join(map(words, drift.changes))
-        if told != known.get(target, ""):
+        before, standing = told_drift(lines[target])
+        if before or told != standing:
             yield Migrated("drift", "", target, None, "drifted" if told else "settled", told)
 
 

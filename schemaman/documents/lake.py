@@ -27,17 +27,21 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What someone else changed on one target table; `gone` if it is there no more."""
+    """What someone else changed on one target table; `gone` if it is there no more.
+
+    `before` says in words what runs met that someone else had changed, and went on from.
+    """
 
     format: str
     table: str
     changes: Diff
     gone: bool = False
+    before: str = ""
 
     @property
     def found(self) -> bool:
-        """Whether the table is not as the last migration left it."""
-        return self.gone or bool(self.changes)
+        """Whether the table is not as the last migration left it, or was not when one began."""
+        return self.gone or bool(self.changes) or bool(self.before)
 
 
 def apply(done: Migration) -> Document:
@@ -88,6 +92,7 @@ def drift(found: Iterable[Drift]) -> Document:
                 "drift": d.found,
                 "gone": d.gone,
                 "changes": [change(c) for c in d.changes],
+                "before": d.before or None,
             }
             for d in found
         ],

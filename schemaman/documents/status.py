@@ -8,6 +8,7 @@ from typing import Literal
 
 from schemaman.documents.tables import SCHEMA_VERSION, Document
 from schemaman.errors import SchemamanError
+from schemaman.journal import told_drift
 from schemaman.log import Lease, Migrated
 from schemaman.plan import Plan
 from schemaman.planfile import from_text
@@ -36,7 +37,7 @@ class TargetState:
 
     `source` is the version that its plan follows, as `orders@3`; `steps` is None where the journal holds no
     plan that this version can read. `lease` is the one that is alive. `drift` says in words what was found
-    changed, empty if nothing was or if nobody looked since the last migration.
+    changed, also what runs met and went on from until `drift` has told of it.
     """
 
     target: str
@@ -89,17 +90,13 @@ def target_states(
     newest = {state.target: state for state in run_states(journal, leases, now_ms)}
     alive = {lease.target: lease for lease in leases if lease.expires_ms > now_ms}
     plans: dict[str, Plan | None] = {}
-    drifts: dict[str, str] = {}
+    lines: dict[str, list[Migrated]] = {}
     for _, line in journal:
-        match line.state:
-            case "started" if line.run == newest[line.target].run:
-                plans[line.target] = _plan(line.statement)
-            case "drifted":
-                drifts[line.target] = line.statement
-            case "finished" | "settled":
-                drifts.pop(line.target, None)
-            case _:
-                continue
+        lines.setdefault(line.target, []).append(line)
+        if line.state == "started" and line.run == newest[line.target].run:
+            plans[line.target] = _plan(line.statement)
+    told = {target: told_drift(each) for target, each in lines.items()}
+    drifts = {target: "; ".join(dict.fromkeys(filter(None, both))) for target, both in told.items()}
     return tuple(_target_state(newest[t], plans.get(t), alive, drifts) for t in sorted(newest))
 
 

@@ -18,7 +18,8 @@ class Followed:
     """What became of one lake table in a round.
 
     `plan` is the hash of the plan and `file` where it lies for people; `statements` are those that ran.
-    `reasons` say what is refused, what waits for whom, or what went wrong; `code` is its exit code.
+    `reasons` say what is refused, what waits for whom, what went wrong, or what someone else had changed;
+    `code` is its exit code.
     """
 
     table: str

@@ -145,6 +145,9 @@ def drift_report(looked_at: Sequence[Drift]) -> Report:
             lines: tuple[tuple[str, Inline], ...] = tuple(("", words.change(c)) for c in told(drift.changes))
             message = "Someone else changed the table since the last migration."
             blocks.append(Notice("drift", "danger", drift.table, message, lines))
+        if drift.before:
+            message = f"Someone else had changed the table when a run began, and it went on: {drift.before}."
+            blocks.append(Notice("drift", "danger", drift.table, message))
     found = sum(d.found for d in looked_at)
     text = f"{words.count(found, 'table')} of {len(looked_at)} drifted"
     tone: Tone = "danger" if found else "good"

@@ -33,7 +33,8 @@ def sync_report(read: Summary, followed: Sequence[Followed]) -> Report:
     else:
         blocks.append(Paragraph((Text("no lake table was to be looked at", "muted"),)))
     for each in followed:
-        blocks += [Notice(each.state, _TONES[each.state], each.lake_table, reason) for reason in each.reasons]
+        tone: Tone = "danger" if each.settled else _TONES[each.state]
+        blocks += [Notice(each.state, tone, each.lake_table, reason) for reason in each.reasons]
         if each.state == "waiting":
             blocks.append(
                 Paragraph((Text("approve it with "), Text(f"schemaman approve {each.file}", code=True)))
