@@ -15,13 +15,20 @@ from schemaman.diff import Change, ChangeType, DropColumn, RenameColumn, patch
 from schemaman.plan import Draft, Live, Refusal, Source, Step, Target, column_of, words
 from schemaman.schema import TableSchema
 from schemaman.targets import _spark_sql as sql
+from schemaman.upserts import ORDER
 
 IDENTIFIERS = "identifier-fields"
 """The property under which an executor tells the identifier fields of an Iceberg table."""
 
 
 def required(source: Source, wanted: TableSchema, names: Mapping[str, str]) -> tuple[str, ...]:
-    """The lake columns that the source says hold no NULL, though the lake's could."""
+    """The lake columns that the source says hold no NULL, though the lake's could.
+
+    None of a mirrored table: a row that the source deleted stays in it, with NULL in what its delete did not
+    tell.
+    """
+    if column_of(wanted, ORDER) is not None:
+        return ()
     told = [names.get(column.name, column.name) for column in source.schema.columns if not column.nullable]
     named = [column_of(wanted, name) for name in told]
     return tuple(column.name for column in named if column is not None and column.nullable)
@@ -64,9 +71,13 @@ def to_stand(target: Target, table: str, live: Live, wanted: Sequence[str]) -> I
         yield keyed
 
 
-def bare(target: Target, live: Live, columns: Sequence[str]) -> tuple[str, ...]:
-    """The columns that a guard is still to be put on."""
-    return tuple(column for column in columns if isinstance(target.require(live, column), Draft))
+def stood(
+    columns: Sequence[str], before: TableSchema, renames: Mapping[str, str], made: bool
+) -> dict[str, str]:
+    """Those of the columns that were there before, each with its name by then; `made`: renames were made."""
+    names = [(renames.get(name, name), name) for name in before.names]
+    was = {new.lower(): old for new, old in names if made or new == old}
+    return {column: was[column.lower()] for column in columns if column.lower() in was}
 
 
 def nulls(name: str, column: str) -> str:
@@ -74,15 +85,16 @@ def nulls(name: str, column: str) -> str:
     return sql.count(name, f"{quote_name(column)} IS NULL")
 
 
-def asked_first(step: Step, target: Target, table: str, columns: Sequence[str]) -> Step:
+def asked_first(step: Step, target: Target, live: Live, columns: Mapping[str, str]) -> Step:
     """The first step of a plan, which looks for NULL in the columns that are to hold none in the end.
 
-    `columns` are named as they are called before it.
+    `live` is the table behind the changes; `columns` gives each column the name that it has before them.
     """
-    if not columns:
+    name, told = target.table_name(live.name), step.precondition.get("counts", {})
+    bare = [was for column, was in columns.items() if isinstance(target.require(live, column), Draft)]
+    if not bare:
         return step
-    name, told = target.table_name(table), step.precondition.get("counts", {})
-    counts = {nulls(name, column): 0 for column in columns}
+    counts = {nulls(name, column): 0 for column in bare}
     asked = {**told, **counts} if isinstance(told, Mapping) else counts
     return replace(step, precondition={**step.precondition, "counts": asked})
 

@@ -167,8 +167,9 @@ class _Drawing:
         if key is not None:
             self._add(key, self.now)
         assert self.now is not None
+        free = self.judge.ask("set-not-null").level == "auto"
         for answer in guards.to_stand(self.target, self.table, self.now, self._required()):
-            if isinstance(answer, Draft):
+            if free and isinstance(answer, Draft):
                 self._add(answer, guards.after(self.now, answer))
 
     def alter(self) -> None:
@@ -226,14 +227,11 @@ class _Drawing:
         """Key and NOT NULL as the format can keep them, on the columns that the table had before."""
         ruling = self.judge.ask("set-not-null")
         why = ruling.why if ruling.level == "approve" else ""
-        told = self.projection.renames
-        was = {told.get(n, n).lower(): n for n in before.names if self.renamed or told.get(n, n) == n}
-        names = [name for name in self._required() if name.lower() in was]
+        names = guards.stood(self._required(), before, self.projection.renames, self.renamed)
         assert self.now is not None
         if self.steps:
-            bare = [was[name.lower()] for name in guards.bare(self.target, self.now, names)]
-            self.steps[0] = guards.asked_first(self.steps[0], self.target, self.table, bare)
-        for answer in guards.to_stand(self.target, self.table, self.now, names):
+            self.steps[0] = guards.asked_first(self.steps[0], self.target, self.now, names)
+        for answer in guards.to_stand(self.target, self.table, self.now, tuple(names)):
             if isinstance(answer, Refusal):
                 self.refusals.append(answer)
             elif answer.kind != "set-key" or self.steps:

@@ -18,6 +18,7 @@ from schemaman.policy import PolicyRule
 from schemaman.schema import Column
 from schemaman.targets import delta, iceberg
 from schemaman.types import Floating, Integer
+from schemaman.upserts import with_row_columns
 from tests.lives import lives
 from tests.paper_lake import PaperJournal, PaperLake
 from tests.test_planner import TARGETS, both, lake, migrated, plan, source
@@ -157,12 +158,36 @@ def test_rows_that_hold_null_are_found_before_the_first_step(life: list[Source])
         assert make_plan(following, made.live, target, name, free).steps == ()
 
 
+def test_a_new_table_forbids_null_from_the_start_where_nobody_has_to_be_asked() -> None:
+    later = source("id INT NOT NULL, a INT NOT NULL, PRIMARY KEY (id)")
+    free = Policy(rules=(PolicyRule("auto", ("set-not-null",)),))
+    for policy, checks in ((free, 1), (REQUIRED, 0), (Policy(), 0)):
+        drawn = make_plan(later, None, *TARGETS["delta"], policy)
+        assert [step.kind for step in drawn.steps].count("add-constraint") == checks
+        assert drawn.approvals_needed == ()
+
+
+def test_deleted_rows_stay_in_a_mirrored_table_and_hold_null() -> None:
+    later = with_row_columns(source("id INT NOT NULL, a INT NOT NULL, PRIMARY KEY (id)"))
+    free = Policy(rules=(PolicyRule("auto", ("set-not-null",)),))
+    made = PaperLake(TARGETS["delta"][1])
+    for _ in range(2):
+        drawn = make_plan(later, made.live, *TARGETS["delta"], free)
+        assert all(step.kind != "add-constraint" for step in drawn.steps)
+        migrated(made, drawn)
+    ordinary = source("id INT NOT NULL, a INT NOT NULL, PRIMARY KEY (id)")
+    drawn = make_plan(ordinary, made.live, *TARGETS["delta"], free)
+    assert all(step.kind != "add-constraint" for step in drawn.steps)
+
+
 def test_a_column_that_keeps_its_name_is_not_guarded_under_another() -> None:
-    made = lake("delta", "id INT NOT NULL, a INT, PRIMARY KEY (id)")
-    later = source("id INT NOT NULL, b INT NOT NULL, c INT, PRIMARY KEY (id)", former_names={"b": ("a",)})
+    made = lake("delta", "id INT NOT NULL, a INT, d INT, PRIMARY KEY (id)")
+    told = "id INT NOT NULL, b INT NOT NULL, d INT NOT NULL, c INT, PRIMARY KEY (id)"
+    later = source(told, former_names={"b": ("a",)})
     barred = Policy(rules=(PolicyRule("auto", ("set-not-null",)), PolicyRule("block", ("rename-stated",))))
     drawn = make_plan(later, made.live, *TARGETS["delta"], barred)
-    assert [step.kind for step in drawn.steps] == ["add-columns"]
+    assert [step.kind for step in drawn.steps] == ["add-columns", "add-constraint"]
+    assert "CHECK (`d` IS NOT NULL)" in drawn.steps[-1].statement
 
 
 @both
