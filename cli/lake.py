@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from schemaman.errors import UsageError
 from schemaman.references import TableRef, parse
 from schemaman.registry import Registry
 from schemaman.resolution import select
+from schemaman.schema import TableId
 from schemaman.settings import TargetSetting
 from schemaman.versions import SchemaVersion, TableHistory
 from schemaman_cli.options import Door
@@ -22,7 +23,8 @@ Cut = tuple[TableHistory, tuple[SchemaVersion, ...]]
 class Follower:
     """A lake table that follows a source table, up to the newest version of the history.
 
-    `newer` versions are known beside it where somebody asked for an older one.
+    `newer` versions are known beside it where somebody asked for an older one. `address` says where the
+    target has other tables, None where the lake table was named by hand.
     """
 
     history: TableHistory
@@ -30,6 +32,7 @@ class Follower:
     format: str
     table: str
     newer: tuple[SchemaVersion, ...] = ()
+    address: Callable[[TableId], str] | None = None
 
 
 def followers(
@@ -86,4 +89,5 @@ def _until(door: Door, registry: Registry, text: str) -> Cut:
 def _followers(followed: Sequence[Cut], target: TargetSetting) -> Iterator[Follower]:
     for history, newer in followed:
         if target.holds(history.table):
-            yield Follower(history, target.name, target.format, target.address(history.table), newer)
+            address = target.address(history.table)
+            yield Follower(history, target.name, target.format, address, newer, target.address)

@@ -20,6 +20,7 @@ from schemaman.stores.sql import SqlStore
 from schemaman.summary.moves import apply_report
 from schemaman_cli.main import exit_code as code_of
 from schemaman_cli.options import Door
+from schemaman_cli.planning import lookout
 from schemaman_cli.sessions import executor, require_lasting
 from schemaman_cli.wiring import TARGETS, decisions_of, open_store
 
@@ -94,6 +95,7 @@ class Mover:
         self.store: SqlStore = open_store(door, create=not wishes.dry_run)
         self.journal = StoreJournal(self.store)
         self.spark: Executor = executor(door)
+        self.around = lookout(self.store, self.spark)
 
     def moved(self, run: str, plan: Plan) -> Migration:
         """One plan, applied or looked at. Raises as `migrate.apply`."""

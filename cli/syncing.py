@@ -13,16 +13,14 @@ from schemaman.errors import SchemamanError, SessionLost
 from schemaman.ingest import Summary
 from schemaman.plan import Plan, words
 from schemaman.planfile import from_text, plan_hash, to_text
-from schemaman.planner import make_plan
 from schemaman.registry import Registry
 from schemaman.schema import TableId
-from schemaman.sources import source_of
 from schemaman_cli.lake import Follower, followers
 from schemaman_cli.main import exit_code as code_of
 from schemaman_cli.migrating import Mover, Wishes, exit_code, new_run
 from schemaman_cli.options import Door
-from schemaman_cli.sessions import require_lasting
-from schemaman_cli.wiring import TARGETS, decisions_of, write_file
+from schemaman_cli.planning import planned
+from schemaman_cli.wiring import decisions_of, write_file
 
 _REST = 60.0
 """Seconds before a table that failed is tried again, if nothing new is said of it."""
@@ -83,7 +81,7 @@ class Keeper:
             return _told(follower, "failed", code=code_of(error), reasons=(reason,))
 
     def _moved(self, mover: Mover, follower: Follower) -> Followed:
-        plan = self._planned(mover, follower)
+        plan = planned(self._door, mover.around, follower)
         file = plan_file(self._folder, follower.target, follower.table)
         if not plan.steps and not plan.refusals:
             file.unlink(missing_ok=True)
@@ -103,20 +101,6 @@ class Keeper:
         )
         state: State = "refused" if plan.refusals else "waiting"
         return _told(follower, state, 1, plan, str(file), ran, (*reasons, *foreign))
-
-    def _planned(self, mover: Mover, follower: Follower) -> Plan:
-        require_lasting(mover.spark, follower.format, follower.table)
-        live = mover.spark.inspect(follower.table, follower.format)
-        policy, table = self._door.settings.policy, str(follower.history.table)
-        proven = policy.makes("rename-proven", table, follower.target, follower.format)
-        return make_plan(
-            source_of(follower.history, proven=proven),
-            live,
-            TARGETS.get(follower.format),
-            follower.table,
-            policy,
-            target_name=follower.target,
-        )
 
 
 def plan_file(folder: Path, target: str, table: str) -> Path:

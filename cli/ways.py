@@ -8,20 +8,22 @@ from pathlib import Path
 
 from schemaman.errors import NoHistory, UnknownName, UsageError
 from schemaman.log import Migrated
+from schemaman.objections import Lookout
 from schemaman.plan import Executor, Live, Plan
 from schemaman.planfile import from_text, plan_hash
 from schemaman.recipes import Cook
+from schemaman.registry import Registry
 from schemaman.rollback import restored, rollback, rows_written, steps_done, version_before
-from schemaman.sources import source_of
 from schemaman_cli.lake import Follower
 from schemaman_cli.options import Door
+from schemaman_cli.planning import lookout, source_for
 from schemaman_cli.sessions import executor, require_lasting
-from schemaman_cli.wiring import TARGETS, open_registry, read_file
+from schemaman_cli.wiring import TARGETS, now_ms, open_store, read_file
 
 
 def phases(
     door: Door,
-    spark: Executor,
+    around: Lookout,
     follower: Follower,
     phase: str | None,
     into: str | None,
@@ -34,27 +36,38 @@ def phases(
         NoHistory: there is no lake table yet.
         UsageError: the phase is none that is left to go.
     """
-    require_lasting(spark, follower.format, follower.table)
-    live = spark.inspect(follower.table, follower.format)
+    require_lasting(around.executor, follower.format, follower.table)
+    live = around.executor.inspect(follower.table, follower.format)
     if live is None:
         raise NoHistory(f"there is no lake table {follower.table}", hint="an ordinary plan makes it")
-    policy, name = door.settings.policy, str(follower.history.table)
-    proven = policy.makes("rename-proven", name, follower.target, follower.format)
     cook = Cook(
-        source_of(follower.history, proven=proven, newer=follower.newer),
+        source_for(door, follower),
         TARGETS.get(follower.format),
         follower.table,
-        policy,
+        door.settings.policy,
         follower.target,
         tuple(exact),
         expires_ms,
     )
     plans = cook.plans(live, into) if phase != "abandon" else cook.given_up(live)
+    plans = _heeded(around, plans, live, follower)
     chosen = [one for one in plans if phase is None or (one.phase and one.phase.name == phase)]
     if not chosen and not any(one.refusals for one in plans):
         left = ", ".join(one.phase.name for one in plans if one.phase) or "none"
         raise UsageError(f"{follower.table}: no phase {phase} is left to go", hint=f"left are: {left}")
     return tuple(chosen) or plans
+
+
+def _heeded(around: Lookout, plans: Sequence[Plan], live: Live, follower: Follower) -> tuple[Plan, ...]:
+    """The phases as far as nothing stands against them; what does ends them."""
+    heeded: list[Plan] = []
+    for one in plans:
+        if heeded and one.phase is not None and one.phase.follows is not None:
+            one = replace(one, phase=replace(one.phase, follows=plan_hash(heeded[-1])))
+        heeded.append(around.heeded(one, live, follower.history))
+        if one.steps and not heeded[-1].steps:
+            return (heeded[-1],)
+    return tuple(heeded)
 
 
 def way_back(door: Door, text: str) -> Plan:
@@ -64,16 +77,20 @@ def way_back(door: Door, text: str) -> Plan:
         UnknownName: neither a file nor a run of that name is known.
         StalePlan: the table moved since.
     """
-    registry = open_registry(door)
+    store = open_store(door)
+    registry = Registry(store, now_ms)
     plan = _plan(text, registry.journal(run=text) if not Path(text).exists() else ())
     lines = [line for line in registry.journal() if line.plan == plan_hash(plan)]
     spark = executor(door)
     live = spark.inspect(plan.table, plan.format)
     back = rollback(plan, live, steps_done(lines))
     version = version_before(lines)
-    if not back.refusals or live is None or plan.format != "delta" or not version:
+    if back.refusals and live is not None and plan.format == "delta" and version:
+        back = _restored(spark, plan, live, version, back)
+    source = next((table for table in store.tables() if str(table) == plan.source.table), None)
+    if source is None or live is None:
         return back
-    return _restored(spark, plan, live, version, back)
+    return lookout(store, spark).heeded(back, live, registry.history(source))
 
 
 def _plan(text: str, lines: Sequence[Migrated]) -> Plan:

@@ -9,17 +9,17 @@ from pathlib import Path
 import click
 
 from schemaman.errors import SessionLost, StatementFailed, UsageError
-from schemaman.plan import Executor, Plan
+from schemaman.plan import Plan
 from schemaman.planfile import document, expiry, to_sql, to_text
-from schemaman.planner import make_plan
-from schemaman.sources import source_of
+from schemaman.registry import Registry
 from schemaman.summary.moves import plan_report
 from schemaman_cli.group import verb
-from schemaman_cli.lake import Follower, followers
+from schemaman_cli.lake import followers
 from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.sessions import executor, require_lasting
+from schemaman_cli.planning import lookout, planned
+from schemaman_cli.sessions import executor
 from schemaman_cli.ways import phases, way_back
-from schemaman_cli.wiring import TARGETS, now_ms, open_registry, write_file
+from schemaman_cli.wiring import now_ms, open_store, write_file
 
 PHASES = ("expand", "backfill", "swap", "contract", "abandon", "rekey", "fill")
 
@@ -79,20 +79,22 @@ def plan(
         if recipe or tables or target or lake_table:
             raise UsageError("--rollback goes alone: the plan says which table it was for")
         return _told(door, [way_back(door, rollback)], output, format)
-    chosen = followers(door, open_registry(door), tables, target, lake_table)
+    store = open_store(door)
+    chosen = followers(door, Registry(store, now_ms), tables, target, lake_table)
     if into and len(chosen) != 1:
         raise UsageError("--into goes with a single TABLE")
-    spark = executor(door) if chosen else None
+    around = lookout(store, executor(door)) if chosen else None
     until = expiry(expires or door.settings.plan_expires.value, now_ms())
     plans: list[Plan] = []
     unseen = 0
-    for follower in chosen if spark is not None else ():
-        assert spark is not None
+    for follower in chosen if around is not None else ():
+        assert around is not None
         try:
             if recipe:
-                plans += phases(door, spark, follower, phase, into, exact, until)
+                plans += phases(door, around, follower, phase, into, exact, until)
             else:
-                plans.append(_planned(door, spark, follower, until))
+                door.console.progress(f"looking at {follower.table}")
+                plans.append(planned(door, around, follower, until))
         except StatementFailed as error:
             if len(chosen) == 1 or isinstance(error, SessionLost):
                 raise
@@ -112,23 +114,6 @@ def _told(door: Door, plans: Sequence[Plan], output: str | None, format: str) ->
         data = documents[0] if len(plans) == 1 else {"schema_version": 1, "plans": documents}
         door.console.show(plan_report(plans, data), format)
     return 1 if any(p.refusals for p in plans) else 0
-
-
-def _planned(door: Door, spark: Executor, follower: Follower, expires_ms: int | None) -> Plan:
-    door.console.progress(f"looking at {follower.table}")
-    require_lasting(spark, follower.format, follower.table)
-    live = spark.inspect(follower.table, follower.format)
-    policy, table = door.settings.policy, str(follower.history.table)
-    proven = policy.makes("rename-proven", table, follower.target, follower.format)
-    return make_plan(
-        source_of(follower.history, proven=proven, newer=follower.newer),
-        live,
-        TARGETS.get(follower.format),
-        follower.table,
-        policy,
-        target_name=follower.target,
-        expires_ms=expires_ms,
-    )
 
 
 def _write(door: Door, plans: Sequence[Plan], output: str) -> None:

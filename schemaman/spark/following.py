@@ -9,7 +9,6 @@ import socket
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from schemaman.column_places import life_of
 from schemaman.ddl import quote_name
 from schemaman.decisions import Decisions, Rename, decided, proofs
 from schemaman.errors import (
@@ -23,13 +22,13 @@ from schemaman.errors import (
 )
 from schemaman.lake_rows import RowMap, row_map
 from schemaman.left_columns import bears_the_newest, left_columns, out_of_the_way, with_columns
+from schemaman.let_through import LetThrough
+from schemaman.log import Migrated
 from schemaman.migrate import StoreJournal, apply, target_id
+from schemaman.objections import Lookout, unconfirmed_key
 from schemaman.plan import (
-    BEGAN_PROPERTY,
     RETIRED_PROPERTY,
-    SOURCE_PROPERTY,
     STORE_PROPERTY,
-    VERSION_PROPERTY,
     Executor,
     Live,
     Plan,
@@ -43,18 +42,16 @@ from schemaman.registry import Memory, Registry
 from schemaman.retired_columns import retired_text
 from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.rows.retold import reading_of
-from schemaman.schema import Column, TableId, TableSchema
+from schemaman.schema import Column, TableId
 from schemaman.settings import TargetSetting
 from schemaman.shelf import Shelf
 from schemaman.sources import source_of
 from schemaman.spark.failures import RAISED
-from schemaman.spark.let_through import LetThrough
-from schemaman.targets._spark_sql import properties_in, set_properties
+from schemaman.targets._spark_sql import set_properties
 from schemaman.upserts import with_row_columns
 from schemaman.versions import TableHistory
 
 TARGETS: Shelf[Target] = Shelf("schemaman.targets", "TARGET")
-_STAMPS = (VERSION_PROPERTY, BEGAN_PROPERTY)
 _LIVES: tuple[ChangeKind, ...] = ("drop-table", "rename-table")
 """After these a table of that name holds the rows of another one, whatever else the policy says of it."""
 
@@ -239,7 +236,8 @@ class Bringer:
         plan, live = self.plan(follower, executor, history)
         wait = self._kept_elsewhere(live) if live is not None else self._not_yet(follower, executor)
         if wait is None and live is not None:
-            wait = self._let_through.fault(told, live, follower.name, executor)
+            misread = self._lookout(executor).misread(told, live, follower.target.format)
+            wait = None if misread is None else str(misread)
         if wait is not None:
             return Stopped(wait)
         stopped = _stopped(plan, live)
@@ -297,55 +295,18 @@ class Bringer:
     def _not_yet(self, follower: Follower, executor: Executor) -> str | None:
         """Why a lake table must not be made now; None if it may."""
         history = self.decided(self.registry.history(follower.table))
-        newest = history.latest
-        earlier = {v.schema.key for v in history.versions if v.incarnation == newest.incarnation}
-        if "key" in newest.unconfirmed and earlier != {newest.schema.key}:
-            return f"nobody has confirmed that its key is now ({', '.join(newest.schema.key)})"
-        return self._gone(follower) or self._under_a_former_name(follower, executor)
+        unsure = unconfirmed_key(history)
+        if unsure is not None:
+            return f"{unsure.reason}: {unsure.instead}"
+        format, lake_table = follower.target.format, follower.lake_table
+        doubt = self._lookout(executor).doubt(history, format, lake_table, follower.target.address)
+        return None if doubt is None else str(doubt)
 
-    def _gone(self, follower: Follower) -> str | None:
-        """Why a lake table that is not there must not be made: it was, with rows of the life that goes on."""
-        lines = self.registry.journal(target=target_id(follower.target.format, follower.lake_table))
-        made = [line.statement for line in lines if line.state in ("done", "skipped")]
-        if not made:
-            return None
-        history = self.registry.history(follower.table)
-        stamp = {name: text for said in made for name, text in properties_in(said, _STAMPS).items()}
-        life = life_of(Live(follower.lake_table, TableSchema(()), "", "", stamp), history)
-        # The table of an earlier life was moved away, as the plan for it says.
-        if life is not None and life != history.latest.incarnation:
-            return None
-        return (
-            f"{follower.lake_table} is gone, and this store knows that it was there: put it back; or make it "
-            "anew (`schemaman plan`, `schemaman apply`), to begin empty: rows from before are then in the "
-            "source alone"
-        )
+    def _lookout(self, executor: Executor) -> Lookout:
+        def lines(target: str) -> tuple[Migrated, ...]:
+            return self.registry.journal(target=target)
 
-    def _under_a_former_name(self, follower: Follower, executor: Executor) -> str | None:
-        """Why a lake table must not be made: its rows are in one that follows the name that it had before."""
-        history = self.registry.history(follower.table)
-        formers = {alias.name for alias in history.aliases if alias.kind == "table"}
-        seen = {follower.table}
-        todo = [t for t in self.store.tables() if str(t) in formers and t not in seen]
-        while todo:
-            former = todo.pop()
-            seen.add(former)
-            lake_table = follower.target.address(former)
-            live = executor.inspect(lake_table, follower.target.format)
-            if live is not None and self._renamed_away(former, live):
-                return (
-                    f"the source renamed {former} to {follower.table}, and its rows are in {lake_table}: "
-                    f"rename that table to {follower.lake_table} and set its property {SOURCE_PROPERTY} to "
-                    f"{follower.table}; or make {follower.lake_table} yourself, to begin anew"
-                )
-            before = {a.name for a in self.registry.history(former).aliases if a.kind == "table"}
-            todo += [t for t in self.store.tables() if str(t) in before and t not in seen]
-        return None
-
-    def _renamed_away(self, former: TableId, live: Live) -> bool:
-        """Whether a lake table holds the rows of a life that ended with a rename."""
-        history = self.registry.history(former)
-        return life_of(live, history) in {e.incarnation for e in history.events if e.kind == "renamed"}
+        return Lookout(self.store, self.registry, lines, executor, self.modes)
 
     def _apply(self, plan: Plan, executor: Executor) -> Brought | Stopped:
         done = apply(

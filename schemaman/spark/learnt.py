@@ -14,6 +14,7 @@ from schemaman.decode.origin import DIALECTS
 from schemaman.edges import Extents
 from schemaman.errors import SchemamanError, StatementFailed
 from schemaman.history import fold
+from schemaman.let_through import LetThrough
 from schemaman.log import Covered, Observed, tables_of
 from schemaman.plan import Executor
 from schemaman.registry import Memory
@@ -23,7 +24,6 @@ from schemaman.schema import TableId
 from schemaman.spark.batch_report import TableReport
 from schemaman.spark.failures import RAISED
 from schemaman.spark.following import Follower
-from schemaman.spark.let_through import LetThrough
 
 _WINDOW = 2_000
 """So many entries of the log are read first to find where the batch before this one ended."""
@@ -85,7 +85,8 @@ class Learnt:
             history = self.store.history(follower.table)
             if live is None or history is None:
                 return None
-            return LetThrough(self.store, self.modes).fault(history, live, follower.name, executor)
+            found = LetThrough(self.store, self.modes).fault(history, live, follower.name, executor)
+            return None if found is None else str(found)
         except StatementFailed as error:
             return error.message
         except (SchemamanError, *RAISED):

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from schemaman.decode.origin import DIALECTS
 from schemaman.history import fold
 from schemaman.plan import Executor, Live
 from schemaman.registry import Memory
-from schemaman.rows.modes import Modes
+from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.rows.retold import Retold, reading_of, retold, told_once
 from schemaman.targets._spark_sql import literal, set_properties
 from schemaman.upserts import ORDER
@@ -25,13 +26,27 @@ READ_PROPERTY = "schemaman.read"
 
 
 @dataclass(frozen=True, slots=True)
+class Misread:
+    """Rows of a table that were read as what they are not, and what to do with them."""
+
+    reason: str
+    instead: str
+
+    def __str__(self) -> str:
+        return f"{self.reason}. {self.instead[:1].upper()}{self.instead[1:]}"
+
+
+@dataclass(frozen=True, slots=True)
 class LetThrough:
-    """Knows what the rows of lake tables were read as: each table bears it."""
+    """Knows what the rows of lake tables were read as: each table bears it.
+
+    `modes` are those of who reads; who does not know them takes those that the table bears.
+    """
 
     store: Memory
     modes: Modes
 
-    def fault(self, history: TableHistory, live: Live, name: str, executor: Executor) -> str | None:
+    def fault(self, history: TableHistory, live: Live, name: str, executor: Executor) -> Misread | None:
         """Why a table must take nothing and stay as it is; None if its rows are what they were read as.
 
         `name` is the table as SQL writes it. Raises `StatementFailed`.
@@ -44,7 +59,8 @@ class LetThrough:
         after = fold(told, history.table, DIALECTS.get)
         if before is None or after is None:
             return None
-        for one in told_once(retold(before, after, self.modes)):
+        modes = self.modes if self.modes != UNTOLD else Modes(**_known(live).get("modes", {}))
+        for one in told_once(retold(before, after, modes)):
             found = executor.query(_rows_in(name, one))
             if found:
                 return _reason(history, name, one, found)
@@ -56,7 +72,11 @@ class LetThrough:
         Raises `StatementFailed`.
         """
         known = _known(live)
-        mine = {"store": self.store.id, "table": str(history.table), "reading": reading_of(history)}
+        mine: dict[str, Any] = {
+            "store": self.store.id, "table": str(history.table), "reading": reading_of(history)
+        }  # fmt: skip
+        if self.modes != UNTOLD:
+            mine["modes"] = {name: mode for name, mode in asdict(self.modes).items() if mode is not None}
         if {key: known.get(key) for key in mine} == mine:
             return True
         mine["said"] = str(len(self.store.load(history.table)))
@@ -75,7 +95,7 @@ class LetThrough:
         return int(known["said"])
 
 
-def _known(live: Live) -> Mapping[str, str]:
+def _known(live: Live) -> Mapping[str, Any]:
     told = json.loads(live.properties.get(READ_PROPERTY, "{}"))
     return told if isinstance(told, dict) else {}
 
@@ -94,14 +114,15 @@ def _rows_in(name: str, one: Retold) -> str:
     )
 
 
-def _reason(history: TableHistory, name: str, one: Retold, found: Sequence[tuple[object, ...]]) -> str:
+def _reason(history: TableHistory, name: str, one: Retold, found: Sequence[tuple[object, ...]]) -> Misread:
     count = sum(int(str(n)) for _, n, _ in found)
     offsets = ", ".join(f"offset {int(str(o))} of partition {int(str(p))}" for p, _, o in found)
     topics = " and ".join(history.topics) or "its topic"
-    return (
+    return Misread(
         f"{count} of its rows were written before a change of the source was read that came before them, at "
         f"{one.mark.position.value}: {one.why}. What stands in them may be wrong, so nothing is renamed, "
-        f"altered or written over them. Delete them (DELETE FROM {name} WHERE {_where(one)}) and read "
+        "altered or written over them",
+        f"delete them (DELETE FROM {name} WHERE {_where(one)}) and read "
         f"{topics} again from {offsets} on, with a new checkpoint: until then its records wait. What these "
-        "rows hold in columns that have left the source does not come again: copy it away before"
+        "rows hold in columns that have left the source does not come again: copy it away before",
     )

@@ -1,0 +1,47 @@
+"""Plans for lake tables as commands make them, as far as nothing stands against them."""
+
+from __future__ import annotations
+
+from schemaman.journal import StoreJournal
+from schemaman.objections import Lookout
+from schemaman.plan import Executor, Plan, Source
+from schemaman.planner import make_plan
+from schemaman.registry import Registry
+from schemaman.sources import source_of
+from schemaman.stores.sql import SqlStore
+from schemaman_cli.lake import Follower
+from schemaman_cli.options import Door
+from schemaman_cli.sessions import require_lasting
+from schemaman_cli.wiring import TARGETS, now_ms
+
+
+def planned(door: Door, around: Lookout, follower: Follower, expires_ms: int | None = None) -> Plan:
+    """The ordinary plan for one lake table, as it stands now.
+
+    Raises:
+        StatementFailed: the lake cannot be asked.
+    """
+    require_lasting(around.executor, follower.format, follower.table)
+    live = around.executor.inspect(follower.table, follower.format)
+    plan = make_plan(
+        source_for(door, follower),
+        live,
+        TARGETS.get(follower.format),
+        follower.table,
+        door.settings.policy,
+        target_name=follower.target,
+        expires_ms=expires_ms,
+    )
+    return around.heeded(plan, live, follower.history, follower.address)
+
+
+def source_for(door: Door, follower: Follower) -> Source:
+    """What a lake table follows, with the renames that its policy takes for such."""
+    table = str(follower.history.table)
+    proven = door.settings.policy.makes("rename-proven", table, follower.target, follower.format)
+    return source_of(follower.history, proven=proven, newer=follower.newer)
+
+
+def lookout(store: SqlStore, executor: Executor) -> Lookout:
+    """What looks around lake tables for a command."""
+    return Lookout(store, Registry(store, now_ms), StoreJournal(store).about, executor)

@@ -1,0 +1,197 @@
+"""What stands against moving a lake table beside its own structure: its rows, its key, what was there before.
+
+Law: plans by command, `sync` and streams ask the same, and none moves a table over an objection; one that a
+person may overrule is an approval of the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from schemaman.addresses import target_id
+from schemaman.column_places import life_of
+from schemaman.let_through import READ_PROPERTY, LetThrough, Misread
+from schemaman.log import Migrated
+from schemaman.plan import (
+    BEGAN_PROPERTY,
+    SOURCE_PROPERTY,
+    VERSION_PROPERTY,
+    Executor,
+    Live,
+    Plan,
+    Refusal,
+    Target,
+)
+from schemaman.projection import key_is_known
+from schemaman.registry import Memory, Registry
+from schemaman.rows.modes import UNTOLD, Modes
+from schemaman.schema import TableId, TableSchema
+from schemaman.shelf import Shelf
+from schemaman.targets._spark_sql import properties_in
+from schemaman.versions import TableHistory
+
+Address = Callable[[TableId], str]
+"""Where a target has the lake table of a source table."""
+TARGETS: Shelf[Target] = Shelf("schemaman.targets", "TARGET")
+_STAMPS = (VERSION_PROPERTY, BEGAN_PROPERTY)
+_ROOM = "CREATE NAMESPACE "
+"""How a statement begins after which there is no table yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why a lake table should not be made without a person's word; what to do instead, what making costs."""
+
+    reason: str
+    instead: str
+    cost: str
+
+    @property
+    def approval(self) -> str:
+        """What a person approves who has the table made all the same."""
+        return f"{self.reason}: {self.cost}; else {self.instead}"
+
+    def __str__(self) -> str:
+        anew = "make it anew (`schemaman plan`, `schemaman approve`, `schemaman apply`)"
+        return f"{self.reason}: {self.instead}; or {anew}: {self.cost}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lookout:
+    """Looks around a lake table: into the store, and with the executor into the lake.
+
+    `journal` gives the lines of a target.
+    """
+
+    store: Memory
+    registry: Registry
+    journal: Callable[[str], Sequence[Migrated]]
+    executor: Executor
+    modes: Modes = UNTOLD
+
+    def heeded(
+        self, plan: Plan, live: Live | None, history: TableHistory, address: Address | None = None
+    ) -> Plan:
+        """The plan as far as nothing stands against it; `history` as people have answered it.
+
+        `live` is the table that has the rows, None if there is none. Without `address` nobody knows where a
+        former name of the source table has its own.
+
+        Raises:
+            StatementFailed: the lake cannot be asked.
+        """
+        if not plan.steps:
+            return plan
+        if live is not None and READ_PROPERTY in live.properties:
+            misread = self.misread(self.registry.history(history.table), live, plan.format)
+            if misread is not None:
+                change = f"bring {plan.table} to {plan.source.table}"
+                return withheld(plan, Refusal(change, misread.reason, misread.instead))
+        keyed = plan.base_schema is not None and (live is None or key_is_known(live))
+        unsure = unconfirmed_key(history)
+        if unsure is not None and (not keyed or (plan.phase is not None and plan.phase.name == "rekey")):
+            return withheld(plan, unsure)
+        if plan.base_schema is not None:
+            return plan
+        doubt = self.doubt(history, plan.format, plan.table, None if live is not None else address)
+        return plan if doubt is None else _doubted(plan, doubt)
+
+    def misread(self, told: TableHistory, live: Live, format: str) -> Misread | None:
+        """Why a table must stay as it is: it has rows that were read as what they are not.
+
+        `told` is the history without answers. Raises `StatementFailed`.
+        """
+        name = TARGETS.get(format).table_name(live.name)
+        return LetThrough(self.store, self.modes).fault(told, live, name, self.executor)
+
+    def doubt(
+        self, history: TableHistory, format: str, lake_table: str, address: Address | None
+    ) -> Doubt | None:
+        """Why a lake table that is not there should not just be made. Raises `StatementFailed`."""
+        gone = self._gone(history, format, lake_table)
+        if gone is not None or address is None:
+            return gone
+        return self._under_a_former_name(history, format, lake_table, address)
+
+    def _gone(self, history: TableHistory, format: str, lake_table: str) -> Doubt | None:
+        """It was there, with rows of the life that goes on."""
+        lines = self.journal(target_id(format, lake_table))
+        made = [
+            line
+            for line in lines
+            if line.state in ("done", "skipped") and not line.statement.startswith(_ROOM)
+        ]
+        if not made:
+            return None
+        stamp = {name: text for line in made for name, text in properties_in(line.statement, _STAMPS).items()}
+        life = life_of(Live(lake_table, TableSchema(()), "", "", stamp), history)
+        # The table of an earlier life was moved away, as the plan for it says.
+        if life is not None and life != history.latest.incarnation:
+            return None
+        return Doubt(
+            f"{lake_table} is gone, and this store knows that it was there",
+            "put it back",
+            f"it begins empty, and rows from before (run {made[-1].run} was the last to move it) are then in "
+            "the source alone",
+        )
+
+    def _under_a_former_name(
+        self, history: TableHistory, format: str, lake_table: str, address: Address
+    ) -> Doubt | None:
+        """Its rows are in a table that follows the name that the source table had before."""
+        formers = {alias.name for alias in history.aliases if alias.kind == "table"}
+        seen = {history.table}
+        todo = [t for t in self.store.tables() if str(t) in formers and t not in seen]
+        while todo:
+            former = todo.pop()
+            seen.add(former)
+            there = address(former)
+            live = self.executor.inspect(there, format)
+            if live is not None and self._renamed_away(former, live):
+                return Doubt(
+                    f"the source renamed {former} to {history.table}, and its rows are in {there}",
+                    f"rename that table to {lake_table} and set its property {SOURCE_PROPERTY} to "
+                    f"{history.table}",
+                    "it begins empty beside them",
+                )
+            before = {a.name for a in self.registry.history(former).aliases if a.kind == "table"}
+            todo += [t for t in self.store.tables() if str(t) in before and t not in seen]
+        return None
+
+    def _renamed_away(self, former: TableId, live: Live) -> bool:
+        """Whether a lake table holds the rows of a life that ended with a rename."""
+        history = self.registry.history(former)
+        return life_of(live, history) in {e.incarnation for e in history.events if e.kind == "renamed"}
+
+
+def unconfirmed_key(history: TableHistory) -> Refusal | None:
+    """Why rows must not be told apart by the newest key: there was another, and nobody confirmed this one."""
+    newest = history.latest
+    earlier = {v.schema.key for v in history.versions if v.incarnation == newest.incarnation}
+    if "key" not in newest.unconfirmed or earlier == {newest.schema.key}:
+        return None
+    key = f"({', '.join(newest.schema.key)})"
+    return Refusal(
+        f"tell the rows of {history.table} apart by {key}",
+        f"nobody has confirmed that its key is now {key}",
+        f"say so with `schemaman decide confirm {history.table} key`, or wait for records that confirm it",
+    )
+
+
+def withheld(plan: Plan, *refusals: Refusal) -> Plan:
+    """A plan that does nothing at all, and says why."""
+    return replace(
+        plan,
+        steps=(),
+        wanted=plan.wanted if plan.base_schema is None else plan.base_schema,
+        refusals=(*refusals, *plan.refusals),
+        approvals_needed=(),
+        point_of_no_return=None,
+    )
+
+
+def _doubted(plan: Plan, doubt: Doubt) -> Plan:
+    """The plan of a table that is made with a person's word alone; what was before makes its hash another."""
+    made = (f"{s.kind}: {plan.table} ({doubt.approval})" for s in plan.steps if s.kind == "create-table")
+    return replace(plan, approvals_needed=(*plan.approvals_needed, *made))
