@@ -261,8 +261,12 @@ def _same(exchanges: Sequence[Exchange]) -> str:
 
 
 def differing(name: str, exchanges: Sequence[Exchange]) -> str:
-    """The query for the number of rows whose new value is not what the old one says."""
-    return sql.count(name, f"NOT ({_same(exchanges)})")
+    """The query for the number of rows whose new value is not all that the old one says.
+
+    What cannot be converted gives NULL, which is what a row has that came later: it is no equal value.
+    """
+    kept = (conversion.exact(quote_name(e.column), e.was, e.type) for e in exchanges)
+    return sql.count(name, f"NOT ({' AND '.join((_same(exchanges), *kept))})")
 
 
 def _uncounted(there: str, here: str, columns: Iterable[str]) -> Iterator[str]:

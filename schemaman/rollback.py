@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from schemaman.conditions import structure
+from schemaman.conditions import holds, structure
 from schemaman.ddl import quote_name
 from schemaman.errors import StalePlan
 from schemaman.exchanges import Exchange, exchanges_in
@@ -73,7 +73,8 @@ def rollback(plan: Plan, live: Live | None, done: int) -> Plan:
     stands = structure(plan.base_schema)
     for each in taken:
         stands = cast("str | None", each.postcondition.get("structure", stands))
-    if structure(live.schema if live else None) != stands:
+    told = {"properties": _key_written(taken)}
+    if structure(live.schema if live else None) != stands or (live is not None and not holds(live, told)):
         raise StalePlan(
             f"{plan.table} is not as the plan left it: someone changed it since",
             hint="bring it on with a new plan: schemaman plan",
@@ -241,6 +242,13 @@ def _gates(plan: Plan, name: str, taken: Sequence[Step]) -> list[dict[str, int]]
     if gates:
         gates[0] |= dict.fromkeys(first.values(), 0)
     return gates
+
+
+def _key_written(taken: Sequence[Step]) -> dict[str, object]:
+    """What the steps said last of the key, which no structure shows."""
+    told = [each.postcondition.get("properties") for each in taken]
+    written = [each[KEY_PROPERTY] for each in told if isinstance(each, Mapping) and KEY_PROPERTY in each]
+    return {KEY_PROPERTY: written[-1]} if written else {}
 
 
 def _freed(step: Step) -> Iterator[str]:

@@ -209,6 +209,7 @@ def test_rows_written_since_a_swap_are_neither_lost_nor_hidden_by_the_way_back()
             forth(one, made)
         database.execute("UPDATE t SET a = '11' WHERE id = 1")
         database.execute("INSERT INTO t (id, a) VALUES (4, '40')")
+        assert "no row that was written since stands against it" in repr(list(plan_blocks(swap)))
         back = rollback(swap, made.live, len(swap.steps))
         assert any("write such values into `a__old` first" in note for note in back.notes)
         with pytest.raises(StalePlan, match="gives 2, not 0"):
@@ -278,6 +279,20 @@ def test_a_key_is_taken_back_where_it_still_tells_the_rows_apart_and_with_approv
     assert live_of(made).schema.key == ("id",)
     assert stamps(live_of(made)) == stamps(before)
     assert live_of(made).properties.get("identifier-fields") == before.properties.get("identifier-fields")
+
+
+@both
+def test_a_key_that_was_changed_again_is_not_taken_back_over_the_later_one(format: str) -> None:
+    columns = "id INT NOT NULL, code INT NOT NULL, shop INT NOT NULL"
+    made = lake(format, f"{columns}, PRIMARY KEY (id)")
+    (first,) = cook(format, source(f"{columns}, PRIMARY KEY (code)")).plans(live_of(made))
+    done = forth(first, made)
+    (second,) = cook(format, source(f"{columns}, PRIMARY KEY (shop)")).plans(live_of(made))
+    later = forth(second, made)
+    with pytest.raises(StalePlan, match="someone changed it"):
+        rollback(first, made.live, done)
+    forth(rollback(second, made.live, later), made)
+    assert rollback(first, made.live, done).refusals == ()
 
 
 @both

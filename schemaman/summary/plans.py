@@ -90,7 +90,9 @@ def _way_back(plan: Plan) -> Inline:
             Text(f"{plan.steps[0].undo}", code=True),
         )
     if number is None:
-        return (Text("Every step can be undone", "good"), Text(": schemaman plan --rollback PLAN|RUN"))
+        gated = plan.phase is not None and plan.phase.name in ("swap", "rekey")
+        told = ", as long as no row that was written since stands against it" if gated else ""
+        return (Text("Every step can be undone", "good"), Text(f"{told}: schemaman plan --rollback PLAN|RUN"))
     step = plan.steps[number - 1]
     back = (
         "the table's own time travel, until rows are written" if step.reversible == "time-travel" else "none"

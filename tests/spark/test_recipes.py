@@ -12,6 +12,7 @@ from schemaman.clone import NAMESPACE, rehearsal
 from schemaman.errors import StalePlan, StatementFailed
 from schemaman.exchanges import under_way
 from schemaman.migrate import apply
+from schemaman.phases import differing
 from schemaman.plan import Live, Plan, Policy
 from schemaman.planfile import from_text, to_text
 from schemaman.planner import make_plan
@@ -167,6 +168,12 @@ def test_what_would_lose_something_does_not_get_through_the_gate(executor, forma
         executor.run(f"UPDATE {name} SET c{n} = NULL WHERE id = {n + 2}")
     backfill, swap, _ = recipe.plans(look(executor, table, format))
     applied(backfill, executor)
+    executor.run(f"INSERT INTO {name} (id, {', '.join(names)}) VALUES (99, {', '.join(p[4] for p in PAIRS)})")
+    for exchange in under_way(look(executor, table, format)):
+        assert executor.query(differing(name, (exchange,))) == ((1,),)
+    with pytest.raises(StalePlan, match="gives 1, not 0"):
+        applied(swap, executor)
+    executor.run(f"DELETE FROM {name} WHERE id = 99")
     applied(swap, executor)
     rows = executor.query(f"SELECT {', '.join(names)} FROM {name} WHERE id = 1")
     assert rows == (tuple(pair[3] for pair in PAIRS),)
@@ -199,6 +206,11 @@ def test_a_key_is_exchanged_where_the_rows_allow_it(executor, format: str) -> No
     applied(rekey, executor)
     assert look(executor, table, format).schema.key == ("shop",)
     assert executor.query(f"SELECT * FROM {name} ORDER BY id") == ((1, 1, "x"), (2, 2, "y"))
+    back = rollback(rekey, look(executor, table, format), len(rekey.steps))
+    applied(back, executor)
+    again = look(executor, table, format)
+    assert again.schema.key == ("id", "shop")
+    assert again.properties.get("identifier-fields") == live.properties.get("identifier-fields")
 
 
 @both
@@ -259,12 +271,21 @@ def test_phases_that_write_rows_are_tried_on_a_clone_that_has_none(executor, for
     apply(fill, executor, PaperJournal(), lambda: 0, run="r", approved=True, rehearse=rehearse)
     filled = executor.query(f"SELECT id, a FROM {TARGETS[format].table_name(new)} ORDER BY id")
     assert filled == ((1, "10"), (2, None))
-    for phase in cooked.plans(look(executor, old, format))[:3]:
+    phases = cooked.plans(look(executor, old, format))[:3]
+    for phase in phases:
         done = apply(phase, executor, PaperJournal(), lambda: 0, run="r", approved=True, rehearse=rehearse)
         assert (done.state, done.differences) == ("applied", ())
     assert executor.query(f"SELECT id, a FROM {name} ORDER BY id") == ((1, "10"), (2, None))
     catalog = "spark_catalog" if format == "delta" else "ice"
     assert executor.query(f"SHOW TABLES IN {catalog}.{NAMESPACE}") == ()
+
+    executor.run(f"INSERT INTO {name} (id, a) VALUES (3, '7')")
+    back = rollback(phases[2], look(executor, old, format), len(phases[2].steps))
+    with pytest.raises(StalePlan, match="gives 1, not 0"):
+        applied(back, executor)
+    executor.run(f"UPDATE {name} SET a__old = 7 WHERE id = 3")
+    applied(back, executor)
+    assert executor.query(f"SELECT id, a FROM {name} ORDER BY id") == ((1, 10), (2, None), (3, 7))
 
 
 LATER = "c STRING COMMENT 'y' ID 2, b STRING COMMENT 'z' ID 3, n INT ID 4, PRIMARY KEY (id)"
