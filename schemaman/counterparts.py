@@ -6,12 +6,14 @@ brought up to date is told by the table's own stamp; without one, by the names t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from schemaman.ddl import quote_name
 from schemaman.exchanges import RESUME, free_name, phase_of
 from schemaman.plan import (
+    NAMES_PROPERTY,
     SOURCE_PROPERTY,
     VERSION_PROPERTY,
     Live,
@@ -177,16 +179,18 @@ def _reused(source: Source, live: Live, standing: int, talk: Talk) -> tuple[set[
     Those that must not be touched, and those that go out of the way, under which name.
     """
     meant: dict[str, str | None] = dict.fromkeys((name.lower() for name in retired(live)), None)
+    # What the version of the stamp does not have has left: another one's name by now is not that column's.
     for past in reversed(source.past[: standing + 1]):
         for then, now in past.names.items():
-            meant.setdefault(then.lower(), now)
+            meant.setdefault(then.lower(), now if past is source.past[standing] else None)
     frozen: set[str] = set()
     away: dict[str, str] = {}
+    in_the_lake = json.loads(live.properties.get(NAMES_PROPERTY, "{}"))
     for column in live.schema.columns:
         gone = meant.get(column.name.lower(), "") is None
         if not gone or column_of(source.schema, column.name) is None:
             continue
-        taken = (*live.schema.names, *source.schema.names, *away.values())
+        taken = (*live.schema.names, *in_the_lake, *source.schema.names, *away.values())
         change = f"fill {quote_name(column.name)} with another column"
         ruling = talk.judge.rule(change, (column.name,), "reuse-name")
         if ruling.level in ("auto", "approve"):

@@ -11,9 +11,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from schemaman.names import adjust_field
-from schemaman.plan import NAMES_PROPERTY, Live, Source
+from schemaman.plan import NAMES_PROPERTY, RETIRED_PROPERTY, Live, Past, Source
 from schemaman.representation import Names, Representation
+from schemaman.retired_columns import retired, retired_text
 from schemaman.schema import Column, TableSchema
+from schemaman.stamp_meaning import stamped
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,13 @@ def told_apart(source: Source) -> tuple[Source, dict[str, str]]:
     return _renamed(source, apart), {new: old for old, new in apart.items()}
 
 
+def only_case_tells_apart(live: Live) -> bool:
+    """Whether a table has columns already that the source calls alike but for case."""
+    told = names_told(live)
+    names = [told.get(name, name).lower() for name in live.schema.names]
+    return len(names) != len(set(names))
+
+
 def _renamed(source: Source, new: Mapping[str, str]) -> Source:
     def call(name: str) -> str:
         return new.get(name, name)
@@ -96,7 +105,7 @@ def _renamed(source: Source, new: Mapping[str, str]) -> Source:
 
 
 def naming(
-    source: TableSchema,
+    source: Source,
     live: Live | None,
     how: Representation,
     besides: Collection[str],
@@ -111,14 +120,52 @@ def naming(
     apart = {name: own for own, name in exact.items()}
     said = {lake: apart.get(there, there) for lake, there in names_told(live).items() if lake not in besides}
     plain = {name.lower(): name for name in live.schema.names if name not in said and name not in besides}
-    told = {lake: there for lake, there in said.items() if there.lower() not in plain}
+    standing = stamped(source, live)
+    past = source.past if standing is None else source.past[: standing + 1]
+    second = _seconds(live, plain.values(), past if standing is not None else (), exact)
+    own = plain.keys() - {name.lower() for name in second}
+    told = {lake: there for lake, there in said.items() if there.lower() not in own} | second
     mapped = {there.lower() for there in told.values()}
-    made = {c.name: Naming(how, {}, exact).spelled(c.name).lower() for c in source.columns}
+    known = {name.lower() for each in past for name in each.names}
+    made = {c.name: Naming(how, {}, exact).spelled(c.name).lower() for c in source.schema.columns}
     for name, lake in made.items():
         alone = list(made.values()).count(lake) == 1
-        if alone and lake in plain and name.lower() not in (plain.keys() | mapped):
+        # A column that the source called so itself is that one, whatever would get its name today.
+        if alone and lake in own - known and name.lower() not in (own | mapped):
             told[plain[lake]] = name
     return Naming(how, told, exact)
+
+
+def _seconds(
+    live: Live, names: Iterable[str], past: Sequence[Past], exact: Mapping[str, str]
+) -> dict[str, str]:
+    """Columns that have their own names in the lake and were told apart from others by now (`told_apart`)."""
+    if not exact:
+        return {}
+    apart = {own: name for name, own in exact.items()}
+    versions = [[exact.get(name, name) for name in each.names] for each in past]
+    found = {lake: known_as(lake, names_told(live), versions) for lake in names}
+    return {lake: apart[there] for lake, there in found.items() if there in apart}
+
+
+def known_as(lake: str, told: Mapping[str, str], versions: Sequence[Sequence[str]]) -> str | None:
+    """What the source called a column of the lake in the last of these versions that had it.
+
+    `versions` are the names of each, oldest first; `told` is what the table says (`names_told`).
+    """
+    exact = told.get(lake, lake)
+    others = {there for name, there in told.items() if name != lake}
+    if lake in told and any(exact in names for names in versions):
+        return exact
+    for names in reversed(versions):
+        if exact in names and exact not in others:
+            return exact
+        alike = [name for name in names if name.lower() == exact.lower() and name not in others]
+        if alike:
+            # Of those that only case tells apart the first one has the name, as in `told_apart`.
+            seen = list(dict.fromkeys(name for each in versions for name in each))
+            return min(alike, key=seen.index)
+    return None
 
 
 def names_told(live: Live) -> dict[str, str]:
@@ -130,14 +177,16 @@ def names_told(live: Live) -> dict[str, str]:
 def lake_names(schema: TableSchema, live: Live) -> dict[str, str]:
     """The source's name of each column → its name in a live table that was brought up to date.
 
-    What a writer of rows needs. Columns that the table does not have are left out.
+    Columns that the table does not have are left out, and no two have one place. It goes by names alone:
+    where rows have to be, `column_places` tells.
     """
     told = names_told(live)
-    exact = {there: lake for lake, there in told.items()}
-    alike = {there.lower(): lake for lake, there in told.items() if there not in schema.names}
-    plain = {name.lower(): name for name in live.schema.names if name not in told}
-    found = ((n, exact.get(n) or plain.get(n.lower()) or alike.get(n.lower())) for n in schema.names)
-    return {name: lake for name, lake in found if lake is not None}
+    found: dict[str, str] = {}
+    for lake in sorted(live.schema.names, key=lambda name: name not in told):
+        name = known_as(lake, told, [schema.names])
+        if name is not None:
+            found.setdefault(name, lake)
+    return found
 
 
 def as_the_source_calls(live: Live, names: Naming) -> Live:
@@ -146,7 +195,12 @@ def as_the_source_calls(live: Live, names: Naming) -> Live:
         return live
     columns = tuple(replace(c, name=names.told.get(c.name, c.name)) for c in live.schema.columns)
     key = tuple(names.told.get(name, name) for name in live.schema.key)
-    return replace(live, schema=replace(live.schema, columns=columns, key=key))
+    away = {
+        names.told.get(name, name): replace(each, was=names.told.get(each.was, each.was))
+        for name, each in retired(live).items()
+    }
+    properties = {**live.properties, **({RETIRED_PROPERTY: retired_text(away)} if away else {})}
+    return replace(live, schema=replace(live.schema, columns=columns, key=key), properties=properties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,27 +232,23 @@ def as_the_lake_calls(
     """
     before = {new: old for old, new in renames.items()}
     had = {name.lower(): name for name in (live.schema.names if live else ())}
+    leaving = {old.lower() for old in renames}
     lake: dict[str, str] = {}
     fresh: list[Column] = []
     for column in wanted.columns:
         if column.name in besides:
             lake[column.name] = column.name
-        elif column.name.lower() in had and column.name not in before:
+        elif column.name.lower() in had.keys() - leaving:
             lake[column.name] = names.of(had[column.name.lower()])
         else:
             fresh.append(column)
-    refused: list[str] = []
-    kept: list[str] = []
+    # Also what is to be dropped has its name until then: another column of that name would be taken for it.
+    taken = {names.of(name) for lowered, name in had.items() if lowered not in leaving}
     # A renamed column is in the table already, and older than what is added.
-    for column in sorted(fresh, key=lambda c: (c.name not in before, ages.get(c.name, 0))):
-        name = names.free(column.name, lake.values())
-        if name is not None:
-            lake[column.name] = name
-        elif column.name in before:
-            lake[column.name] = names.of(before[column.name])
-            kept.append(column.name)
-        else:
-            refused.append(column.name)
+    fresh.sort(key=lambda c: (c.name not in before, ages.get(c.name, 0)))
+    given, kept = _given(fresh, before, names, (*lake.values(), *taken))
+    lake |= given
+    refused = [c.name for c in fresh if c.name not in lake]
     columns = tuple(replace(c, name=lake[c.name]) for c in wanted.columns if c.name in lake)
     key = tuple(lake[name] for name in wanted.key if name in lake)
     moved = {names.of(had[old.lower()]): lake[new] for old, new in renames.items() if old.lower() in had}
@@ -207,9 +257,35 @@ def as_the_lake_calls(
     return Named(schema, changed, lake, tuple(refused), tuple(kept))
 
 
+def _given(
+    fresh: Sequence[Column], before: Mapping[str, str], names: Naming, taken: Collection[str]
+) -> tuple[dict[str, str], list[str]]:
+    """The names of columns that get one, and those of them that keep their own since none was free.
+
+    `before` maps renamed ones to their names before; a name that is kept is free for no other column.
+    """
+    kept: list[str] = []
+    while True:
+        given = {new: names.of(before[new]) for new in kept}
+        for column in (c for c in fresh if c.name not in kept):
+            name = names.free(column.name, (*taken, *given.values()))
+            if name is not None:
+                given[column.name] = name
+            elif column.name in before:
+                kept.append(column.name)
+                break
+        else:
+            return given, kept
+
+
 def names_property(named: Mapping[str, str], exact: Mapping[str, str]) -> dict[str, str]:
     """Name in the lake → the source's own, where they are not one to a lake or were told apart."""
-    return {lake: exact.get(there, there) for there, lake in named.items() if lake.lower() != there.lower()}
+    alike = {own.lower() for own in exact.values()}
+    return {
+        lake: exact.get(there, there)
+        for there, lake in named.items()
+        if lake.lower() != there.lower() or (lake != there and there.lower() in alike)
+    }
 
 
 def as_json(value: Mapping[str, str] | Sequence[object]) -> str:

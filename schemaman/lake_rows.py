@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from schemaman.column_places import meant, moved
+from schemaman.column_places import places
 from schemaman.lake_names import lake_names
 from schemaman.members import became
 from schemaman.metadata_columns import metadata_told
@@ -25,6 +25,7 @@ from schemaman.upserts import OFFSET, OP, ORDER, PARTITION, STREAM, TOPIC, LakeC
 from schemaman.versions import TableHistory, made_anew
 
 _NO_PLACE = "the source has dropped this column, and the lake has no place for its values"
+_UNCLEAR = "the lake has a column of this name, and nothing tells which one of the source's it is"
 _ANEW = (
     "{} were all made anew, or exchanged their names: say of each what it became (`schemaman decide rename`, "
     "its own name for one that stayed); or that they are all others, with reuse-name = auto in the policy"
@@ -39,9 +40,9 @@ class RowMap:
     `columns` are the table's without those that remember positions; `names` maps ids of source columns to
     them; `homeless` says of columns that left, by id, why their values are not left out where the lake has no
     place for them; `lives` maps each version's number to the incarnation that it is of, `life` is the one
-    followed. `called` maps names of the newest version to the lake's where they differ, `beside` roles to the
-    metadata columns for them. `members` has columns of which members are called otherwise in the lake, by a
-    version's number and their name in it.
+    followed. `called` maps names of the newest version to the lake's where they differ, to an empty one where
+    it has none; `beside` maps roles to the metadata columns for them. `members` has columns of which members
+    are called otherwise in the lake, by a version's number and their name in it.
     `left` are the columns of the table that the newest version has no more.
     """
 
@@ -81,40 +82,27 @@ def row_map(
     own = {c.name for c in row_columns(live.schema.key)}
     columns = tuple(c for c in live.schema.columns if c.name not in own)
     sourced = replace(live, schema=TableSchema(tuple(c for c in columns if c.name not in beside.values())))
-    names = _places(history, sourced)
+    placed = places(sourced, history)
     lives = {v.number: v.incarnation for v in history.versions}
-    now = lake_names(newest.schema, sourced)
+    alike = lake_names(newest.schema, sourced)
+    now = {
+        c.name: alike.get(c.name, "") if c.id is None else placed.names.get(c.id, "")
+        for c in newest.schema.columns
+    }
     called = {name: here for name, here in now.items() if name != here}
     key, life = live.schema.key, newest.incarnation
     same = _same_columns(told, history)
-    names = {id: names[now] for id, now in same.items() if now in names}
+    names = {id: placed.names[now] for id, now in same.items() if now in placed.names}
     asked = undecided(history)
     present = {c.id for c in newest.schema.columns}
     homeless = {} if drops else {id: _NO_PLACE for id, now in same.items() if now not in present}
     homeless |= {id: asked[now] for id, now in same.items() if now in asked}
+    unclear = {c.id for c in newest.schema.columns if c.name.lower() in placed.unclear}
+    homeless |= {id: _UNCLEAR for id, now in same.items() if now in unclear and id not in names}
     types = {c.name: c.type for c in columns}
     moved = dict(_members(told, history, {id: types[n] for id, n in names.items() if n in types}))
     left = frozenset(c.name for c in columns).difference(now.values(), beside.values())
     return RowMap(columns, key, names, homeless, lives, life, called, beside, moved, left)
-
-
-def _places(history: TableHistory, live: Live) -> dict[int, str]:
-    """Where the columns of the newest life are in a live table, by their ids."""
-    newest = history.latest
-    then = meant(live, history)
-    names: dict[int, str] = {}
-    taken = {c.name.lower() for c in newest.schema.columns}
-    for version in reversed([v for v in history.versions if v.incarnation == newest.incarnation]):
-        places = lake_names(version.schema, live)
-        for column in version.schema.columns:
-            here, name = places.get(column.name), column.name.lower()
-            if column.id is None or column.id in names or here is None:
-                continue
-            # A column that left keeps its place under its last name, unless the name is another's, or was.
-            if version is newest or (name not in taken and then.get(name, column.id) == column.id):
-                names[column.id] = here
-                taken.add(name)
-    return moved(live, history) | names
 
 
 def _members(
@@ -303,9 +291,11 @@ def _name(name: str, change: RowChange, to: RowMap) -> str | None:
         return None
     if column.id is not None and change.version is not None:
         return to.names.get(column.id)
+    if name in to.called:
+        return to.called[name] or None
     others = {*to.called.values(), *to.beside.values()}
     alike = (c.name for c in to.columns if c.name.lower() == name.lower() and c.name not in others)
-    return to.called.get(name) or next(alike, None)
+    return next(alike, None)
 
 
 def unplaced(change: RowChange, to: RowMap) -> Iterable[str]:

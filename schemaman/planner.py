@@ -27,7 +27,7 @@ from schemaman.diff import (
 )
 from schemaman.exchanges import held_back
 from schemaman.layouts import layout_of
-from schemaman.ordering import at_end, in_turn, inside, is_there, renamed, waves
+from schemaman.ordering import at_end, in_turn, inside, renamed, waves
 from schemaman.plan import (
     RETIRED_PROPERTY,
     SOURCE_PROPERTY,
@@ -49,18 +49,12 @@ from schemaman.rulings import Judge, blocked_by, kinds_of
 from schemaman.schema import Path, TableSchema
 from schemaman.stamps import stamp
 from schemaman.successors import NOTHING, Carried
+from schemaman.unsettled import names_are_reused, not_to_add, unmade_columns, unmade_members
 
 _ORDER: tuple[type[Change], ...] = (ChangeNullable, ChangeType, ChangeComment, AddColumn, DropColumn)
 _NOT_MADE: tuple[Level, ...] = ("ignore", "quarantine")
 _LACKS_FEATURE = (
     "the table lacks a feature that this needs, and older readers cannot read tables that have it"
-)
-_UNSTAMPED = (
-    "a member is left for a plan that settles all names: a table that is only partly migrated bears no stamp "
-    "that could tell of it"
-)
-_HALF_STAMPED = (
-    "names are exchanged, and a table that is only partly migrated could not tell that it was done"
 )
 
 
@@ -133,6 +127,7 @@ class _Drawing:
         self.projection = projection
         self.judge = judge
         self.renamed = True
+        self.had = live.schema.names if live else ()
         self.staying: frozenset[str] = frozenset()
         self.called = {lake: there for there, lake in projection.names.items()}
         self.steps: list[Step] = []
@@ -266,11 +261,10 @@ class _Drawing:
         agreed = [self._agreed(live, c) for c in renames]
         made = all(agreed)
         self.settled = self.settled and self._members_follow(live, renames, changes)
-        before, after = _lowered(live.schema.names), _lowered(self.projection.wanted.names)
-        reused = any(c.name.lower() in before or c.path[0].lower() in after for c in renames)
+        reused = names_are_reused(self.source, live, self.projection.wanted, self.called, renames)
         if made and reused and not self.settled:
             made = False
-            self.refusals += (Refusal(words(c), _HALF_STAMPED, "settle the others first") for c in renames)
+            self.refusals += unmade_columns(renames)
         if not made:
             self.settled = self.renamed = False
             renames = []
@@ -287,7 +281,9 @@ class _Drawing:
         for change in sorted(changes, key=lambda c: isinstance(c, DropColumn)):
             if isinstance(change, ChangeKey) or change in whole or inside(change.path, lost):
                 continue
-            if isinstance(change, AddColumn) and is_there(stands.schema, change.path):
+            barred = not_to_add(change, self.source, stands, self.called, settled=self.settled)
+            if barred is not None:
+                self.refusals.append(barred)
                 continue
             if self._agreed(stands, change):
                 agreed.append(change)
@@ -299,7 +295,7 @@ class _Drawing:
         agreed = [c for c in members if self._agreed(stands, c)]
         if self.settled:
             return agreed
-        self.refusals += (Refusal(words(c), _UNSTAMPED, "settle the others first") for c in agreed)
+        self.refusals += unmade_members(agreed)
         return []
 
     def _members_follow(self, live: Live, renames: Sequence[RenameColumn], changes: Diff) -> bool:
@@ -378,7 +374,8 @@ class _Drawing:
 
     def _stamp(self, key: Sequence[str], *, settled: bool) -> dict[str, str]:
         told = self.projection
-        return stamp(self.source, told, self.now, key, settled=settled, renamed=self.renamed)
+        renamed, had = self.renamed, self.had
+        return stamp(self.source, told, self.now, key, settled=settled, renamed=renamed, had=had)
 
     def _add(self, draft: Draft, after: Live | None, approve: str = "") -> None:
         """Another step; `approve` says why a person has to approve it."""

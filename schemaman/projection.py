@@ -21,6 +21,7 @@ from schemaman.lake_names import (
     as_the_source_calls,
     names_property,
     naming,
+    only_case_tells_apart,
     told_apart,
 )
 from schemaman.members import fates
@@ -39,7 +40,7 @@ from schemaman.plan import (
     Target,
 )
 from schemaman.representation import Representation
-from schemaman.retired_columns import retired
+from schemaman.retired_columns import moved_out, retired
 from schemaman.rulings import Judge, blocked_by
 from schemaman.schema import Column, Path, TableSchema
 from schemaman.stamp_meaning import stamped
@@ -113,7 +114,8 @@ class _Projecting:
     def __init__(
         self, source: Source, live: Live | None, target: Target, how: Representation, talk: Talk
     ) -> None:
-        self.source, self.exact = told_apart(source) if how.collisions == "number" else (source, {})
+        apart = how.collisions == "number" or (live is not None and only_case_tells_apart(live))
+        self.source, self.exact = told_apart(source) if apart else (source, {})
         self.target = target
         self.how = how
         self.talk = talk
@@ -121,7 +123,7 @@ class _Projecting:
         self.extras = metadata(self.source.schema, live, how)
         talk.refusals += self.extras.refusals
         talk.notes += self.extras.notes
-        self.naming = naming(self.source.schema, live, how, tuple(self.extras.names.values()), self.exact)
+        self.naming = naming(self.source, live, how, tuple(self.extras.names.values()), self.exact)
         self.lake = live.schema if live else None
         self.live = as_the_source_calls(live, self.naming) if live else None
         self.left_out: list[str] = []
@@ -142,9 +144,9 @@ class _Projecting:
 
     def followed(self, live: Live, match: Counterparts) -> tuple[Column, ...]:
         """The columns of a live table as they shall be, then those that it lacks."""
-        known = {name for past in self.source.past for name in past.names}
-        known |= {former for names in self.source.former_names.values() for former in names}
-        known |= retired(live).keys()
+        known = {name.lower() for past in self.source.past for name in past.names}
+        known |= {former.lower() for names in self.source.former_names.values() for former in names}
+        known |= {name.lower() for name in retired(live)}
         exchanged = {e.new: e.column for e in under_way(live)}
         raw = {c.name: c for c in self.source.schema.columns}
         columns: list[Column] = []
@@ -164,7 +166,7 @@ class _Projecting:
             ):
                 columns.append(column)
             elif name is None:
-                columns += self.left(column, column.name in known)
+                columns += self.left(column, column.name.lower() in known)
             else:
                 columns.append(_followed(column, raw[name], self.held[name], match.renames, self.merging))
         taken = {name.lower() for name in (*(c.name for c in columns), *match.absent)}
@@ -189,7 +191,7 @@ class _Projecting:
             barred = "" if live.nullable else "; it is NOT NULL, so writers that do not know it will fail"
             talk.note(path, f"the source never had it: it stays as it is{barred}")
             return [live]
-        if self.live is not None and live.name in retired(self.live):
+        if self.live is not None and moved_out(self.live, live.name):
             talk.note(path, "it was moved out of the way of another column: it stays until a recipe drops it")
             self.left_out.append(live.name)
             return [replace(live, nullable=True)]
@@ -245,8 +247,10 @@ class _Projecting:
         for there in told.refused:
             name = self.naming.spelled(there)
             taken = f"another column of the table is called {quote_name(name)}"
-            numbers = "say collisions = number in [[projection]], or rename the column at the source"
-            self.talk.refuse(f"name a column {quote_name(there)}", taken, numbers)
+            instead = "say collisions = number in [[projection]], or rename the column at the source"
+            if name.lower() not in {lake.lower() for lake in told.schema.names}:
+                instead += "; or drop the other one first (`schemaman apply --partial`), and plan again"
+            self.talk.refuse(f"name a column {quote_name(there)}", taken, instead)
 
     def properties(self, told: Named) -> dict[str, str]:
         """What the table is to say of its columns; only what there is to say."""

@@ -33,7 +33,7 @@ from schemaman.plan import (
 from schemaman.planfile import plan_hash
 from schemaman.planner import make_plan
 from schemaman.projection import Projection, key_is_known, project
-from schemaman.retired_columns import retired
+from schemaman.retired_columns import moved_out, retired
 from schemaman.rulings import Judge, blocked_by
 from schemaman.schema import TableSchema
 from schemaman.successors import NO_WAY, successor
@@ -330,7 +330,7 @@ class Cook:
 
     def _leftovers(self, live: Live) -> Recipe:
         """What earlier plans moved out of the way, to be dropped: the last phase alone."""
-        names = retired(live)
+        names = [name for name in retired(live) if moved_out(live, name)]
         columns = [column for column in live.schema.columns if column.name in names]
         answers = [self.target.alter(live, DropColumn((column.name,), column)) for column in columns]
         refused = tuple(answer for answer in answers if isinstance(answer, Refusal))

@@ -1,4 +1,4 @@
-"""Columns that were moved out of the way of others of their names: what a table tells of them.
+"""Columns whose names mean others at the source, or did: what a table tells of them.
 
 Law: a column that left is found again by what it was, not by its name: several may have had that.
 """
@@ -16,6 +16,7 @@ from schemaman.plan import BEGAN_PROPERTY, RETIRED_PROPERTY, VERSION_PROPERTY, L
 class Retired:
     """A column of a table that gave its name away: it `was` called so in the lake.
 
+    One that left, and still has its name while the source has called others so since, `was` called so too.
     `column` is its name at the source in the version of this id that began there, or in the last one before
     that had a column of this name; all empty where nothing tells which column it is.
     """
@@ -27,7 +28,7 @@ class Retired:
 
 
 def retired(live: Live) -> dict[str, Retired]:
-    """The columns of the table that were moved out of the way, by the names that they have now."""
+    """The columns of the table whose names do not tell which they are, by the names that they have now."""
     try:
         told = json.loads(live.properties.get(RETIRED_PROPERTY, "{}"))
     except ValueError:
@@ -35,6 +36,12 @@ def retired(live: Live) -> dict[str, Retired]:
     names = {name.lower() for name in live.schema.names}
     entries = told.items() if isinstance(told, dict) else ()
     return {name: _retired(entry) for name, entry in entries if name.lower() in names}
+
+
+def moved_out(live: Live, name: str) -> bool:
+    """Whether a column of the table was moved out of the way of another one of its name."""
+    entry = retired(live).get(name)
+    return entry is not None and entry.was != name
 
 
 def _retired(entry: object) -> Retired:

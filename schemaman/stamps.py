@@ -6,9 +6,9 @@ Law: it speaks of the names that it has, so a plan that leaves some as they are 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from schemaman.lake_names import as_json, names_told
+from schemaman.lake_names import as_json, known_as, names_told
 from schemaman.ordering import formerly
 from schemaman.plan import (
     BEGAN_PROPERTY,
@@ -22,9 +22,9 @@ from schemaman.plan import (
     Source,
 )
 from schemaman.projection import Projection
-from schemaman.retired_columns import retired, retired_text
+from schemaman.retired_columns import Retired, retired, retired_text
 from schemaman.schema import Path
-from schemaman.stamp_meaning import began_text
+from schemaman.stamp_meaning import began_text, stamped
 
 
 def stamp(
@@ -35,30 +35,52 @@ def stamp(
     *,
     settled: bool,
     renamed: bool,
+    had: Collection[str] = (),
 ) -> dict[str, str]:
     """The properties of a table that is `now` so; a version only when it has the names of that version.
 
-    `settled`: it has them all, `renamed`: its columns have those that the projection wants.
+    `settled`: it has them all, `renamed`: its columns have those that the projection wants; `had` are the
+    names that it had before the plan.
     """
     said = {SOURCE_PROPERTY: source.table, KEY_PROPERTY: json.dumps(key, ensure_ascii=False)}
     version = {VERSION_PROPERTY: source.id, BEGAN_PROPERTY: began_text(source.began)}
     moved = retired(now) if now else {}
     left = {name: was for name, was in moved.items() if name in told.wanted.names}
+    left |= _outlived(source, told, now) if now and settled else {}
     stale = {RETIRED_PROPERTY: retired_text(left)} if left != moved else {}
     properties = {**told.properties}
     if now is not None and not settled:
         properties |= _kept(told, renamed)
-        properties |= {} if renamed else _names(told, now)
+        properties |= _names(told, now, had, renamed)
     return said | stale | properties | (version if settled else {})
 
 
-def _names(told: Projection, now: Live) -> dict[str, str]:
-    """Without the renames the names that a table has stay told."""
+def _outlived(source: Source, told: Projection, now: Live) -> dict[str, Retired]:
+    """Columns that left and stay, and whose names may have meant others since the version of the stamp."""
+    standing = stamped(source, now)
+    if standing is None:
+        return {}
+    past, here = source.past[standing], names_told(now)
+    before = [tuple(each.names) for each in source.past[: standing + 1]]
+    since = {name.lower() for each in source.past[standing + 1 :] for name in each.names}
+    kept: list[str | list[str]] = json.loads(told.properties.get(KEPT_PROPERTY, "[]"))
+    found = {name: known_as(name, here, before) for name in kept if isinstance(name, str)}
+    return {
+        name: Retired(name, column, past.id, began_text(past.began))
+        for name, column in found.items()
+        if column is not None and column.lower() in since and name not in retired(now)
+    }
+
+
+def _names(told: Projection, now: Live, had: Collection[str], renamed: bool) -> dict[str, str]:
+    """What columns were called stays told while the version does; new is what is said of new names."""
     if NAMES_PROPERTY not in told.properties:
         return {}
     new: Mapping[str, str] = json.loads(told.properties[NAMES_PROPERTY])
-    kept = {lake: there for lake, there in new.items() if lake not in now.schema.names}
-    return {NAMES_PROPERTY: as_json(names_told(now) | kept)}
+    stayed = set(had) - (set(told.renames.values()) if renamed else set())
+    kept = {lake: there for lake, there in names_told(now).items() if lake in stayed}
+    fresh = {lake: there for lake, there in new.items() if lake not in stayed}
+    return {NAMES_PROPERTY: as_json(kept | fresh)}
 
 
 def _kept(told: Projection, renamed: bool) -> dict[str, str]:

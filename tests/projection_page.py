@@ -49,6 +49,9 @@ change of several kinds is made only as freely as the strictest of them allows. 
 everything that is not simply made (`rulings` in its JSON); `schemaman config show` lists the rules and
 where they come from.
 
+A rename that is not made (`ignore`) leaves the column under its old name, and a mirror writes its values
+there; another column that the source gives that name is refused until the rename is made.
+
 A new policy by itself destroys nothing: a column that the source dropped and the lake kept is marked in the
 table's properties, and dropped later only with an approval, whatever the level says by then. `drops =
 "drop"`, `comments = false` and `upgrades = false` are short for `drop-column = "approve"`, `change-comment
@@ -82,8 +85,8 @@ NAMES = """\
 `avro-lower`; members of structs keep theirs. A lake knows no difference between `id` and `ID`: columns
 whose names become one are refused (`collisions = "refuse"`), or numbered by age (`"number"`): the oldest
 has the plain name, later ones `_2`, `_3`, …. A column that is in the lake keeps its name there, whatever
-comes later and whatever `names` says by then, until the source renames it. Which is which stands in the
-table property `schemaman.names`.
+comes later and whatever `names` says by then, until the source renames it; no other one gets that name
+before it is gone. Which is which stands in the table property `schemaman.names`.
 
 A lake table is called as `table` or `path` of its `[[target]]` says, where `{stream}`, `{server}`,
 `{database}`, `{schema}` and `{table}` stand for the source's names. Each of them stays inside the part or

@@ -1,0 +1,74 @@
+"""What must not be done to a table that is only partly migrated: it bears no stamp that could tell of it.
+
+Law: a name that has meant several columns means one at a time, and the stamp of the table tells which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from schemaman.diff import AddColumn, Change, RenameColumn
+from schemaman.ordering import is_there
+from schemaman.plan import Live, Refusal, Source, words
+from schemaman.schema import TableSchema
+
+_UNSTAMPED = (
+    "a member is left for a plan that settles all names: a table that is only partly migrated bears no stamp "
+    "that could tell of it"
+)
+_HALF_STAMPED = (
+    "names are exchanged, and a table that is only partly migrated could not tell that it was done"
+)
+_ANOTHERS = (
+    "another column had its name, and a table that is only partly migrated could not tell which one it has"
+)
+_OCCUPIED = "a column has this name that the source calls otherwise by now, and its rename is not made"
+_RENAME_FIRST = 'let renames be made (rename-stated = "auto" in a [[policy]]), and settle the other refusals'
+_OTHERS_FIRST = "settle the others first"
+
+
+def names_are_reused(
+    source: Source,
+    live: Live,
+    wanted: TableSchema,
+    called: Mapping[str, str],
+    renames: Sequence[RenameColumn],
+) -> bool:
+    """Whether columns give names away to others, or get some that others have or had.
+
+    `called` maps the lake's names to the source's.
+    """
+    before = {name.lower() for name in live.schema.names}
+    after = {name.lower() for name in wanted.names}
+    given = any(c.name.lower() in before or c.path[0].lower() in after for c in renames)
+    return given or any(_was_another(source, called.get(c.name, c.name)) for c in renames)
+
+
+def unmade_columns(renames: Sequence[RenameColumn]) -> list[Refusal]:
+    """Why no column is renamed."""
+    return [Refusal(words(c), _HALF_STAMPED, _OTHERS_FIRST) for c in renames]
+
+
+def unmade_members(renames: Sequence[RenameColumn]) -> list[Refusal]:
+    """Why no member is renamed."""
+    return [Refusal(words(c), _UNSTAMPED, _OTHERS_FIRST) for c in renames]
+
+
+def not_to_add(
+    change: Change, source: Source, stands: Live, called: Mapping[str, str], *, settled: bool
+) -> Refusal | None:
+    """Why a column or member must not be added to a table that `stands` so; None if it may, or is none."""
+    if not isinstance(change, AddColumn):
+        return None
+    if is_there(stands.schema, change.path):
+        return Refusal(words(change), _OCCUPIED, _RENAME_FIRST)
+    name, *inside = change.path
+    if not settled and not inside and _was_another(source, called.get(name, name)):
+        return Refusal(words(change), _ANOTHERS, _OTHERS_FIRST)
+    return None
+
+
+def _was_another(source: Source, name: str) -> bool:
+    """Whether another column of the source had this name, without regard to case."""
+    pairs = (pair for past in source.past for pair in past.names.items())
+    return any(then.lower() == name.lower() and now != name for then, now in pairs)

@@ -1,0 +1,128 @@
+"""Law: what a column of the source held is in a column of the lake that never held another one's values.
+
+Whatever the table lived through, whatever the policy said of it and however the lake calls its columns:
+else the rows wait, and the reason is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import get_args
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemaman.lake_rows import RowMap, row_map
+from schemaman.migrate import apply
+from schemaman.plan import Plan, Policy
+from schemaman.planner import make_plan
+from schemaman.policy import ChangeKind, Level, PolicyRule, ProjectionRule
+from schemaman.representation import Names
+from schemaman.schema import Column, TableSchema
+from schemaman.sources import source_of
+from schemaman.types import Integer
+from schemaman.upserts import with_row_columns
+from tests.lives import ALIKE, history
+from tests.paper_lake import PaperJournal, PaperLake
+from tests.test_planner import TARGETS
+
+RULED: tuple[ChangeKind, ...] = (
+    "add-column", "add-required-column", "reuse-name", "rename-stated", "drop-column", "upgrade"
+)  # fmt: skip
+ADDED = ("add-column", "add-required-column", "reuse-name")
+
+
+FEW = st.sampled_from(["a", "b", "c"])
+
+
+@st.composite
+def lives(draw: st.DrawFn, called: st.SearchStrategy[str]) -> list[TableSchema]:
+    """The versions of a table whose columns come and go, and take each other's names."""
+    key = Column("key", Integer(32), nullable=False, id=1)
+    names = draw(st.lists(called, unique=True, min_size=1, max_size=3))
+    first = (Column(name, Integer(32), draw(st.booleans()), id=id) for id, name in enumerate(names, 2))
+    told = [[key, *first]]
+    ids = len(names) + 1
+    for _ in range(draw(st.integers(1, 6))):
+        columns = list(told[-1])
+        for _ in range(draw(st.integers(1, 2))):
+            at, to, name = draw(st.integers(0, 3)), draw(st.integers(0, 3)), draw(called)
+            act = draw(st.sampled_from(["add", "drop", "rename", "swap"]))
+            free = all(c.name != name for c in columns)
+            if act == "add" and free:
+                ids += 1
+                columns.append(Column(name, Integer(32), draw(st.booleans()), id=ids))
+            elif act == "drop" and 0 < at < len(columns):
+                columns.pop(at)
+            elif act == "rename" and free and 0 < at < len(columns):
+                columns[at] = replace(columns[at], name=name)
+            elif act == "swap" and 0 < at < to < len(columns):
+                one, other = columns[at], columns[to]
+                columns[at], columns[to] = replace(one, name=other.name), replace(other, name=one.name)
+        told.append(columns)
+    return [TableSchema(tuple(columns), ("key",)) for columns in told]
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> Policy:
+    """What is said of the changes that bear on which column is which, and of names."""
+    chosen = draw(st.lists(st.sampled_from(RULED), max_size=4, unique=True))
+    levels = st.sampled_from(get_args(Level))
+    rules = tuple(PolicyRule(draw(levels), (kind,)) for kind in chosen)
+    names = draw(st.sampled_from(get_args(Names)))
+    collisions = draw(st.sampled_from(["number", "number", "refuse"]))
+    projection = ProjectionRule((("names", names), ("collisions", collisions)))
+    return Policy(drops=draw(st.sampled_from(["keep", "drop"])), rules=rules, projections=(projection,))
+
+
+def written(plan: Plan) -> bool:
+    """Whether a mirror writes rows into a table that such a plan is for."""
+    return not plan.refusals and not any(r.level == "quarantine" for r in plan.rulings)
+
+
+@given(
+    format=st.sampled_from(sorted(TARGETS)),
+    life=st.sampled_from([FEW, ALIKE]).flatmap(lives),
+    seen=st.lists(st.booleans(), min_size=7, max_size=7),
+    policies=st.lists(policies(), min_size=1, max_size=3),
+    partly=st.booleans(),
+)
+def test_each_value_is_in_a_column_of_its_own(
+    format: str, life: list[TableSchema], seen: list[bool], policies: list[Policy], partly: bool
+) -> None:
+    target, table = TARGETS[format]
+    lake = PaperLake(table)
+    whose: dict[int, int] = {}
+    told: list[TableSchema] = []
+    for number, structure in enumerate(life):
+        told.append(structure)
+        if not seen[number]:
+            continue
+        following = with_row_columns(source_of(history(told)))
+        plan = make_plan(following, lake.live, target, table, policies[number % len(policies)])
+        if plan.steps and (written(plan) or partly):
+            done = apply(
+                plan, lake, PaperJournal(), lambda: 0, run="r", partial=partly, approved=True
+            )
+            assert done.differences == ()
+        if lake.live is not None and written(plan):
+            to = row_map(history(told), lake.live)
+            for id, name in to.names.items():
+                assert whose.setdefault(lake.fields[name], id) == id, (name, to, plan)
+            none_twice(to, told)
+            none_unsaid(to, plan, told[-1])
+
+
+def none_twice(to: RowMap, told: Sequence[TableSchema]) -> None:
+    for schema in told:
+        places = [to.names[c.id] for c in schema.columns if c.id is not None and c.id in to.names]
+        assert len(places) == len(set(places)), (schema.names, to.names)
+
+
+def none_unsaid(to: RowMap, plan: Plan, newest: TableSchema) -> None:
+    """A column of the newest version that is nowhere: the policy wants no column for it, or its rows wait."""
+    left_out = {r.path[0] for r in plan.rulings if r.level == "ignore" and r.kind in ADDED}
+    missing = {c.name: c.id for c in newest.columns if c.id not in to.names}
+    unsaid = {name for name, id in missing.items() if id not in to.homeless and name not in left_out}
+    assert not unsaid, (unsaid, to, plan)
