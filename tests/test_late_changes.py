@@ -112,6 +112,27 @@ def retyped(was: Told, now: Told, one: object, two: object) -> tuple[list[Record
     return first, [ddl(1, 300, f"ALTER TABLE t MODIFY {name} {now[1]}", ID, now)], second
 
 
+C = ("c", "VARCHAR", 12, 20)
+TAKEN_OVER = [ddl(2, 300, "ALTER TABLE t RENAME COLUMN b TO a", ID, C, A)]
+
+
+def taken_over(names: str, *, told: bool) -> tuple[list[Record], ...]:
+    """A column whose name another one takes that has to be renamed to it; rows of both names come before."""
+    first = [
+        created(C, A, B),
+        ddl(1, 250, "ALTER TABLE t DROP COLUMN a", ID, C, B),
+        row(0, 200, {"id": 1, "c": "c", "a": "a", "b": "b"}, told=told),
+    ]
+    rows = [row(i, p, {"id": i + 1, **dict.fromkeys(names, "x")}, told=told) for i, p in ((1, 400), (2, 600))]
+    return first, TAKEN_OVER, rows
+
+
+def made_anew_smaller(*, told: bool) -> tuple[list[Record], ...]:
+    first = [created(A, B), row(0, 200, {"id": 1, "a": "old", "b": "old"}, told=told)]
+    changes = [ddl(1, 300, "DROP TABLE t"), ddl(2, 320, "CREATE TABLE t (id INT PRIMARY KEY)", ID, A)]
+    return first, changes, [row(i, 300 + i * 100, {"id": 4 + i, "a": "new"}, told=told) for i in (1, 2)]
+
+
 def dropped() -> tuple[list[Record], ...]:
     first = [created(A), row(0, 200, {"id": 1, "a": "old"}, told=True)]
     changes = [ddl(1, 300, "DROP TABLE t"), ddl(2, 320, "CREATE TABLE t (id INT PRIMARY KEY)", ID, A)]
@@ -128,6 +149,10 @@ FALSIFIED = {
     "numbers, then days": (
         retyped(("at", "INT", 4, None), ("at", "DATE", 91, None), 5, 19_000), "`at` was read as INT"
     ),
+    "renamed to a former name": (taken_over("ca", told=False), "`a` was another column"),
+    "renamed to a former name, with schemas": (taken_over("ca", told=True), "`a` was another column"),
+    "made anew with fewer columns": (made_anew_smaller(told=False), "dropped or renamed away"),
+    "made anew with fewer columns, with schemas": (made_anew_smaller(told=True), "dropped or renamed away"),
     "dropped and made anew": (dropped(), "dropped or renamed away"),
 }  # fmt: skip
 
@@ -335,6 +360,21 @@ HARMLESS: dict[str, tuple[Sequence[Record], Sequence[Record], Sequence[Record]]]
         [row(i, p, {"id": i, "a": "x"}, told=True) for i, p in ((1, 200), (2, 300))],
     ),
 }
+
+
+def harmless(*, told: bool) -> dict[str, tuple[Sequence[Record], Sequence[Record], Sequence[Record]]]:
+    how = "with schemas" if told else "without schemas"
+    back = ddl(3, 320, "ALTER TABLE t RENAME COLUMN a TO b", ID, C, B)
+    first, changes, rows = taken_over("cb", told=told)
+    drop = [ddl(1, 300, "ALTER TABLE t DROP COLUMN b", ID, A)]
+    left = [row(i, p, {"id": i + 1, "a": "x"}, told=told) for i, p in ((1, 400), (2, 600))]
+    return {
+        f"renamed to a former name and back, {how}": (first, [*changes, back], rows),
+        f"a column dropped, {how}": (exchanged(told=told)[0], drop, left),
+    }
+
+
+HARMLESS |= harmless(told=False) | harmless(told=True)
 
 
 @pytest.mark.parametrize("case", HARMLESS)

@@ -51,15 +51,24 @@ def retold(before: TableHistory, after: TableHistory, modes: Modes) -> tuple[Ret
     that the source's own log tells: without them nothing can be said.
     """
     plain = any(e.witness == "inferred" for v in after.versions for e in v.evidence)
+    every = tuple(_standing(version) for version in after.versions)
+    known = dict.fromkeys(n for v in before.versions for n in _namings(v))
+    later = dict.fromkeys(n for v in after.versions for n in _namings(v))
     found: dict[tuple[str, str | None], Retold] = {}
-    for names in dict.fromkeys(n for v in before.versions for n in _namings(v)):
+    for names in known | later:
         try:
             then, now = (faces(h, dict.fromkeys(sorted(names))) for h in (before, after))
         except UnknownFace:
             continue
-        for told in _differences(then, now, modes if plain else None):
+        for told in _differences(then, now, every, modes if plain else None, known=names in known):
             found.setdefault((told.since, told.until), told)
     return tuple(found[key] for key in sorted(found, key=lambda key: key[0]))
+
+
+def _standing(version: SchemaVersion) -> Face:
+    """A version by the names that events have for its columns."""
+    columns = {c.emitted_name or c.name: c for c in version.schema.columns}
+    return Face(version.number, version.schema, columns, version)
 
 
 def _namings(version: SchemaVersion) -> Iterator[frozenset[str]]:
@@ -69,27 +78,58 @@ def _namings(version: SchemaVersion) -> Iterator[frozenset[str]]:
         yield frozenset(version.wire(face).names)
 
 
-def _differences(then: Sequence[Face], now: Sequence[Face], modes: Modes | None) -> Iterator[Retold]:
-    """Between two neighbouring beginnings all rows of a naming are read alike: so one of each is asked."""
-    marks = {place(f.version.at.position): f.version.at for f in (*then, *now)}
+def _differences(
+    then: Sequence[Face], now: Sequence[Face], every: Sequence[Face], modes: Modes | None, *, known: bool
+) -> Iterator[Retold]:
+    """Between two neighbouring beginnings all rows of a naming are read alike: so one of each is asked.
+
+    `every` are all versions by now. A naming that was not `known` can have had rows that were read by one
+    with more names, but only where the version that has it is the one of the place; and so any naming before
+    the first version that has it.
+    """
+    begun = (*then, *(now if known else every))
+    marks = {place(f.version.at.position): f.version.at for f in begun}
     # what is read beside the stream begins versions, too, and has no place
     kinds = [f.version.at.position.kind for f in (*then, *now) if f.version.at.position.kind != "none"]
     placed = [(text, m) for text, m in sorted(marks.items()) if m.position.kind in kinds[-1:]]
     for number, (since, mark) in enumerate(placed, 1):
         until = placed[number][0] if number < len(placed) else None
-        why = _difference(at(then, mark), at(now, mark), now, modes)
+        was, is_ = at(then, mark), at(now, mark)
+        began = is_.version.at.position
+        sure = known and (began.kind != mark.position.kind or place(began) <= since)
+        if not sure and at(every, mark).version is not is_.version:
+            continue
+        why = _difference(was, is_, _meant(was, now, every), modes)
         if why is not None:
             yield Retold(since, until, mark, why)
 
 
-def _difference(was: Face, is_: Face, now: Sequence[Face], modes: Modes | None) -> str | None:
-    """How a row that was read as `was` is read by now; None where that is the same."""
-    # what the version's own first record is of says what its columns were taken for
-    taken = at(now, was.version.at)
-    if taken.version.incarnation != is_.version.incarnation:
+def _meant(was: Face, now: Sequence[Face], every: Sequence[Face]) -> Face:
+    """What a version of before is by now, with its columns for the fields of `was`.
+
+    What its first record is of says it: that version need not have the naming, as rows with fewer fields, or
+    none of it yet, may have come.
+    """
+    began = was.version.at
+    taken = at(now, began)
+    same = [face for face in every if face.version.at == began]
+    if not same and began.position.kind == "none":
+        return taken
+    meant = same[-1] if same else at(every, began)
+    columns = {
+        name: meant.schema.column(column.name)
+        or meant.columns.get(column.emitted_name or column.name, taken.columns[name])
+        for name, column in was.columns.items()
+    }
+    return replace(meant, columns=columns)
+
+
+def _difference(was: Face, is_: Face, meant: Face, modes: Modes | None) -> str | None:
+    """How a row that was read as `was`, which is `meant` by now, is read by now; None if that is the same."""
+    if meant.version.incarnation != is_.version.incarnation:
         return "the table had been dropped or renamed away, and they are of the one made anew under its name"
     for name in was.columns:
-        if taken.columns[name].id != is_.columns[name].id:
+        if meant.columns[name].id != is_.columns[name].id:
             return f"`{name}` was another column by then"
         before, after = was.columns[name], is_.columns[name]
         if not _alike(before, after, modes):
