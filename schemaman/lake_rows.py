@@ -16,6 +16,7 @@ from schemaman.members import became
 from schemaman.metadata_columns import metadata_told
 from schemaman.plan import Live
 from schemaman.rows.change import Row, RowChange
+from schemaman.rows.horizon import PLACE
 from schemaman.rows.lake import fit
 from schemaman.rows.members import Renaming, renaming
 from schemaman.rows.values import Unfit
@@ -29,6 +30,10 @@ _UNCLEAR = "the lake has a column of this name, and nothing tells which one of t
 _ANEW = (
     "{} were all made anew, or exchanged their names: say of each what it became (`schemaman decide rename`, "
     "its own name for one that stayed); or that they are all others, with reuse-name = auto in the policy"
+)
+_UNPLACED = (
+    "the record tells no place, and nobody can tell which rows of its partition came before it. If it is a "
+    "delete, delete its row by hand where it is there still"
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -169,6 +174,8 @@ def _exchanged(history: TableHistory) -> dict[int, str]:
 
 def lake_change(change: RowChange, to: RowMap) -> LakeChange | Ended | Unfit:
     """The change in the words of the lake table. Truncates are no changes of rows."""
+    if change.doubt == PLACE and to.key:
+        return Unfit(to.key[0], _UNPLACED)
     if change.version is not None and to.lives.get(change.version, to.life) != to.life:
         return Ended()
     place = (change.place.topic, change.place.partition, change.place.offset)

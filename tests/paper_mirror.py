@@ -9,8 +9,9 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as arrow
@@ -26,6 +27,7 @@ from schemaman.registry import Registry
 from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.schema import TableId
 from schemaman.settings import TargetSetting
+from schemaman.spark.asking import Question, answered
 from schemaman.spark.batches import remember
 from schemaman.spark.emptying import verdict
 from schemaman.spark.following import Bringer, Follower, Stopped
@@ -238,7 +240,7 @@ class PaperMirror:
         last = dict(self.reached.last)
         reading = Reading(histories, self.schemas, "main", AUTO, self.modes, past=past, last=last)
         self._place(reading)
-        decoded = _rows(RecordDecoder(reading), _ordered(batch))
+        decoded = self._told(reading, _ordered(batch), gaps=False)
         self._reject(decoded)
         self.meanwhile()
         bringer = Bringer(
@@ -250,7 +252,7 @@ class PaperMirror:
             mine = [row for row in decoded if row["source_table"] == table_text(table)]
             seen += [self._follower(table)] if mine or self.kept.get(self._follower(table).lake_table) else []
             self._follow(table, mine, bringer, reading)
-            self.reached.take(_reach(table, row) for row in mine)
+            self.reached.take(_reach(table, row) for row in mine if row["reason"] is None)
         self._without_rows(seen)
 
     def _without_rows(self, seen: Collection[Follower]) -> None:
@@ -283,8 +285,28 @@ class PaperMirror:
 
     def _again(self, reading: Reading, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         """Records that were kept, decoded as they are read now."""
-        kept = [{n: r[n] for n in COLUMNS.names} for r in rows]
-        return _rows(RecordDecoder(reading), _ordered(arrow.Table.from_pylist(kept, COLUMNS)))
+        return _rows(RecordDecoder(reading), _table(rows))
+
+    def _told(self, reading: Reading, table: arrow.Table, *, gaps: bool) -> list[dict[str, Any]]:
+        """Decoded records, once the lake was asked what is doubted of them."""
+        reading = replace(reading, doubts=self.reached.doubts(reading.histories, gaps=gaps))
+        rows = _rows(RecordDecoder(reading), table)
+        names = ("source_table", "topic", "partition", "offset")
+        found = [tuple(row[n] for n in names) for row in rows if row["source_table"] and row["reason"]]
+        if not found:
+            return rows
+        asked = partial(self._orders, replace(reading, doubts=None))
+        return _rows(RecordDecoder(answered(reading, found, asked)), table)
+
+    def _orders(self, reading: Reading, question: Question) -> list[str]:
+        """What the statement of `spark.asking` asks for, and what waits."""
+        lake_table = self._follower(question.table).lake_table
+        paper = self.tables.get(lake_table)
+        kept = self._again(reading, self.kept.get(lake_table, {}).values())
+        there = [row[ORDER] for row in (paper.rows.values() if paper else ())]
+        there += [row["row_order"] for row in kept if row["topic"] == question.topic]
+        end = f"/{question.partition:06d}."
+        return list(question.taken(o for o in there if o and end in o))
 
     def _decided(self, history: TableHistory) -> TableHistory:
         return decided(history, self.decisions)
@@ -303,7 +325,7 @@ class PaperMirror:
         self.sources[follower.lake_table] = table
         paper = self.tables.setdefault(follower.lake_table, PaperTable(PaperLake(follower.lake_table)))
         catalog = PaperCatalog(self.tables, paper)
-        again = self._again(reading, waiting.values())
+        again = self._told(reading, _table(waiting.values()), gaps=True)
         versions = {row["version"] for row in (*again, *rows)} - {None}
         brought = bringer.bring(follower, catalog, reading.histories[table], versions)
         if isinstance(brought, Stopped) and brought.unwanted:
@@ -414,6 +436,12 @@ def _mapped(mapper: ChangeMapper, rows: Collection[dict[str, Any]]) -> list[dict
 
 def _rows(function: Any, batch: arrow.Table) -> list[dict[str, Any]]:
     return [row for part in function(batch.to_batches()) for row in part.to_pylist()]
+
+
+def _table(rows: Iterable[dict[str, Any]]) -> arrow.Table:
+    """Records that were kept, as they came."""
+    kept = [{n: r[n] for n in COLUMNS.names} for r in rows]
+    return _ordered(arrow.Table.from_pylist(kept, COLUMNS))
 
 
 def _ordered(batch: arrow.Table) -> arrow.Table:

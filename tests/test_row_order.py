@@ -8,10 +8,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.evidence import Aside, Position, Record, Reject
+from schemaman.evidence import NOWHERE, Aside, Mark, Position, Record, Reject
 from schemaman.rows.change import RowChange
+from schemaman.rows.horizon import Doubts, Horizon
 from schemaman.rows.order import order, place_in
 from schemaman.rows.reader import RowReader
+from schemaman.schema import TableId
 from tests import chain
 from tests.house import CAPTURES
 from tests.records import event, node, record, records, registry, struct
@@ -252,6 +254,38 @@ def test_of_events_a_bare_null_is_the_tombstone_of_the_delete_before_it_and_else
 def flat_delete(offset: int) -> Record:
     """The delete of row 1, of which only the key is left."""
     return Record("srv.public.t", 0, offset, 1, told(0).key, None)
+
+
+HERE = (TableId("srv", "shop", "public", "t"), "srv.public.t", 0)
+
+
+def doubted(doubts: Doubts, *told: tuple[int, int | None]) -> list[int]:
+    """The offsets of records, which have those places or none, whose order cannot be told for sure."""
+    reader = Horizon({}, {HERE: [order(Position("lsn", "100"), 1, 0, 3)]}, doubts)
+    found = []
+    for offset, lsn in told:
+        position = NOWHERE if lsn is None else Position("lsn", str(lsn))
+        *_, doubt = reader.order(HERE[0], Mark(*HERE[1:], offset, position), {}, read=False)
+        found += [offset] if doubt else []
+    return found
+
+
+def test_a_record_without_a_place_is_in_doubt_where_nobody_has_read_what_stands_before_it() -> None:
+    ahead = {HERE: [(2, 9)]}
+    asked = frozenset({(*HERE[1:], 5)})
+    # once this process has read on itself, it knows
+    assert doubted(Doubts(ahead), (5, None), (6, 140), (7, None)) == [5]
+    assert doubted(Doubts(ahead), (5, 140), (6, None)) == []
+    assert doubted(Doubts(ahead, frozenset({HERE})), (5, None)) == []
+    assert doubted(Doubts({HERE: [(2, 4)]}), (5, None)) == []
+    assert doubted(Doubts(ahead, asked=asked), (5, None), (6, None)) == []
+    assert doubted(Doubts(ahead, asked=frozenset()), (5, None), (6, None)) == [5, 6]
+    # what may be delivered again behind such a delete
+    assert doubted(Doubts(), (5, 100), (6, 90), (7, 110)) == [5]
+    assert doubted(Doubts(), (5, 110), (6, 90)) == []
+    # of records with gaps between them those are known that follow one that is, without a gap
+    gaps = Doubts(ahead, frozenset({HERE}), gaps=True, asked=asked)
+    assert doubted(gaps, (5, None), (6, 140), (7, None), (9, None), (10, None)) == [9]
 
 
 def test_what_is_delivered_again_behind_a_delete_without_a_place_comes_behind_it() -> None:

@@ -37,7 +37,8 @@ class RowChange:
     None if untold. `deleted`: the row is gone. `schema` is the structure that the values are of: the
     history's version `version` (its ordinal, with ids of columns), or without a history (None) that of the
     record itself. `position` is the source's own. `again`: its partition had been read further
-    before, so that it was delivered before most likely.
+    before, so that it was delivered before most likely. `doubt`: what of its order cannot be told for sure
+    (`rows.horizon`), mostly nothing.
     """
 
     place: Place
@@ -54,6 +55,7 @@ class RowChange:
     version: int | None
     position: Position
     again: bool = False
+    doubt: str = ""
 
 
 RowOutcome = RowChange | Reject | Aside

@@ -26,7 +26,7 @@ from schemaman.rows.change import Op, Place, Row, RowChange, RowOutcome
 from schemaman.rows.faces import UnknownFace
 from schemaman.rows.flattened import Flat, deleted, flat, says_deleted
 from schemaman.rows.forms import Bodies, Form
-from schemaman.rows.horizon import Horizon, Horizons, Past
+from schemaman.rows.horizon import Doubts, Horizon, Horizons, Past
 from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.rows.order import BEYOND
 from schemaman.rows.tables import Histories, Made, Table, Tables
@@ -47,7 +47,8 @@ class RowReader:
     `schemas` is the registry of Avro schemas; `forms` are those that are configured, `modes` the settings of
     the connector; `placeholder` is what it writes for unavailable values. Records of one partition come in
     order of offsets; `horizons` is where an earlier reader of them ended, `past` what was read before of the
-    same partitions (`rows.horizon`), `last` the record that was read last in each.
+    same partitions, `doubts` what is not known of them (`rows.horizon`), `last` the record that was read last
+    in each.
     """
 
     def __init__(
@@ -62,12 +63,13 @@ class RowReader:
         horizons: Horizons | None = None,
         past: Past | None = None,
         last: Mapping[tuple[str, int], Last] | None = None,
+        doubts: Doubts | None = None,
     ) -> None:
         self._bodies = Bodies(schemas, forms)
         self._tables = Tables(histories, placeholder=placeholder, modes=modes)
         self._stream = stream
         self._forms = forms
-        self._horizon = Horizon(horizons or {}, past or {})
+        self._horizon = Horizon(horizons or {}, past or {}, doubts)
         self._flat: set[str] = set()
         self._last: dict[tuple[str, int], Last] = dict(last or {})
         self._deletes = False
@@ -229,7 +231,7 @@ class RowReader:
     ) -> RowChange:
         before, after = images
         read = op == "r" or from_table(cast(Any, source))
-        order, again = self._horizon.order(table, mark, source, read=read)
+        order, again, doubt = self._horizon.order(table, mark, source, read=read)
         return RowChange(
             place=Place(self._stream, record.topic, record.partition, record.offset),
             table=table,
@@ -245,6 +247,7 @@ class RowReader:
             version=made.version,
             position=mark.position,
             again=again,
+            doubt=doubt,
         )
 
     def _table(self, payload: Mapping[str, Any], form: Form) -> Table | None:

@@ -39,6 +39,10 @@ from schemaman.upserts import Place
 SMALL = 10_000
 """Up to so many records a batch is decoded in this process: starting tasks would take longer."""
 
+Doubted = tuple[str, str, int, int]
+"""Source table, topic, partition and offset of a record whose order cannot be told for sure."""
+
+_DOUBTS = 1_000
 _PLACE = ("topic", "partition", "offset")
 _REACH = ("source_table", "topic", "partition")
 _PLACE_DDL = "topic string, partition int, offset bigint, reason string"
@@ -84,6 +88,9 @@ class Decoded(Protocol):
 
     def reached(self) -> list[tuple[str, str, int, str, Last]]:
         """The greatest order and the last record of each table in each partition."""
+
+    def doubted(self) -> list[Doubted]:
+        """Records whose order cannot be told for sure, not too many: first those that tell no place."""
 
     def of(self, source_table: str) -> Decoded:
         """The records of one table."""
@@ -167,14 +174,24 @@ class Local:
     def reached(self) -> list[tuple[str, str, int, str, Last]]:
         """See `Decoded`."""
         found: dict[tuple[str, str, int], tuple[str, Last]] = {}
-        columns = (self.table.column(n).to_pylist() for n in (*_REACH, "row_order", "offset", "op", "key"))
-        valued = compute.is_valid(self.table["value"]).to_pylist()
+        rows = self.table.filter(compute.is_null(self.table["reason"]))
+        columns = (rows.column(n).to_pylist() for n in (*_REACH, "row_order", "offset", "op", "key"))
+        valued = compute.is_valid(rows["value"]).to_pylist()
         for table, topic, partition, order, offset, op, key, value in zip(*columns, valued, strict=True):
             if order is not None:
                 here = (table, topic, partition)
                 last = (offset, key if op == "d" and value else None)
                 found[here] = (max(found[here][0], order) if here in found else order, last)
         return [(*here, order, last) for here, (order, last) in found.items()]
+
+    def doubted(self) -> list[Doubted]:
+        """See `Decoded`."""
+        there = compute.and_(
+            compute.is_valid(self.table["source_table"]), compute.is_valid(self.table["reason"])
+        )
+        rows = self.table.filter(there).sort_by([("reason", "descending"), ("offset", "ascending")])
+        rows = rows.slice(0, _DOUBTS)
+        return list(zip(*(rows[n].to_pylist() for n in (*_REACH, "offset")), strict=True))
 
     def of(self, source_table: str) -> Local:
         """See `Decoded`."""
@@ -267,11 +284,19 @@ class Spread:
         """See `Decoded`."""
         gone = F.when((F.col("op") == "d") & F.col("value").isNotNull(), F.col("key"))
         last = F.max(F.col("offset")), F.max_by(gone, F.col("offset"))
-        told = self.rows.where("row_order IS NOT NULL").groupBy(*_REACH).agg(F.max("row_order"), *last)
+        rows = self.rows.where("row_order IS NOT NULL AND reason IS NULL")
+        told = rows.groupBy(*_REACH).agg(F.max("row_order"), *last)
         return [
             (table, topic, partition, order, (offset, None if key is None else bytes(key)))
             for table, topic, partition, order, offset, key in told.collect()
         ]
+
+    def doubted(self) -> list[Doubted]:
+        """See `Decoded`."""
+        rows = self.rows.where("source_table IS NOT NULL AND reason IS NOT NULL")
+        first = rows.orderBy(F.col("reason").desc(), "offset").limit(_DOUBTS)
+        found = first.select(*_REACH, "offset").collect()
+        return [(text, topic, partition, offset) for text, topic, partition, offset in found]
 
     def of(self, source_table: str) -> Spread:
         """See `Decoded`."""

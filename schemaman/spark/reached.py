@@ -8,11 +8,11 @@ that lies behind a record places it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import itemgetter
 
 from schemaman.evidence import Observation
-from schemaman.rows.horizon import Past, past_of
+from schemaman.rows.horizon import Doubts, Here, Past, past_of, spans_of
 from schemaman.rows.order import offset_in
 from schemaman.rows.reader import Last
 from schemaman.schema import TableId
@@ -29,18 +29,26 @@ class Reached:
 
     def __init__(self, testimony: Callable[[TableId], Sequence[Observation]]) -> None:
         self._testimony = testimony
-        self._known: dict[TableId, dict[tuple[TableId, str, int], tuple[str, ...]]] = {}
+        self._known: dict[TableId, dict[Here, tuple[str, ...]]] = {}
+        self._spans: dict[Here, tuple[tuple[int, int], ...]] = {}
+        self._read: set[Here] = set()
         self.last: dict[tuple[str, int], Last] = {}
 
     def past(self, tables: Iterable[TableId]) -> Past:
         """What was read of some tables."""
-        found: dict[tuple[TableId, str, int], tuple[str, ...]] = {}
+        found: dict[Here, tuple[str, ...]] = {}
         for table in tables:
             if table not in self._known:
-                told = past_of(self._testimony(table))
-                self._known[table] = {here: _thinned(orders) for here, orders in told.items()}
+                told = self._testimony(table)
+                self._known[table] = {here: _thinned(orders) for here, orders in past_of(told).items()}
+                self._spans |= {here: _joined(spans) for here, spans in spans_of(told).items()}
             found |= self._known[table]
         return found
+
+    def doubts(self, tables: Collection[TableId], *, gaps: bool) -> Doubts:
+        """What is not known for sure of where records stand; `gaps`: they are not a whole batch."""
+        spans = {here: spans for here, spans in self._spans.items() if here[0] in tables}
+        return Doubts(spans, frozenset(here for here in self._read if here[0] in tables), gaps)
 
     def take(self, reaches: Iterable[Reach]) -> None:
         """What a batch had."""
@@ -49,9 +57,21 @@ class Reached:
             ended[topic, partition] = max(ended.get((topic, partition), last), last, key=itemgetter(0))
             known = self._known.setdefault(table, {})
             here = (table, topic, partition)
+            self._read.add(here)
+            before = self.last.get((topic, partition), (-1, None))[0]
+            self._spans[here] = _joined([*self._spans.get(here, ()), (before, last[0])])
             orders = {*known.get(here, ()), order}
             known[here] = _thinned(sorted(orders, key=offset_in))
         self.last |= ended
+
+
+def _joined(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Stretches by their offsets, not too many: those before the newest as one."""
+    ordered = sorted(spans)
+    if len(ordered) <= _MANY:
+        return tuple(ordered)
+    older = ordered[:-_NEWEST]
+    return ((older[0][0], max(end for _, end in older)), *ordered[-_NEWEST:])
 
 
 def _thinned(orders: Sequence[str]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from schemaman.evidence import Record, Reject
 from schemaman.lake_rows import Ended, RowMap, key_told, lake_change
 from schemaman.representation import VARIANT
 from schemaman.rows.change import RowChange, RowOutcome
-from schemaman.rows.horizon import Past
+from schemaman.rows.horizon import Doubts, Past
 from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.rows.reader import Last, RowReader
 from schemaman.rows.unavailable import PLACEHOLDER
@@ -43,7 +43,8 @@ class Reading:
     """What executors need to read records: the histories of their tables, and how records are written.
 
     `modes` are settings of the connector, `placeholder` is what it writes for values that did not change,
-    `past` is what was read before (`rows.horizon`), `last` the records that ended it.
+    `past` is what was read before, `doubts` is what is not known of it (`rows.horizon`), `last` the records
+    that ended it.
     """
 
     histories: Mapping[TableId, TableHistory]
@@ -54,6 +55,7 @@ class Reading:
     placeholder: bytes = PLACEHOLDER
     past: Past = field(default_factory=dict)
     last: Mapping[tuple[str, int], Last] = field(default_factory=dict)
+    doubts: Doubts | None = None
 
     def reader(self) -> Callable[[Record], RowOutcome]:
         """The outcome of a record; it remembers what it has learnt of them."""
@@ -66,13 +68,16 @@ class Reading:
             placeholder=self.placeholder,
             past=self.past,
             last=self.last,
+            doubts=self.doubts,
         ).read
 
 
 DECODED = (
     f"{RAW}, source_table string, row_order string, op string, change binary, reason string, version int"
 )
-"""A decoded record: itself, and what it says. No `source_table`: it is no row, or nobody knows of which."""
+"""A decoded record: itself, and what it says. No `source_table`: it is no row, or nobody knows of which.
+
+The `reason` of a row is what of its order cannot be told for sure (`rows.horizon`)."""
 
 _ADDED = (("source_table", arrow.string()), ("row_order", arrow.string()), ("op", arrow.string()),
           ("change", arrow.binary()), ("reason", arrow.string()),
@@ -356,6 +361,7 @@ def _told(read: RowOutcome) -> dict[str, object]:
                 "op": read.op,
                 "change": pickle.dumps(read),
                 "version": read.version,
+                "reason": read.doubt or None,
             }
         case Reject():
             return {"reason": read.reason}

@@ -29,9 +29,10 @@ from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.rows.unavailable import PLACEHOLDER
 from schemaman.schema import TableId
 from schemaman.settings import TargetSetting
+from schemaman.spark.asking import Asking
 from schemaman.spark.batch_report import BatchReport, TableReport
 from schemaman.spark.batches import apart, gathered, raw_columns, remember
-from schemaman.spark.decoded import SMALL, Count, Decoded, decoded
+from schemaman.spark.decoded import SMALL, Count, Decoded
 from schemaman.spark.emptying import Emptied, verdict
 from schemaman.spark.following import Bringer, Brought, Follower, Stopped
 from schemaman.spark.lake import SparkExecutor
@@ -101,9 +102,9 @@ class Mirror:
         self._learnt = Learnt(store, stream, modes, self.followers)
         self._store = store
         self._clock = clock
-        self._placing = Placing(
-            store, quarantine, stream, small, self._histories, self.reading, self.followers
-        )
+        held = (quarantine, stream, small)
+        self._placing = Placing(store, *held, self._histories, self.reading, self.followers)
+        self._asking = Asking(*held, self.followers, self._reached)
         how = (self._policy, clock, approved or self._approved, self._decided, self._modes)
         self._bringer = Bringer(store, self._registry, *how)
 
@@ -189,14 +190,13 @@ class _Run:
 
     def all(self, raw: DataFrame | arrow.Table) -> BatchReport:
         """Every table of the batch, one after the other."""
-        rows = decoded(self.spark, raw, self.reading)
+        rows = self.mirror._asking.decoded(self.spark, raw, self.reading, self.waiting)
         try:
             counted = rows.counted()
             self._reject(rows, counted)
             rejected = counted.pop(None, Count()).records
             report = self._followed(raw, rows, counted, rejected)
-            reached = rows.reached()
-            self.mirror._reached.take((self.tables[text], t, p, o, end) for text, t, p, o, end in reached)
+            self.mirror._reached.take((self.tables[told[0]], *told[1:]) for told in rows.reached())
             return report
         finally:
             rows.done()
@@ -238,7 +238,7 @@ class _Run:
         """A table of which more was told while the batch was read: by what is told by now."""
         self.histories = {**self.histories, **self.mirror._histories((follower.table,))}
         self.reading = self.mirror.reading(self.histories)
-        rows = decoded(self.spark, raw, self.reading)
+        rows = self.mirror._asking.decoded(self.spark, raw, self.reading, self.waiting)
         try:
             counted = rows.counted()
             if None in counted:
@@ -347,8 +347,8 @@ class _Run:
         tried, history = self.mirror._tried, self.histories[follower.table]
         if tried.in_vain(held, writer.live, history):
             return 0
-        records = self.quarantine.records(self.spark, self.stream, held)
-        rows = decoded(self.spark, apart(records, self.mirror._small), self.reading)
+        records = apart(self.quarantine.records(self.spark, self.stream, held), self.mirror._small)
+        rows = self.mirror._asking.decoded(self.spark, records, self.reading, None)
         try:
             counted = rows.counted()
             if None in counted:

@@ -15,7 +15,7 @@ from schemaman.plan import STORE_PROPERTY
 from schemaman.policy import Policy, ProjectionRule
 from schemaman.registry import Registry
 from schemaman.settings import TargetSetting
-from schemaman.spark import stream
+from schemaman.spark import asking
 from schemaman.spark.batches import remember
 from schemaman.spark.decoded import Decoded, decoded
 from schemaman.spark.following import TARGETS
@@ -28,7 +28,8 @@ from tests.records import event, node, record, struct
 from tests.spark.compared import compared
 from tests.spark.mirrored import Run, batches, frame, recorded
 from tests.test_late_changes import LATE, TOLD_MEANWHILE, added, exchanged
-from tests.test_mirror_policy import EMPTIED, FIRST, LATER, THEN, nested, quantities
+from tests.test_mirror_deletes import bare
+from tests.test_mirror_policy import EMPTIED, FIRST, LATER, THEN, nested, quantities, told
 from tests.test_mirrored_recordings import RECORDINGS, unknown
 
 pytestmark = pytest.mark.spark
@@ -235,7 +236,7 @@ def test_a_batch_is_read_again_for_a_table_of_which_more_was_told_meanwhile(
     with run.store:
         mirror = run.mirror()
         mirror(frame(spark, first), 0)
-        monkeypatch.setattr(stream, "decoded", meanwhile)
+        monkeypatch.setattr(asking, "decoded", meanwhile)
         mirror(frame(spark, [early]), 1)
         assert waiting == []
         assert run.withheld() == []
@@ -265,3 +266,31 @@ def test_records_that_nobody_could_read_find_their_table_later(spark, tmp_path: 
         assert living(run) == [1, 3]
         mirror(frame(spark, later), 4)
         assert living(run) == [1, 3, 4]
+
+
+@pytest.mark.parametrize(("format", "small"), [("delta", 10_000), ("iceberg", 0)])
+def test_a_delete_without_a_place_stands_behind_what_the_lake_has_of_its_partition(
+    spark, tmp_path: Path, format: str, small: int
+) -> None:
+    """The history was ahead of the rows, and the job was started again: in another process."""
+
+    def of(offset: int, id: int, n: int, lsn: int | None = None) -> Record:
+        at = lsn or 100 + offset
+        return told(offset, row={"id": id, "n": n, "t": "x"}, lsn=at, sequence=f'["{at}","{at}"]')
+
+    run = started(spark, "postgres/shop-json", format, tmp_path, "_ahead")
+    unsent = {"id": 7, "n": 1, "t": "__debezium_unavailable_value"}
+    # one of them has no row to keep its value from, and waits
+    rows = [of(0, 1, 1), of(1, 2, 1), told(2, "u", unsent), of(3, 1, 2)]
+    later = [bare(4, 1), bare(5, 2), of(6, 2, 3), of(7, 3, 4)]
+    with run.store:
+        remember(batch_of([*rows, *later]), Registry(run.store, lambda: 0), "main", NO_REGISTRY)
+        run.mirror(small)(frame(spark, rows), 0)
+        run.mirror(small)(frame(spark, later), 1)
+        assert living(run) == [2, 3]
+        assert [offset for _, _, offset, _, _ in run.withheld()] == [2]
+        # what the connector delivers again behind such a delete comes behind it
+        run.mirror(small)(frame(spark, [bare(8, 2)]), 2)
+        assert living(run) == [3]
+        run.mirror(small)(frame(spark, [of(9, 2, 3, 106), of(10, 3, 4, 107)]), 3)
+        assert living(run) == [2, 3]
