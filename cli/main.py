@@ -25,6 +25,7 @@ from typing import TextIO
 import click
 
 from schemaman.errors import CouldNotDo, PartlyApplied, SchemamanError, Stale, UsageError
+from schemaman_cli.faults import REPORT, unforeseen
 from schemaman_cli.group import LazyGroup
 from schemaman_cli.output import leave, tell
 
@@ -90,8 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _say(what, "make room, or write somewhere else", FAILED)
         if debug:
             raise
-        what = f"schemaman has a fault of its own: {type(error).__name__}: {error}"
-        return _say(what, "please report it with the output of the same command and --debug", FAILED)
+        return _say(unforeseen(error), REPORT, FAILED)
 
 
 def _done(words: list[str]) -> object:

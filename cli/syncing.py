@@ -15,7 +15,9 @@ from schemaman.plan import Plan, words
 from schemaman.planfile import from_text, plan_hash, to_text
 from schemaman.registry import Registry
 from schemaman.schema import TableId
+from schemaman_cli.faults import report_of, unforeseen
 from schemaman_cli.lake import Follower, followers
+from schemaman_cli.main import FAILED
 from schemaman_cli.main import exit_code as code_of
 from schemaman_cli.migrating import Mover, Wishes, exit_code, new_run
 from schemaman_cli.options import Door
@@ -79,6 +81,9 @@ class Keeper:
         except SchemamanError as error:
             reason = f"{error.message}; {error.hint}" if error.hint else error.message
             return _told(follower, "failed", code=code_of(error), reasons=(reason,))
+        except Exception as error:  # nobody foresaw it; the others go on all the same
+            reason = f"{unforeseen(error)}; {report_of(str(follower.history.table))}"
+            return _told(follower, "failed", code=FAILED, reasons=(reason,))
 
     def _moved(self, mover: Mover, follower: Follower) -> Followed:
         plan = planned(self._door, mover.around, follower)

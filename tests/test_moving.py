@@ -69,6 +69,28 @@ def test_a_swap_that_stopped_is_resumed_though_plan_and_approval_have_expired(
     assert run("apply", phase(1, "expand")).code == 4
 
 
+def test_a_table_with_a_fault_that_nobody_foresaw_stops_no_other_one(run: Commands) -> None:
+    run.learns(run.table(WAS, type="CREATE"), run.table(WAS, type="CREATE", name="broken"))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.change("SET TBLPROPERTIES ('schemaman.kept' = 'nonsense')", "ice.raw.broken")
+    wide = (*WAS, ("more", "INT"))
+    run.learns(run.table(wide), run.table(wide, name="broken"))
+    planned = run("plan", "-o", "plans/")
+    assert planned.code == 3
+    told = " ".join(planned.err.split())
+    assert "ice.raw.broken cannot be planned for: schemaman has a fault of its own: JSONDecodeError" in told
+    assert "schemaman plan srv.app.broken --debug" in told
+    assert Path("plans/raw.ice.raw.orders.plan.json").exists()
+    assert run("plan", "broken").code == 3
+    synced = run("sync", "r.jsonl", "--once", "--format", "json")
+    assert synced.code == 3
+    states = {each["lake_table"]: each for each in synced.json["tables"]}
+    assert states["ice.raw.orders"]["state"] == "applied"
+    assert states["ice.raw.broken"]["state"] == "failed"
+    assert "JSONDecodeError" in states["ice.raw.broken"]["reasons"][0]
+    assert run.live().schema.names == ("id", "price", "more")
+
+
 def test_a_source_that_renames_a_column_amid_its_exchange_is_followed_in_the_end(run: Commands) -> None:
     in_exchange(run)
     later = (("id", "INT"), ("cost", "VARCHAR"))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 
-from schemaman.errors import SessionLost, StatementFailed, UsageError
+from schemaman.errors import SchemamanError, SessionLost, StatementFailed, UsageError
 from schemaman.plan import Plan
 from schemaman.planfile import document, expiry, to_sql, to_text
 from schemaman.registry import Registry
 from schemaman.summary.moves import plan_report
+from schemaman_cli.faults import report_of, unforeseen
 from schemaman_cli.group import verb
-from schemaman_cli.lake import followers
+from schemaman_cli.lake import Follower, followers
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.planning import lookout, planned
 from schemaman_cli.sessions import executor
@@ -85,23 +86,42 @@ def plan(
         raise UsageError("--into goes with a single TABLE")
     around = lookout(store, executor(door)) if chosen else None
     until = expiry(expires or door.settings.plan_expires.value, now_ms())
-    plans: list[Plan] = []
-    unseen = 0
-    for follower in chosen if around is not None else ():
+
+    def plans_of(follower: Follower) -> Sequence[Plan]:
         assert around is not None
+        if recipe:
+            return phases(door, around, follower, phase, into, exact, until)
+        door.console.progress(f"looking at {follower.table}")
+        return [planned(door, around, follower, until)]
+
+    plans, failed = _each(door, chosen, plans_of)
+    code = _told(door, plans, output, format)
+    return 3 if failed else code
+
+
+def _each(
+    door: Door, chosen: Sequence[Follower], plans_of: Callable[[Follower], Sequence[Plan]]
+) -> tuple[list[Plan], int]:
+    """The plans of lake tables, and how many had none: what is wrong with one stops no other one."""
+    plans: list[Plan] = []
+    failed = 0
+    for follower in chosen:
+        what = f"{follower.table} cannot be planned for"
         try:
-            if recipe:
-                plans += phases(door, around, follower, phase, into, exact, until)
-            else:
-                door.console.progress(f"looking at {follower.table}")
-                plans.append(planned(door, around, follower, until))
+            plans += plans_of(follower)
         except StatementFailed as error:
             if len(chosen) == 1 or isinstance(error, SessionLost):
                 raise
-            unseen += 1
-            door.console.warn(f"{follower.table} cannot be planned for: {error.message}", error.hint)
-    code = _told(door, plans, output, format)
-    return 3 if unseen else code
+            failed += 1
+            door.console.warn(f"{what}: {error.message}", error.hint)
+        except SchemamanError:
+            raise
+        except Exception as error:  # nobody foresaw it
+            if len(chosen) == 1:
+                raise
+            failed += 1
+            door.console.warn(f"{what}: {unforeseen(error)}", report_of(str(follower.history.table)))
+    return plans, failed
 
 
 def _told(door: Door, plans: Sequence[Plan], output: str | None, format: str) -> int:
