@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from schemaman.lake_names import known_as, names_told
+from schemaman.lake_names import Spellings, names_told
 from schemaman.plan import BEGAN_PROPERTY, VERSION_PROPERTY, Live
 from schemaman.retired_columns import Retired, retired
 from schemaman.sources import source_of
@@ -48,16 +48,17 @@ def places(live: Live, history: TableHistory) -> Places:
     `live` is the table without the columns that are not the source's.
     """
     newest = {c.id: c.name.lower() for c in history.latest.schema.columns}
-    stamp = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
-    life = [v for v in history.versions if v.incarnation == history.latest.incarnation]
-    then = _up_to(history, *stamp)
     told, away = names_told(live), retired(live)
+    life = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    then = _up_to(history, live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY))
+    before = _Holder(told, then or life)
+    since = [_Holder(told, [version]) for version in life[len(then) :]] if then else []
     found: dict[int, str] = {}
     unclear: set[str] = set()
     for lake in live.schema.names:
         there = told.get(lake, lake).lower()
         entry = away.get(lake)
-        id = _retired_id(entry, history) if entry else _held(lake, told, then, life[len(then) :])
+        id = _retired_id(entry, history) if entry else _held(lake, before, since)
         if id is None:
             unclear.add(there)
         elif id not in found or newest.get(id) == there:
@@ -65,32 +66,37 @@ def places(live: Live, history: TableHistory) -> Places:
     return Places(found, frozenset(unclear))
 
 
-def _held(
-    lake: str, told: Mapping[str, str], then: Sequence[SchemaVersion], later: Sequence[SchemaVersion]
-) -> int | None:
+class _Holder:
+    """What the columns of a table hold, by names in some versions, oldest first."""
+
+    def __init__(self, told: Mapping[str, str], versions: Sequence[SchemaVersion]) -> None:
+        self.spellings = Spellings(told, (v.schema.names for v in versions))
+        self.ids = {c.name: c.id for v in versions for c in v.schema.columns}
+
+    def id_in(self, lake: str) -> int | None:
+        """The last column of these versions that the source called as the table says."""
+        name = self.spellings.of(lake)
+        return None if name is None else self.ids[name]
+
+
+def _held(lake: str, before: _Holder, since: Sequence[_Holder]) -> int | None:
     """Which column of the source a column of a live table holds, by its id; None if nothing tells.
 
-    `then` are the versions up to that of the stamp: the last column of its name is it. One that is younger
+    `before` has the versions up to that of the stamp: the last column of its name is it. One that is younger
     than the stamp is the only one that has had its name since.
     """
-    found = _last_of(lake, told, then or later)
-    if found is not None or not then:
+    found = before.id_in(lake)
+    if found is not None:
         return found
-    ids = {_last_of(lake, told, [v]) for v in later} - {None}
+    ids = {each.id_in(lake) for each in since} - {None}
     return ids.pop() if len(ids) == 1 else None
-
-
-def _last_of(lake: str, told: Mapping[str, str], versions: Sequence[SchemaVersion]) -> int | None:
-    """The last column of these versions, oldest first, that the source called as the table says."""
-    name = known_as(lake, told, [v.schema.names for v in versions])
-    columns = (v.schema.column(name) for v in reversed(versions) if name is not None)
-    return next((c.id for c in columns if c is not None), None)
 
 
 def _retired_id(entry: Retired, history: TableHistory) -> int | None:
     """Which column one is whose name does not tell it."""
-    versions = _up_to(history, entry.version, entry.began) if entry.column else ()
-    return _last_of(entry.column, {}, versions)
+    if not entry.column:
+        return None
+    return _Holder({}, _up_to(history, entry.version, entry.began)).id_in(entry.column)
 
 
 def _up_to(history: TableHistory, id: str | None, began: str | None) -> Sequence[SchemaVersion]:

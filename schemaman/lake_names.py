@@ -143,29 +143,42 @@ def _seconds(
     if not exact:
         return {}
     apart = {own: name for name, own in exact.items()}
-    versions = [[exact.get(name, name) for name in each.names] for each in past]
-    found = {lake: known_as(lake, names_told(live), versions) for lake in names}
+    spellings = Spellings(names_told(live), ([exact.get(name, name) for name in p.names] for p in past))
+    found = {lake: spellings.of(lake) for lake in names}
     return {lake: apart[there] for lake, there in found.items() if there in apart}
 
 
-def known_as(lake: str, told: Mapping[str, str], versions: Sequence[Sequence[str]]) -> str | None:
-    """What the source called a column of the lake in the last of these versions that had it.
+class Spellings:
+    """How the source called the columns of a live table, version by version.
 
-    `versions` are the names of each, oldest first; `told` is what the table says (`names_told`).
+    `told` is what the table says (`names_told`), `versions` are the names of each, oldest first.
     """
-    exact = told.get(lake, lake)
-    others = {there for name, there in told.items() if name != lake}
-    if lake in told and any(exact in names for names in versions):
-        return exact
-    for names in reversed(versions):
-        if exact in names and exact not in others:
+
+    def __init__(self, told: Mapping[str, str], versions: Iterable[Iterable[str]]) -> None:
+        self.told = told
+        self.theirs = frozenset(told.values())
+        self.versions: list[dict[str, list[str]]] = []
+        for names in versions:
+            self.versions.append({})
+            for name in names:
+                self.versions[-1].setdefault(name.lower(), []).append(name)
+
+    def of(self, lake: str) -> str | None:
+        """What a column of the lake was called in the last version that had it."""
+        exact = self.told.get(lake, lake)
+        others = self.theirs - {exact} if lake in self.told else self.theirs
+        alike = [names.get(exact.lower(), []) for names in self.versions]
+        if lake in self.told and any(exact in names for names in alike):
             return exact
-        alike = [name for name in names if name.lower() == exact.lower() and name not in others]
-        if alike:
-            # Of those that only case tells apart the first one has the name, as in `told_apart`.
-            seen = list(dict.fromkeys(name for each in versions for name in each))
-            return min(alike, key=seen.index)
-    return None
+        for found in reversed(alike):
+            if exact in found and exact not in others:
+                return exact
+            own = [name for name in found if name not in others]
+            if own:
+                # Of those that only case tells apart the first one has the name, as in `told_apart`.
+                seen = list(dict.fromkeys(name for names in alike for name in names))
+                return min(own, key=seen.index)
+        return None
 
 
 def names_told(live: Live) -> dict[str, str]:
@@ -181,9 +194,10 @@ def lake_names(schema: TableSchema, live: Live) -> dict[str, str]:
     where rows have to be, `column_places` tells.
     """
     told = names_told(live)
+    spellings = Spellings(told, [schema.names])
     found: dict[str, str] = {}
     for lake in sorted(live.schema.names, key=lambda name: name not in told):
-        name = known_as(lake, told, [schema.names])
+        name = spellings.of(lake)
         if name is not None:
             found.setdefault(name, lake)
     return found

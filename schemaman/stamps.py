@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 
-from schemaman.lake_names import as_json, known_as, names_told
+from schemaman.lake_names import Spellings, as_json, names_told
 from schemaman.ordering import formerly
 from schemaman.plan import (
     BEGAN_PROPERTY,
@@ -60,11 +60,11 @@ def _outlived(source: Source, told: Projection, now: Live) -> dict[str, Retired]
     standing = stamped(source, now)
     if standing is None:
         return {}
-    past, here = source.past[standing], names_told(now)
-    before = [tuple(each.names) for each in source.past[: standing + 1]]
+    past = source.past[standing]
+    before = Spellings(names_told(now), (each.names for each in source.past[: standing + 1]))
     since = {name.lower() for each in source.past[standing + 1 :] for name in each.names}
     kept: list[str | list[str]] = json.loads(told.properties.get(KEPT_PROPERTY, "[]"))
-    found = {name: known_as(name, here, before) for name in kept if isinstance(name, str)}
+    found = {name: before.of(name) for name in kept if isinstance(name, str)}
     return {
         name: Retired(name, column, past.id, began_text(past.began))
         for name, column in found.items()
