@@ -46,7 +46,7 @@ def stamp(
     version = {VERSION_PROPERTY: source.id, BEGAN_PROPERTY: began_text(source.began)}
     moved = retired(now) if now else {}
     left = {name: was for name, was in moved.items() if name in told.wanted.names}
-    left |= _outlived(source, told, now) if now and settled else {}
+    left |= outlived(source, told, now) if now and settled else {}
     stale = {RETIRED_PROPERTY: retired_text(left)} if left != moved else {}
     properties = {**told.properties}
     if now is not None and not settled:
@@ -55,7 +55,7 @@ def stamp(
     return said | stale | properties | (version if settled else {})
 
 
-def _outlived(source: Source, told: Projection, now: Live) -> dict[str, Retired]:
+def outlived(source: Source, told: Projection, now: Live) -> dict[str, Retired]:
     """Columns that left and stay, and whose names may have meant others since the version of the stamp."""
     standing = stamped(source, now)
     if standing is None:

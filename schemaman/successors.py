@@ -27,6 +27,7 @@ from schemaman.plan import (
 from schemaman.projection import Projection
 from schemaman.retired_columns import moved_away, retired, retired_text
 from schemaman.schema import Column
+from schemaman.stamps import outlived
 from schemaman.targets import _conversion as conversion
 from schemaman.upserts import TRUNCATED_PROPERTY, key_refused
 
@@ -75,7 +76,7 @@ def successor(source: Source, live: Live, here: Projection, new: Projection) -> 
     pairs += beside
     columns = tuple(column for _, column in beside)
     refusals += _misfits(source, new, pairs, columns)
-    return refusals or Successor(tuple(pairs), Carried(columns, _said(live, here, new, columns)))
+    return refusals or Successor(tuple(pairs), Carried(columns, _said(source, live, here, new, columns)))
 
 
 def _barred(source: Source, live: Live, here: Projection) -> list[Refusal]:
@@ -125,7 +126,9 @@ def _misfits(
     return refusals
 
 
-def _said(live: Live, here: Projection, new: Projection, columns: Collection[Column]) -> dict[str, str]:
+def _said(
+    source: Source, live: Live, here: Projection, new: Projection, columns: Collection[Column]
+) -> dict[str, str]:
     """What the live table says of the columns that go along, beside what the new one says of its own."""
     along = {column.name for column in columns}
     said: dict[str, str] = {}
@@ -139,7 +142,8 @@ def _said(live: Live, here: Projection, new: Projection, columns: Collection[Col
     if kept:
         said[KEPT_PROPERTY] = as_json(kept)
     away = {name: moved_away(live, old, old) for name, old in here.retired.items()}
-    moved = {name: each for name, each in (retired(live) | away).items() if name in along}
+    others = retired(live) | outlived(source, here, live) | away
+    moved = {name: each for name, each in others.items() if name in along}
     if moved:
         said[RETIRED_PROPERTY] = retired_text(moved)
     if TRUNCATED_PROPERTY in live.properties:

@@ -7,11 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from schemaman.plan import KEPT_PROPERTY, NAMES_PROPERTY, Live, Plan, Policy, Source
+from schemaman.plan import KEPT_PROPERTY, NAMES_PROPERTY, RETIRED_PROPERTY, Live, Plan, Policy, Source
 from schemaman.planfile import from_text, to_text
 from schemaman.planner import make_plan
 from schemaman.policy import PolicyRule, ProjectionRule
+from schemaman.retired_columns import retired
+from schemaman.schema import Column, TableSchema
+from schemaman.sources import source_of
+from schemaman.targets._spark_sql import properties_in
+from schemaman.types import Integer
 from schemaman.upserts import KEYED, KEYLESS, TRUNCATED_PROPERTY, with_row_columns
+from tests.lives import history
 from tests.test_planner import TARGETS, both, plan, source
 from tests.test_planner import lake as made_for
 from tests.test_recipes import cook, live_of
@@ -46,6 +52,21 @@ def reasons(plans: Sequence[Plan]) -> str:
 
 OLD = source(f"id INT NOT NULL, n TEXT, gone TEXT, {KEY}")
 GONE = source(f"id INT NOT NULL, n INT, {KEY}", former_names={"n": ("gone",)})
+
+
+@both
+def test_what_a_kept_column_is_goes_along_where_another_one_has_had_its_name_since(format: str) -> None:
+    told: list[TableSchema] = []
+    sources = []
+    for columns in ({"id": 1, "x": 2}, {"id": 1}, {"id": 1, "x": 3}, {"id": 1, "y": 3}):
+        told.append(TableSchema(tuple(Column(n, Integer(32), id=i) for n, i in columns.items()), ("id",)))
+        sources.append(source_of(history(told)))
+    live = mirrored(format, sources[0])
+    made = next(iter(into(format, with_row_columns(sources[3]), live)))
+    (create,) = (s.statement for s in made.steps if s.kind == "create-table")
+    said = properties_in(create, (RETIRED_PROPERTY,))
+    found = retired(replace(live, schema=made.wanted, properties=said))
+    assert {name: (each.column, each.version) for name, each in found.items()} == {"x": ("x", sources[0].id)}
 
 
 @both
