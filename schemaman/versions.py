@@ -330,5 +330,6 @@ def made_anew(before: SchemaVersion, after: SchemaVersion) -> tuple[tuple[str, .
     if before.incarnation != after.incarnation:
         return (), ()
     was, now = ({c.name: c.id for c in v.schema.columns} for v in (before, after))
-    gone = tuple(name for name, id in was.items() if name in now and id not in now.values())
-    return gone, tuple(name for name, id in now.items() if name in was and id not in was.values())
+    there, here = set(was.values()), set(now.values())
+    gone = tuple(name for name, id in was.items() if name in now and id not in here)
+    return gone, tuple(name for name, id in now.items() if name in was and id not in there)
