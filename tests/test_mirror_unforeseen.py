@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,14 @@ from typing import Any
 import pytest
 
 from schemaman.errors import StoreUnavailable
-from schemaman.evidence import Record
+from schemaman.evidence import Observation, Record
 from schemaman.plan import Plan
+from schemaman.registry import Registry
+from schemaman.schema import TableId
+from schemaman.spark.batches import remember
 from schemaman.stores.sql import SqlStore
-from tests.paper_mirror import PaperMirror
+from tests.paper_lake import PaperLake
+from tests.paper_mirror import PaperMirror, batch_of
 from tests.records import node, record, struct
 from tests.test_mirror_policy import alive, mirror, told
 
@@ -94,3 +98,22 @@ def test_a_store_that_fails_stops_no_table_but_the_batch(store: SqlStore) -> Non
     with pytest.raises(StoreUnavailable):
         two_tables(lake)
     assert lake.withheld() == {}
+
+
+class Unreadable(SqlStore):
+    """A store with observations that nobody foresaw."""
+
+    def load(self, table: TableId) -> Sequence[Observation]:
+        raise KeyError("a kind of observation")
+
+
+def test_what_nobody_foresaw_of_a_table_that_gets_no_rows_is_told_of_it_alone(tmp_path: Path) -> None:
+    with Unreadable.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:
+        learnt = mirror(store).learnt
+        records = [flattened(0, {"id": 1, "n": 1}), flattened(0, {"id": 1, "n": 1}, "u")]
+        _, extents = remember(batch_of(records), Registry(store, lambda: 0), "main", lambda _: None)
+        learnt.learn(extents)
+        (followed,) = learnt.followers(next(t for t in store.tables() if t.table == "u"))
+        (report,) = learnt.falsified(lambda _: PaperLake(""), {followed})
+        assert report.source_table.endswith(".t")
+        assert report.stopped == "it cannot be looked at: KeyError: 'a kind of observation'"

@@ -72,20 +72,22 @@ class Learnt:
         """
         for table, new in sorted(self.open.items()):
             quiet = [f for f in self.followers(table) if f not in seen]
-            retold = bool(quiet) and self._retold(table, new)
-            found = [(f, self._fault(f, executor(f))) for f in quiet if retold]
+            found = [(f, self._fault(f, executor, new)) for f in quiet]
             if all(why is None for _, why in found):
                 del self.open[table]
             yield from (TableReport(str(table), f.lake_table, stopped=why) for f, why in found if why)
 
-    def _fault(self, follower: Follower, executor: Executor) -> str | None:
+    def _fault(self, follower: Follower, executor: Callable[[Follower], Executor], new: int) -> str | None:
         """Why a lake table would take no rows; None if it is not there, or its rows are what they should."""
         try:
-            live = executor.inspect(follower.lake_table, follower.target.format)
+            if not self._retold(follower.table, new):
+                return None
+            asked = executor(follower)
+            live = asked.inspect(follower.lake_table, follower.target.format)
             history = self.store.history(follower.table)
             if live is None or history is None:
                 return None
-            found = LetThrough(self.store, self.modes).fault(history, live, follower.name, executor)
+            found = LetThrough(self.store, self.modes).fault(history, live, follower.name, asked)
             return None if found is None else str(found)
         except StatementFailed as error:
             return error.message
