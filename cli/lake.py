@@ -41,7 +41,8 @@ def followers(
     """The lake tables that follow the named tables, or all; `orders@3` follows no further than that version.
 
     Raises:
-        UsageError: no target is named anywhere, or a format alone without the one table and its name.
+        UsageError: no target is named anywhere, or a format alone without the one table and its name; or a
+            table is named that no target holds.
     """
     settings = door.settings
     named = {t.name for t in settings.targets.value}
@@ -58,6 +59,13 @@ def followers(
         hint = "schemaman plan TABLE --target delta --table LAKE_TABLE, or a [[target]] in schemaman.toml"
         raise UsageError("there is no target to plan for", hint=hint)
     followed = _followed(door, registry, tables)
+    homeless = [str(h.table) for h, _ in followed if not any(one.holds(h.table) for one in chosen)]
+    if tables and homeless:
+        patterns = ", ".join(f"{one.name} = {' '.join(one.tables)}" for one in chosen)
+        raise UsageError(
+            f"no target holds {', '.join(homeless)}",
+            hint=f"mend the `tables` of a [[target]], or name another table; targets hold {patterns}",
+        )
     return tuple(f for one in chosen for f in _followers(followed, one))
 
 

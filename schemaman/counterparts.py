@@ -21,6 +21,7 @@ from schemaman.plan import (
     Source,
     column_of,
 )
+from schemaman.property_shapes import misread
 from schemaman.retired_columns import retired
 from schemaman.rulings import Judge
 from schemaman.schema import walk
@@ -105,6 +106,9 @@ def counterparts(source: Source, live: Live, held: Collection[str], talk: Talk) 
 def blocked(source: Source, live: Live, talk: Talk) -> bool:
     """Whether nothing at all may be planned for this table; why is said."""
     refusals = talk.refusals
+    refusals += misread(live)
+    if refusals:
+        return True
     owner = live.properties.get(SOURCE_PROPERTY)
     if owner is not None and owner != source.table:
         refusals.append(

@@ -24,6 +24,8 @@ from schemaman.versions import TableHistory
 READ_PROPERTY = "schemaman.read"
 """Table property: how much had been said of the source table when the rows were read, and as what."""
 
+_MEMBERS = ("store", "table", "reading", "said")
+
 
 @dataclass(frozen=True, slots=True)
 class Misread:
@@ -34,6 +36,13 @@ class Misread:
 
     def __str__(self) -> str:
         return f"{self.reason}. {self.instead[:1].upper()}{self.instead[1:]}"
+
+
+_SPOILT = Misread(
+    f"its property {READ_PROPERTY} cannot be read: somebody edited it",
+    "give it back the value that it had before; or unset it, if no change of the source was read later than "
+    "rows that came behind it",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,9 @@ class LetThrough:
 
         `name` is the table as SQL writes it. Raises `StatementFailed`.
         """
+        known = _known(live)
+        if known is None:
+            return _SPOILT
         said = self._said(history, live)
         if said is None or ORDER not in live.schema.names:
             return None
@@ -59,7 +71,7 @@ class LetThrough:
         after = fold(told, history.table, DIALECTS.get)
         if before is None or after is None:
             return None
-        modes = self.modes if self.modes != UNTOLD else Modes(**_known(live).get("modes", {}))
+        modes = self.modes if self.modes != UNTOLD else Modes(**known.get("modes", {}))
         for one in told_once(retold(before, after, modes)):
             found = executor.query(_rows_in(name, one))
             if found:
@@ -71,7 +83,7 @@ class LetThrough:
 
         Raises `StatementFailed`.
         """
-        known = _known(live)
+        known = _known(live) or {}
         mine: dict[str, Any] = {
             "store": self.store.id, "table": str(history.table), "reading": reading_of(history)
         }  # fmt: skip
@@ -88,16 +100,22 @@ class LetThrough:
 
     def _said(self, history: TableHistory, live: Live) -> int | None:
         """How much had been said when the rows were read; None where nobody knows, or nothing is new."""
-        known = _known(live)
+        known = _known(live) or {}
         mine = known.get("store") == self.store.id and known.get("table") == str(history.table)
         if not mine or known.get("reading") == reading_of(history):
             return None
         return int(known["said"])
 
 
-def _known(live: Live) -> Mapping[str, Any]:
-    told = json.loads(live.properties.get(READ_PROPERTY, "{}"))
-    return told if isinstance(told, dict) else {}
+def _known(live: Live) -> Mapping[str, Any] | None:
+    """What a table bears; None if nobody can read it."""
+    try:
+        told = json.loads(live.properties.get(READ_PROPERTY, "{}"))
+        right = told == {} or (told["said"].isdecimal() and all(isinstance(told[m], str) for m in _MEMBERS))
+        Modes(**told.get("modes", {}))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+    return dict(told) if right else None
 
 
 def _where(one: Retold) -> str:

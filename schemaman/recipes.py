@@ -33,6 +33,7 @@ from schemaman.plan import (
 from schemaman.planfile import plan_hash
 from schemaman.planner import make_plan
 from schemaman.projection import Projection, key_is_known, project
+from schemaman.property_shapes import misread
 from schemaman.retired_columns import moved_out, retired
 from schemaman.rulings import Judge, blocked_by
 from schemaman.schema import TableSchema
@@ -75,6 +76,8 @@ class Cook:
 
     def recipe(self, live: Live) -> Recipe:
         """The phases that are left to go, from where the live table stands."""
+        if spoilt := misread(live):
+            return Recipe((), spoilt)
         standing = under_way(live)
         if standing:
             return self._taken_up(live, standing)
@@ -110,6 +113,8 @@ class Cook:
 
     def into(self, live: Live, table: str) -> Recipe:
         """A new table of the wanted structure, filled from the live one: for what no exchange can do."""
+        if spoilt := misread(live):
+            return Recipe((), spoilt)
         name, moment = self.target_name, self.expires_ms
         here = project(self.source, live, self.target, self.policy, name)
         new = project(self.source, None, self.target, self.policy, name)
@@ -138,6 +143,8 @@ class Cook:
 
     def given_up(self, live: Live) -> tuple[Plan, ...]:
         """The plan after which no column is being exchanged; without steps where there is no such way."""
+        if spoilt := misread(live):
+            return self._said(live, spoilt)
         standing = under_way(live)
         if not standing:
             return self._said(live, (), "no column is being exchanged")

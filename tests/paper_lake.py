@@ -5,7 +5,6 @@ It knows the statements of our renderer and refuses every other, so a wrong stat
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,7 +23,7 @@ from schemaman.diff import (
 )
 from schemaman.errors import StatementFailed
 from schemaman.log import Migrated
-from schemaman.plan import CHECK_PREFIX, KEY_PROPERTY, Live
+from schemaman.plan import CHECK_PREFIX, Live, told_key
 from schemaman.schema import Column, Path, TableSchema, walk
 from schemaman.targets._spark_sql import identifier_fields
 from schemaman.types import String, Struct
@@ -167,7 +166,7 @@ class PaperLake:
                 pass
 
     def _keyed(self, live: Live) -> Live:
-        key = tuple(_json_list(live.properties.get(KEY_PROPERTY, "[]")))
+        key = told_key(live.properties) or ()
         return replace(live, schema=replace(live.schema, key=key))
 
 
@@ -287,8 +286,3 @@ def _text(literal: str) -> str:
 def _properties(text: str) -> dict[str, str]:
     pairs = re.findall(rf"({_TEXT}) = ({_TEXT})", text, re.DOTALL)
     return {_text(key): _text(value) for key, value in pairs}
-
-
-def _json_list(text: str) -> list[str]:
-
-    return json.loads(text)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from schemaman.columns import parse_columns
 from schemaman.documents import schemas
+from schemaman.let_through import READ_PROPERTY, LetThrough
+from schemaman.plan import Live
+from schemaman.rows.modes import Modes
+from schemaman.stores.memory import MemoryStore
 from schemaman.stores.sql import SqlStore
-from tests.paper_commands import Commands, commands
+from tests.paper_commands import Commands, PaperLakes, commands
 from tests.paper_lake import Crash
+from tests.shop import history
 
 DAY_MS = 86_400_000
 WAS = (("id", "INT"), ("price", "INT"))
@@ -72,7 +80,12 @@ def test_a_swap_that_stopped_is_resumed_though_plan_and_approval_have_expired(
 def test_a_table_with_a_fault_that_nobody_foresaw_stops_no_other_one(run: Commands) -> None:
     run.learns(run.table(WAS, type="CREATE"), run.table(WAS, type="CREATE", name="broken"))
     assert run("sync", "r.jsonl", "--once").code == 0
-    run.change("SET TBLPROPERTIES ('schemaman.kept' = 'nonsense')", "ice.raw.broken")
+    real = run.lakes.inspect
+
+    def inspect(table: str, format: str) -> Live | None:
+        return json.loads("nonsense") if table == "ice.raw.broken" else real(table, format)
+
+    run.lakes.inspect = inspect  # type: ignore[method-assign]
     wide = (*WAS, ("more", "INT"))
     run.learns(run.table(wide), run.table(wide, name="broken"))
     planned = run("plan", "-o", "plans/")
@@ -173,3 +186,73 @@ def test_a_plan_of_refusals_alone_leaves_nothing_in_the_journal(run: Commands) -
         assert run("apply", "plans/raw.ice.raw.orders.plan.json", "--partial").code == 1
         assert store.end() == end
     assert len(run("status", "--format", "json").json["runs"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("kept", "oops"), ("names", "7"), ("recipe", '{"exchanges": [{"column": 1}]}')]
+)
+def test_a_property_that_somebody_spoilt_is_refused_for_its_table_alone(
+    run: Commands, name: str, text: str
+) -> None:
+    spoilt, other = run.table(WAS, type="CREATE"), run.table(WAS, type="CREATE", name="items")
+    run.learns(spoilt, other)
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.change(f"SET TBLPROPERTIES ('schemaman.{name}' = '{text}')")
+    run.says(run.table(MORE), run.table(MORE, name="items"))
+    told = run("sync", "r.jsonl", "--once", "--format", "json")
+    assert [t["state"] for t in told.json["tables"]] == ["applied", "refused"]
+    refused = run("plan", "orders", "--format", "json")
+    assert (refused.code, refused.json["steps"]) == (1, [])
+    assert refused.json["refusals"][0]["change"] == f"read the property schemaman.{name} of ice.raw.orders"
+    assert text in refused.json["refusals"][0]["reason"]
+    assert "unset it" in refused.json["refusals"][0]["instead"]
+    for words in ((), ("--phase", "abandon"), ("--into", "ice.raw.new")):
+        recipe = run("plan", "orders", "--recipe", *words, "--format", "json")
+        assert (recipe.code, recipe.json["refusals"][0]) == (1, refused.json["refusals"][0])
+
+
+def test_a_table_that_cannot_be_planned_for_hides_no_other(run: Commands) -> None:
+    run.settings("delta", "raw.{table}")
+    odd = run.table(WAS, type="CREATE", name="order-items")
+    run.learns(run.table(WAS, type="CREATE"), odd, run.table(WAS, type="CREATE", name="zebra"))
+    planned = run("plan", "-o", "plans/")
+    assert planned.code == 2
+    assert "raw.order-items cannot be planned for" in planned.err
+    assert sorted(each.name for each in Path("plans").glob("*.json")) == [
+        "raw.raw.orders.plan.json", "raw.raw.zebra.plan.json"
+    ]  # fmt: skip
+    alone = run("plan", "order-items", "-o", "none/")
+    assert (alone.code, Path("none").exists()) == (2, False)
+
+
+def test_a_recipe_for_all_goes_on_behind_a_table_that_is_not_there_yet(run: Commands) -> None:
+    run.learns(run.table(WAS, type="CREATE"))
+    run.moved()
+    run.learns(run.table(TEXT), run.table(WAS, type="CREATE", name="newer"))
+    planned = run("plan", "--recipe", "-o", "plans/")
+    assert (planned.code, "there is no lake table ice.raw.newer" in planned.err) == (3, True)
+    assert len(list(Path("plans").glob("raw.ice.raw.orders.*.plan.json"))) == 4
+
+
+def test_a_table_that_no_target_holds_is_not_passed_over(run: Commands) -> None:
+    run.learns(run.table(WAS, type="CREATE"), run.table(WAS, type="CREATE", name="x", database="other"))
+    for words in (("x",), ("orders", "other.x"), ("x", "--target", "raw")):
+        wrong = run("plan", *words)
+        assert (wrong.code, "no target holds srv.other.x" in wrong.err) == (2, True)
+        assert "raw = app.*" in wrong.err
+    assert run("plan").code == 0
+
+
+HALF = '{"store": "s"}'
+NO_NUMBER = '{"store": "s", "table": "t", "reading": "r", "said": "x"}'
+
+
+@pytest.mark.parametrize("text", ["oops", "[]", HALF, NO_NUMBER])
+def test_a_mirrored_table_whose_reading_somebody_spoilt_takes_nothing(text: str) -> None:
+    through = LetThrough(MemoryStore(), Modes())
+    live = Live("ice.raw.orders", parse_columns("id INT"), "", "", {READ_PROPERTY: text})
+    fault = through.fault(history(), live, "`ice`.`raw`.`orders`", PaperLakes())
+    assert fault is not None
+    assert "schemaman.read cannot be read" in fault.reason
+    kept = replace(live, properties={})
+    assert through.fault(history(), kept, "`ice`.`raw`.`orders`", PaperLakes()) is None

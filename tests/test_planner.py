@@ -103,6 +103,21 @@ def test_every_condition_of_a_plan_comes_true_in_turn(format: str, life: list[So
 
 
 @both
+@pytest.mark.parametrize("text", ["oops", "7", '["a", 1]', '{"exchanges": [{"column": 1}]}', '"a"', "[[]]"])
+@pytest.mark.parametrize("name", ["kept", "names", "metadata", "retired", "recipe", "key"])
+def test_a_property_that_somebody_spoilt_is_refused(format: str, name: str, text: str) -> None:
+    live = lake(format, "id INT, a INT").live
+    assert live is not None
+    spoilt = replace(live, properties={**live.properties, f"schemaman.{name}": text})
+    plan = make_plan(source("id INT, a BIGINT"), spoilt, *TARGETS[format], Policy())
+    assert plan.steps == ()
+    assert plan.wanted == spoilt.schema
+    assert [(r.change, text in r.reason, "unset it" in r.instead) for r in plan.refusals] == [
+        (f"read the property schemaman.{name} of {live.name}", True, True)
+    ]
+
+
+@both
 def test_a_new_table_has_required_keys_and_nothing_else_required(format: str) -> None:
     drawn = plan(
         format, source("id BIGINT UNSIGNED NOT NULL, n INT NOT NULL COMMENT 'x', PRIMARY KEY (id)"), None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from schemaman.errors import SchemamanError, SessionLost, StatementFailed, UsageError
+from schemaman.errors import SchemamanError, SessionLost, UsageError
 from schemaman.plan import Plan
 from schemaman.planfile import document, expiry, to_sql, to_text
 from schemaman.registry import Registry
@@ -16,6 +16,7 @@ from schemaman.summary.moves import plan_report
 from schemaman_cli.faults import report_of, unforeseen
 from schemaman_cli.group import verb
 from schemaman_cli.lake import Follower, followers
+from schemaman_cli.main import FAILED, exit_code
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.planning import lookout, planned
 from schemaman_cli.sessions import executor
@@ -69,7 +70,8 @@ def plan(
 ) -> int:
     """Plan steps and refusals for the lake tables that follow each TABLE, or all; nothing is changed.
 
-    The exit code is 1 if anything is refused, and 3 if a lake table could not be looked at.
+    A table that cannot be planned for is told of, and hides no other. The exit code is 1 if anything is
+    refused, and the gravest of what could not be done: 3 if a lake table could not be looked at.
     """
     if (phase or into or exact) and not recipe:
         raise UsageError("--phase, --into and --exact go with --recipe")
@@ -94,34 +96,31 @@ def plan(
         door.console.progress(f"looking at {follower.table}")
         return [planned(door, around, follower, until)]
 
-    plans, failed = _each(door, chosen, plans_of)
-    code = _told(door, plans, output, format)
-    return 3 if failed else code
+    plans, codes = _each(door, chosen, plans_of)
+    return max(_told(door, plans, output if plans or not codes else None, format), *codes, 0)
 
 
 def _each(
     door: Door, chosen: Sequence[Follower], plans_of: Callable[[Follower], Sequence[Plan]]
-) -> tuple[list[Plan], int]:
-    """The plans of lake tables, and how many had none: what is wrong with one stops no other one."""
+) -> tuple[list[Plan], list[int]]:
+    """The plans of lake tables, and an exit code for each that has none: it stops no other one."""
     plans: list[Plan] = []
-    failed = 0
+    codes: list[int] = []
     for follower in chosen:
         what = f"{follower.table} cannot be planned for"
         try:
             plans += plans_of(follower)
-        except StatementFailed as error:
+        except SchemamanError as error:
             if len(chosen) == 1 or isinstance(error, SessionLost):
                 raise
-            failed += 1
+            codes.append(exit_code(error))
             door.console.warn(f"{what}: {error.message}", error.hint)
-        except SchemamanError:
-            raise
         except Exception as error:  # nobody foresaw it
             if len(chosen) == 1:
                 raise
-            failed += 1
+            codes.append(FAILED)
             door.console.warn(f"{what}: {unforeseen(error)}", report_of(str(follower.history.table)))
-    return plans, failed
+    return plans, codes
 
 
 def _told(door: Door, plans: Sequence[Plan], output: str | None, format: str) -> int:
