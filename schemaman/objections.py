@@ -142,7 +142,7 @@ class Lookout:
         """Its rows are in a table that follows the name that the source table had before."""
         formers = {alias.name for alias in history.aliases if alias.kind == "table"}
         seen = {history.table}
-        todo = [t for t in self.store.tables() if str(t) in formers and t not in seen]
+        todo = [t for t in self.store.tables() if str(t) in formers and t not in seen] if formers else []
         while todo:
             former = todo.pop()
             seen.add(former)
