@@ -271,6 +271,28 @@ def test_rows_that_were_read_as_what_they_are_not_are_told_of_though_no_row_of_t
         assert lake.withheld() == {}
 
 
+@pytest.mark.parametrize("sizes", [(3,), (1, 2), (2, 1), (1, 1, 1)])
+def test_an_exchange_that_no_row_on_its_own_tells_is_noticed(store: SqlStore, sizes: tuple[int, ...]) -> None:
+    """Each row is read rightly; but what the one before has under a name is another column's by then."""
+    x: Told = ("x", "VARCHAR", 12, 20)
+    lake = mirror(store)
+    lake.take([
+        row(0, 200, {"id": 1, "a": "a", "b": "b"}, told=True),
+        row(1, 600, {"id": 2, "x": "x", "b": "was a", "a": "was b"}, told=True),
+    ])  # fmt: skip
+    changes = [
+        created(A, B),
+        ddl(1, 300, "ALTER TABLE t ADD x VARCHAR(20) AFTER id", ID, x, A, B),
+        ddl(2, 400, "ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a", ID, x, B, A),
+    ]
+    for size in sizes:
+        lake.take(changes[:size])
+        changes = changes[size:]
+    (reason,) = lake.quiet.values()
+    assert LATE in reason
+    assert "`a` was another column by then" in reason
+
+
 def never(follower: Follower) -> Executor:
     raise AssertionError(f"{follower.lake_table} is looked at")
 

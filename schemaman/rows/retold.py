@@ -60,7 +60,8 @@ def retold(before: TableHistory, after: TableHistory, modes: Modes) -> tuple[Ret
             then, now = (faces(h, dict.fromkeys(sorted(names))) for h in (before, after))
         except UnknownFace:
             continue
-        for told in _differences(then, now, every, modes if plain else None, known=names in known):
+        told_by = modes if plain else None
+        for told in _differences(then, now, before.versions, every, told_by, known=names in known):
             found.setdefault((told.since, told.until), told)
     return tuple(found[key] for key in sorted(found, key=lambda key: key[0]))
 
@@ -79,13 +80,19 @@ def _namings(version: SchemaVersion) -> Iterator[frozenset[str]]:
 
 
 def _differences(
-    then: Sequence[Face], now: Sequence[Face], every: Sequence[Face], modes: Modes | None, *, known: bool
+    then: Sequence[Face],
+    now: Sequence[Face],
+    past: Sequence[SchemaVersion],
+    every: Sequence[Face],
+    modes: Modes | None,
+    *,
+    known: bool,
 ) -> Iterator[Retold]:
     """Between two neighbouring beginnings all rows of a naming are read alike: so one of each is asked.
 
-    `every` are all versions by now. A naming that was not `known` can have had rows that were read by one
-    with more names, but only where the version that has it is the one of the place; and so any naming before
-    the first version that has it.
+    `past` are all versions of before, `every` those by now. A naming that was not `known` can have had rows
+    that were read by one with more names, but only where the version that has it is the one of the place; and
+    so any naming before the first version that has it.
     """
     begun = (*then, *(now if known else every))
     marks = {place(f.version.at.position): f.version.at for f in begun}
@@ -99,29 +106,43 @@ def _differences(
         sure = known and (began.kind != mark.position.kind or place(began) <= since)
         if not sure and at(every, mark).version is not is_.version:
             continue
-        why = _difference(was, is_, _meant(was, now, every), modes)
+        why = _difference(was, is_, _meant(was, past, now, every), modes)
         if why is not None:
             yield Retold(since, until, mark, why)
 
 
-def _meant(was: Face, now: Sequence[Face], every: Sequence[Face]) -> Face:
+def _meant(was: Face, past: Sequence[SchemaVersion], now: Sequence[Face], every: Sequence[Face]) -> Face:
     """What a version of before is by now, with its columns for the fields of `was`.
 
-    What its first record is of says it: that version need not have the naming, as rows with fewer fields, or
-    none of it yet, may have come.
+    A column is what it is by now in the last version of the `past` that had it: values of all versions were
+    put into one place, which has the name of that one.
     """
-    began = was.version.at
-    taken = at(now, began)
+    own = _begun_at(was.version, every) or at(now, was.version.at)
+    taken = at(now, was.version.at)
+    columns: dict[str, Column] = {}
+    for name, column in was.columns.items():
+        last = next((v for v in reversed(past) if column.id in {c.id for c in v.schema.columns}), was.version)
+        face = own if last is was.version else _begun_at(last, every)
+        held = next((c for c in last.schema.columns if c.id == column.id), column)
+        found = None if face is None else _of_name(face, held)
+        columns[name] = found or _of_name(own, column) or taken.columns[name]
+    return replace(own, columns=columns)
+
+
+def _begun_at(version: SchemaVersion, every: Sequence[Face]) -> Face | None:
+    """What a version is by now, as its first record says it; None where that has no place.
+
+    That version need not have the naming, as rows with fewer fields, or none of it yet, may have come.
+    """
+    began = version.at
     same = [face for face in every if face.version.at == began]
     if not same and began.position.kind == "none":
-        return taken
-    meant = same[-1] if same else at(every, began)
-    columns = {
-        name: meant.schema.column(column.name)
-        or meant.columns.get(column.emitted_name or column.name, taken.columns[name])
-        for name, column in was.columns.items()
-    }
-    return replace(meant, columns=columns)
+        return None
+    return same[-1] if same else at(every, began)
+
+
+def _of_name(face: Face, column: Column) -> Column | None:
+    return face.schema.column(column.name) or face.columns.get(column.emitted_name or column.name)
 
 
 def _difference(was: Face, is_: Face, meant: Face, modes: Modes | None) -> str | None:

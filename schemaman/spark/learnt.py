@@ -7,18 +7,20 @@ is learnt in, though no row of that table comes; what is not told of is not look
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from schemaman.decode.origin import DIALECTS
 from schemaman.edges import Extents
 from schemaman.errors import SchemamanError, StatementFailed
+from schemaman.evidence import Observation
 from schemaman.history import fold
 from schemaman.let_through import LetThrough
 from schemaman.log import Covered, Observed, tables_of
 from schemaman.plan import Executor
 from schemaman.registry import Memory
 from schemaman.rows.modes import Modes
+from schemaman.rows.order import place
 from schemaman.rows.retold import retold
 from schemaman.schema import TableId
 from schemaman.spark.batch_report import TableReport
@@ -125,4 +127,16 @@ class Learnt:
             return True  # more is told by now: which of all these were new, nobody knows
         before = fold(told[:-new], table, DIALECTS.get)
         after = fold(told, table, DIALECTS.get) if before else None
-        return before is not None and after is not None and bool(retold(before, after, self.modes))
+        if before is None or after is None:
+            return False
+        # its rows may have been read when even less was told
+        return _is_late(told[:-new], told[-new:]) or bool(retold(before, after, self.modes))
+
+
+def _is_late(told: Sequence[Observation], new: Sequence[Observation]) -> bool:
+    """Whether anything stands before what was known of a table, or nobody can tell."""
+    known = [each.last.position for each in told if each.last.position.kind != "none"]
+    last = max(map(place, known), default="")
+    kinds = {position.kind for position in known}
+    places = [each.first.position for each in new if each.first.position.kind != "none"]
+    return any(position.kind not in kinds or place(position) < last for position in places)
