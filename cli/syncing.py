@@ -12,7 +12,7 @@ from schemaman.documents.sync import Followed, State
 from schemaman.errors import SchemamanError, SessionLost
 from schemaman.ingest import Summary
 from schemaman.plan import Plan, words
-from schemaman.planfile import from_text, plan_hash, to_text
+from schemaman.planfile import from_text, plan_hash, to_sql, to_text
 from schemaman.registry import Registry
 from schemaman.schema import TableId
 from schemaman_cli.faults import report_of, unforeseen
@@ -89,18 +89,19 @@ class Keeper:
         plan = planned(self._door, mover.around, follower)
         file = plan_file(self._folder, follower.target, follower.table)
         if not plan.steps and not plan.refusals:
-            file.unlink(missing_ok=True)
+            _remove(file)
             return _told(follower, "current")
-        plan = _seen_before(plan, file)
+        plan = _seen_before(plan, file, mover.store.now_ms())
         done = mover.moved(new_run(), plan)
         foreign = tuple(f"someone else had changed it before: {words(c)}" for c in done.foreign)
         ran = tuple(o.statement for o in done.outcomes if o.state == "done")
         if done.state != "refused" and not plan.refusals:
-            file.unlink(missing_ok=True)
+            _remove(file)
             code = exit_code(done, plan, partial=False)
             reasons: tuple[str, ...] = ("it is not what its plan promised: schemaman drift",) if code else ()
             return _told(follower, "failed" if code else "applied", code, plan, "", ran, (*reasons, *foreign))
         write_file(file, to_text(plan))
+        write_file(file.with_suffix(".sql"), to_sql(plan))
         reasons = done.reasons or tuple(
             f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals
         )
@@ -120,16 +121,26 @@ def _place(followed: Followed) -> tuple[str, str]:
     return (followed.target, followed.lake_table)
 
 
-def _seen_before(plan: Plan, file: Path) -> Plan:
+def _remove(file: Path) -> None:
+    """A plan that waits for nobody any more, and what people read of it."""
+    file.unlink(missing_ok=True)
+    file.with_suffix(".sql").unlink(missing_ok=True)
+
+
+def _seen_before(plan: Plan, file: Path, now_ms: int) -> Plan:
     """The plan as people have it before them, if only rows were written since it was made.
 
-    An approval names a plan by its hash, and each commit of rows is another version of the table.
+    An approval names a plan by its hash, and each commit of rows is another version of the table. One that
+    `plan` has written into this folder expires; until then it is the same.
     """
     try:
         seen = from_text(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, SchemamanError):
         return plan
-    return seen if replace(seen, base_version=plan.base_version) == plan else plan
+    if seen.expires_ms is not None and seen.expires_ms < now_ms:
+        return plan
+    alike = replace(seen, base_version=plan.base_version, expires_ms=plan.expires_ms)
+    return seen if alike == plan else plan
 
 
 def _told(

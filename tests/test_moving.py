@@ -256,3 +256,30 @@ def test_a_mirrored_table_whose_reading_somebody_spoilt_takes_nothing(text: str)
     assert "schemaman.read cannot be read" in fault.reason
     kept = replace(live, properties={})
     assert through.fault(history(), kept, "`ice`.`raw`.`orders`", PaperLakes()) is None
+
+
+def test_sync_takes_up_a_plan_that_plan_has_written_where_its_own_would_lie(
+    run: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.settings(more='drops="drop"\n')
+    run.says(run.table(MORE, type="CREATE"))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.learns(run.table(WAS))
+    file = Path("plans/raw.ice.raw.orders.plan.json")
+    assert run("plan", "-o", "plans/").code == 0
+    text = file.read_text()
+    assert run("approve", file, "--yes").code == 0
+    later = int(datetime.now(UTC).timestamp() * 1000) + 40 * DAY_MS
+    with monkeypatch.context() as then:
+        then.setattr(SqlStore, "now_ms", lambda _: later)
+        assert run("sync", "r.jsonl", "--once", "--plans", "other").code == 1
+        Path("late").mkdir()
+        Path("late", file.name).write_text(text)
+        assert run("sync", "r.jsonl", "--once", "--plans", "late").code == 1
+        assert Path("late", file.name).read_text() != text
+        assert "expires" not in Path("late", file.name).with_suffix(".sql").read_text()
+    assert file.read_text() == text
+    told = run("sync", "r.jsonl", "--once", "--format", "json").json["tables"][0]
+    assert (told["state"], told["plan"]) == ("applied", json.loads(text)["hash"])
+    assert run.live().schema.names == ("id", "price")
+    assert list(Path("plans").iterdir()) == []
