@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -220,6 +221,38 @@ def by_command(store: SqlStore, lake: PaperMirror) -> tuple[Plan, Plan, PaperCat
     catalog = PaperCatalog(lake.tables, table)
     made = make_plan(source_of(history), table.lake.live, delta.TARGET, name, Policy())
     return made, looked(store, catalog).heeded(made, table.lake.live, history), catalog
+
+
+def test_no_command_plans_over_rows_that_were_read_as_what_they_are_not(
+    run: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = (*ORDERS, ("cost", "INT"))
+    run.learns(run.table(told))
+    assert run.moved().code == 0
+    with SqlStore.open("sqlite:///schemaman.db") as store:
+        read = {"store": store.id, "table": "srv.app.orders", "reading": "of before", "said": "2"}
+    run.change("ADD COLUMNS (`_row_order` STRING)")
+    run.change(f"SET TBLPROPERTIES ('schemaman.read' = '{json.dumps(read)}')")
+    ddl = "alter table orders rename column price to cost, rename column cost to price"
+    run.learns(run.table((("id", "INT"), ("cost", "INT"), ("price", "INT")), ddl=ddl))
+    before = run.live()
+    rows: list[tuple[object, ...]] = [(0, 1, 7)]
+
+    def answer(query: str) -> tuple[tuple[object, ...], ...]:
+        return tuple(rows) if query.startswith("SELECT") else (("x", "hive"),)
+
+    monkeypatch.setattr(run.lakes, "query", answer)
+    for refused in (True, False):
+        for words in (("orders",), ("orders", "--recipe", "--into", "ice.raw.next")):
+            said = run("plan", *words, "--format", "json").json
+            reasons = [r["reason"] for plan in said.get("plans", [said]) for r in plan["refusals"]]
+            assert any("1 of its rows were written before a change" in r for r in reasons) == refused
+        if refused:
+            synced = run("sync", "r.jsonl", "--once", "--format", "json")
+            assert (synced.code, synced.json["tables"][0]["state"]) == (1, "refused")
+            assert run("apply", "--partial", "plans/raw.ice.raw.orders.plan.json").code == 1
+            assert run.live().schema == before.schema
+            rows.clear()
 
 
 @pytest.mark.parametrize("case", [c for c in FALSIFIED if "exchanged" in c])
