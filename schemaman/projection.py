@@ -215,6 +215,10 @@ class _Projecting:
         renames = match.renames if match else {}
         told = as_the_lake_calls(wanted, renames, self.live, self.naming, ages, besides)
         self.say(told)
+        # A live column that differs by case alone keeps its name, but which of the source's it is counts.
+        partners = match.partners if match else {}
+        spelled = {renames.get(here, here): there for here, there in partners.items()}
+        names = {spelled.get(name, name): lake for name, lake in told.names.items()}
 
         def placed(path: Path) -> Path:
             return (told.names.get(path[0], path[0]), *path[1:])
@@ -226,8 +230,8 @@ class _Projecting:
             tuple(self.talk.refusals),
             match.settled and not self.merging.waiting if match else True,
             tuple(self.talk.judge.rulings),
-            {self.exact.get(there, there): lake for there, lake in told.names.items()},
-            self.properties(told),
+            {self.exact.get(there, there): lake for there, lake in names.items()},
+            self.properties(told, names),
             self.kept_before() | frozenset(map(placed, self.merging.kept)),
             {new: old for old, new in away.items()},
             {placed(path): name for path, name in self.merging.renames.items()},
@@ -252,12 +256,12 @@ class _Projecting:
                 instead += "; or drop the other one first (`schemaman apply --partial`), and plan again"
             self.talk.refuse(f"name a column {quote_name(there)}", taken, instead)
 
-    def properties(self, told: Named) -> dict[str, str]:
-        """What the table is to say of its columns; only what there is to say."""
+    def properties(self, told: Named, names: Mapping[str, str]) -> dict[str, str]:
+        """What the table is to say of its columns, by their `names` in it; only what there is to say."""
         kept: list[object] = [*sorted(told.names[name] for name in self.left_out if name in told.names)]
         kept += sorted([told.names.get(name, name), *rest] for name, *rest in self.merging.staying)
         said: dict[str, Mapping[str, str] | Sequence[object]] = {
-            NAMES_PROPERTY: names_property(told.names, self.exact),
+            NAMES_PROPERTY: names_property(names, self.exact),
             METADATA_PROPERTY: self.extras.names,
             KEPT_PROPERTY: kept,
         }
