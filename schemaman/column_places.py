@@ -35,7 +35,7 @@ class Places:
     """Where the columns of the newest life are in a live table, by their ids; no two have one place.
 
     `unclear` are names of the source, in small letters, of which nothing tells what the table's columns are
-    that have them.
+    that have them, or of which these are not what they should be.
     """
 
     names: Mapping[int, str]
@@ -63,7 +63,9 @@ def places(live: Live, history: TableHistory) -> Places:
             unclear.add(there)
         elif id not in found or newest.get(id) == there:
             found[id] = lake
-    return Places(found, frozenset(unclear))
+    theirs = {told.get(lake, lake) for lake in live.schema.names}
+    lost = {c.name.lower() for c in history.latest.schema.columns if c.id not in found and c.name in theirs}
+    return Places(found, frozenset(unclear | lost))
 
 
 class _Holder:

@@ -29,13 +29,18 @@ class Retired:
 
 def retired(live: Live) -> dict[str, Retired]:
     """The columns of the table whose names do not tell which they are, by the names that they have now."""
+    names = {name.lower() for name in live.schema.names}
+    return {name: entry for name, entry in retired_before(live).items() if name.lower() in names}
+
+
+def retired_before(live: Live) -> dict[str, Retired]:
+    """The same of all columns of which the table tells, also of those that it has not yet, or has no more."""
     try:
         told = json.loads(live.properties.get(RETIRED_PROPERTY, "{}"))
     except ValueError:
         return {}
-    names = {name.lower() for name in live.schema.names}
     entries = told.items() if isinstance(told, dict) else ()
-    return {name: _retired(entry) for name, entry in entries if name.lower() in names}
+    return {name: _retired(entry) for name, entry in entries}
 
 
 def moved_out(live: Live, name: str) -> bool:

@@ -22,9 +22,11 @@ from schemaman.plan import (
     Source,
 )
 from schemaman.projection import Projection
-from schemaman.retired_columns import Retired, retired, retired_text
+from schemaman.retired_columns import Retired, retired, retired_before, retired_text
 from schemaman.schema import Path
 from schemaman.stamp_meaning import began_text, stamped
+
+_NOBODY = Retired("")
 
 
 def stamp(
@@ -44,8 +46,10 @@ def stamp(
     """
     said = {SOURCE_PROPERTY: source.table, KEY_PROPERTY: json.dumps(key, ensure_ascii=False)}
     version = {VERSION_PROPERTY: source.id, BEGAN_PROPERTY: began_text(source.began)}
-    moved = retired(now) if now else {}
-    left = {name: was for name, was in moved.items() if name in told.wanted.names}
+    moved = retired_before(now) if now else {}
+    # What is said of a column that was dropped would be said of the next one of its name.
+    stay = {name for name in told.wanted.names if name in had or moved.get(name, _NOBODY).was != name}
+    left = {name: each for name, each in moved.items() if name in stay}
     left |= outlived(source, told, now) if now and settled else {}
     stale = {RETIRED_PROPERTY: retired_text(left)} if left != moved else {}
     properties = {**told.properties}

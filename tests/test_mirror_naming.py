@@ -164,3 +164,6 @@ def test_what_a_kept_column_is_stays_told_until_it_is_dropped(store: SqlStore) -
     lake.policy = ruled("auto", "drop-column")
     lake.take([row(4, 700, {"id": 5, "a": "a", "y": "y"}, told=True)])
     assert live(lake)[5] == {"a": "a", "y": "y"}
+    again = ddl(4, 800, "ALTER TABLE t ADD COLUMN x VARCHAR(20)", ID, A, Y, X)
+    lake.take([again, row(5, 900, {"id": 6, "a": "a", "y": "y", "x": "third"}, told=True)])
+    assert live(lake)[6] == {"a": "a", "y": "y", "x": "third"}
