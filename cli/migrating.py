@@ -18,6 +18,8 @@ from schemaman.plan import Executor, Plan
 from schemaman.planfile import plan_hash
 from schemaman.stores.sql import SqlStore
 from schemaman.summary.moves import apply_report
+from schemaman_cli.faults import ALONE, unforeseen
+from schemaman_cli.main import FAILED
 from schemaman_cli.main import exit_code as code_of
 from schemaman_cli.options import Door
 from schemaman_cli.planning import lookout
@@ -71,6 +73,9 @@ def migrate(
         except SchemamanError as error:
             told.append(Failed(run, plan_hash(plan), plan.table, error.message, error.hint or ""))
             codes.append(code_of(error))
+        except Exception as error:  # nobody foresaw it; the others go on all the same
+            told.append(Failed(run, plan_hash(plan), plan.table, unforeseen(error), ALONE))
+            codes.append(FAILED)
         else:
             told.append(done)
             codes.append(exit_code(done, plan, wishes.partial))

@@ -15,14 +15,14 @@ from schemaman.columns import format_columns
 from schemaman.conditions import holds, unmet
 from schemaman.diff import Diff, diff
 from schemaman.errors import (
-    CouldNotDo,
     Locked,
     OtherStore,
     PartlyApplied,
-    SchemamanError,
+    Stale,
     StalePlan,
     StatementConflict,
     StatementFailed,
+    message_of,
 )
 from schemaman.journal import Journal, expected_structure, in_progress, progress, target_id
 from schemaman.layouts import layout_of, rearranged
@@ -151,14 +151,15 @@ class Applying:
 
     @contextmanager
     def half_done(self, number: int) -> Iterator[None]:
-        """A store or a lake that fails once a step has run leaves the plan half done, whatever it was."""
+        """Whatever fails once a step has run, foreseen or not, leaves the plan half done."""
         try:
             yield
-        except CouldNotDo as error:
-            stopped = self.stopped(number, error)
-            if stopped is error:
+        except (Stale, PartlyApplied):
+            raise  # it says itself how far it came
+        except Exception as error:  # also one that nobody foresaw
+            if not self.outcomes:
                 raise
-            raise stopped from error
+            raise self.stopped(number, error) from error
 
     def ended(self, foreign: Diff) -> Migration:
         """What it came to, journalled if the table is as promised."""
@@ -263,8 +264,8 @@ class Applying:
             except Locked as lost:
                 sent = "the last statement had been sent by then; `schemaman drift` tells what came of it"
                 raise Locked(f"{lost.message}; {sent}", hint=lost.hint) from lost
-            except CouldNotDo as blind:
-                raise self.stopped(number, PartlyApplied(f"{_SENT}: {blind.message}")) from blind
+            except Exception as blind:
+                raise self.stopped(number, PartlyApplied(f"{_SENT}: {message_of(blind)}")) from blind
             if self.holds(live, step.postcondition) and (failure is None or step.postcondition):
                 return live
             again = left and isinstance(failure, StatementConflict) and self.holds(live, step.precondition)
@@ -316,12 +317,12 @@ class Applying:
         target = TARGETS.get(self.plan.format)
         return target.set_properties(self.plan.table, self.mark).statement
 
-    def stopped(self, number: int, error: SchemamanError) -> Exception:
+    def stopped(self, number: int, error: Exception) -> Exception:
         """The error, or what it comes to when steps before have been run."""
         if not self.outcomes and not isinstance(error, PartlyApplied):
             return error
         stopped = PartlyApplied(
-            f"{self.plan.table}: stopped at step {number + 1} of {len(self.plan.steps)}: {error.message}",
+            f"{self.plan.table}: stopped at step {number + 1} of {len(self.plan.steps)}: {message_of(error)}",
             hint=f"`schemaman resume {self.how.run}` goes on from there, or plan again",
         )
         stopped.__cause__ = error

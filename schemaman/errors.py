@@ -116,3 +116,10 @@ class OtherStore(Stale):
 
 class PartlyApplied(SchemamanError):
     """A plan stopped half-way; what was done is in the journal."""
+
+
+def message_of(error: Exception) -> str:
+    """What is told of a fault, also of one that nobody foresaw."""
+    if isinstance(error, SchemamanError):
+        return error.message
+    return f"schemaman has a fault of its own: {type(error).__name__}: {error}"

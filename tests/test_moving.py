@@ -104,6 +104,79 @@ def test_a_table_with_a_fault_that_nobody_foresaw_stops_no_other_one(run: Comman
     assert run.live().schema.names == ("id", "price", "more")
 
 
+def odd(run: Commands, odd: str) -> None:
+    """One table that is looked at with a fault that nobody foresaw."""
+    real = run.lakes.inspect
+
+    def inspect(table: str, format: str) -> Live | None:
+        if table == odd:
+            raise KeyError("odd")
+        return real(table, format)
+
+    run.lakes.inspect = inspect  # type: ignore[method-assign]
+
+
+def test_a_plan_with_a_fault_that_nobody_foresaw_stops_no_other_one(run: Commands) -> None:
+    run.learns(*(run.table(WAS, type="CREATE", name=name) for name in "abc"))
+    assert run("plan", "-o", "plans/").code == 0
+    odd(run, "ice.raw.b")
+    told = run("apply", "plans/", "--format", "json")
+    assert told.code == 3
+    assert [(each["table"], each["state"]) for each in told.json["runs"]] == [
+        ("ice.raw.a", "applied"), ("ice.raw.b", "failed"), ("ice.raw.c", "applied")
+    ]  # fmt: skip
+    assert told.json["runs"][1]["reasons"][0] == "schemaman has a fault of its own: KeyError: 'odd'"
+    assert "--debug" in told.json["runs"][1]["reasons"][1]
+    assert run.live("ice.raw.c").schema.names == ("id", "price")
+
+
+@pytest.mark.parametrize("when", ["its statement", "the look behind its statement"])
+def test_a_fault_that_nobody_foresaw_behind_a_step_that_ran_leaves_the_plan_half_done(
+    run: Commands, when: str
+) -> None:
+    run.learns(run.table(WAS, type="CREATE"))
+    run.moved()
+    run.learns(run.table((("id", "INT"), ("price", "BIGINT"), ("q", "INT"))))
+    assert run("plan", "orders", "-o", "p.plan.json").code == 0
+    real = run.lakes.inspect
+
+    def blind(table: str, format: str) -> Live | None:
+        raise KeyError("odd")
+
+    def fault(statement: str) -> None:
+        if "ADD COLUMNS" in statement and when == "its statement":
+            raise KeyError("odd")
+        if "ALTER COLUMN" in statement and when != "its statement":
+            run.lakes.inspect = blind  # type: ignore[method-assign]
+
+    run.lakes.before = fault
+    half = run("apply", "p.plan.json")
+    assert half.code == 5
+    told = " ".join(half.err.split())
+    assert "ice.raw.orders: stopped at step" in told
+    assert "schemaman has a fault of its own: KeyError: 'odd'" in told
+    run.lakes.before, run.lakes.inspect = (lambda _: None), real  # type: ignore[method-assign]
+    stopped = run("status", "--format", "json").json["targets"][0]["run"]
+    assert f"schemaman resume {stopped}" in told
+    assert run("resume", stopped).code == 0
+    assert run.live().schema.names == ("id", "price", "q")
+
+
+def test_drift_tells_of_all_tables_though_one_has_a_fault_that_nobody_foresaw(run: Commands) -> None:
+    run.says(*(run.table(WAS, type="CREATE", name=name) for name in "abc"))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.change("ADD COLUMNS (`mine` INT)", "ice.raw.c")
+    odd(run, "ice.raw.b")
+    found = run("drift", "--format", "json")
+    assert found.code == 3
+    assert [(each["table"], each["drift"]) for each in found.json["tables"]] == [
+        ("ice.raw.a", False), ("ice.raw.c", True)
+    ]  # fmt: skip
+    told = " ".join(found.err.split())
+    assert "ice.raw.b cannot be looked at: schemaman has a fault of its own: KeyError: 'odd'" in told
+    assert "--debug" in told
+
+
 def test_a_source_that_renames_a_column_amid_its_exchange_is_followed_in_the_end(run: Commands) -> None:
     in_exchange(run)
     later = (("id", "INT"), ("cost", "VARCHAR"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import click
@@ -19,6 +19,7 @@ from schemaman.planfile import from_text
 from schemaman.registry import Registry
 from schemaman.standing import place
 from schemaman.summary.moves import drift_report
+from schemaman_cli.faults import report_of, unforeseen
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.sessions import executor
@@ -57,29 +58,40 @@ def _found(
     door: Door,
     spark: Executor,
     journal: Sequence[Migrated],
-    targets: Iterable[str],
+    targets: Collection[str],
     sources: set[str] | None,
     unseen: list[str],
 ) -> Iterable[Drift]:
     """What is known of each target; one that cannot be looked at hides no other, and is `unseen`."""
     for target in targets:
-        format, _, table = target.partition(":")
+        what = f"{target.partition(':')[2]} cannot be looked at"
         try:
-            live = spark.inspect(table, format)
+            yield from _looked_at(door, spark, journal, target, sources)
         except CouldNotDo as error:
             unseen.append(target)
-            door.console.warn(f"{table} cannot be looked at: {error.message}", error.hint)
-            continue
-        expected = expected_structure(journal, format, table)
-        if expected is None or not _wanted(live, sources):
-            continue
-        if live is None:
-            yield Drift(format, table, (), gone=True)
-        elif run := _half_way([line for line in journal if line.target == target], live):
-            door.console.warn(f"{table} is half-way: run {run} has not finished", f"schemaman resume {run}")
-            yield Drift(format, table, ())
-        else:
-            yield Drift(format, table, drifted(live, expected))
+            door.console.warn(f"{what}: {error.message}", error.hint)
+        except Exception as error:  # nobody foresaw it
+            if len(targets) == 1:
+                raise
+            unseen.append(target)
+            door.console.warn(f"{what}: {unforeseen(error)}", report_of("TABLE"))
+
+
+def _looked_at(
+    door: Door, spark: Executor, journal: Sequence[Migrated], target: str, sources: set[str] | None
+) -> Sequence[Drift]:
+    """What is known of one target; nothing if it is not asked for."""
+    format, _, table = target.partition(":")
+    live = spark.inspect(table, format)
+    expected = expected_structure(journal, format, table)
+    if expected is None or not _wanted(live, sources):
+        return ()
+    if live is None:
+        return (Drift(format, table, (), gone=True),)
+    if run := _half_way([line for line in journal if line.target == target], live):
+        door.console.warn(f"{table} is half-way: run {run} has not finished", f"schemaman resume {run}")
+        return (Drift(format, table, ()),)
+    return (Drift(format, table, drifted(live, expected)),)
 
 
 def _half_way(lines: Sequence[Migrated], live: Live) -> str:
