@@ -79,15 +79,18 @@ def without_old_row(
     """
     on = " AND ".join(f"t.{q(k)} <=> s.{q(k)}" for k in key)
     order, dead = f"t.{q(ORDER)}", _dead(truncated)
-    has = f"NOT {dead}"
+    # a row that was there before the first batch has nothing that tells it from one that is not there
+    there = f"t.{q(helpers.needs_row)}"
+    has = f"{there} AND NOT {dead}"
     for column in (helpers.behind, helpers.anew):
         has += f" AND (s.{q(column)} IS NULL OR {order} > s.{q(column)})"
     came, ends = f"substring_index({order}, '/', -1)", f"substring_index(s.{q(helpers.unread)}, '/', "
     has += f" AND (s.{q(helpers.unread)} IS NULL OR {came} BETWEEN {ends}1) AND {ends}-1))"
     has = f"{order} >= s.{q(ORDER)} OR ({has})"
     gone = f"{dead} AND {order} >= s.{q(helpers.unsent)} AND {order} < s.{q(ORDER)}"
+    rows = f"(SELECT *, true AS {q(helpers.needs_row)} FROM {table})"
     return (
-        f"SELECT s.* FROM {staged} s LEFT JOIN {table} t ON {on} "
+        f"SELECT s.* FROM {staged} s LEFT JOIN {rows} t ON {on} "
         f"WHERE (s.{q(helpers.needs_row)} AND NOT coalesce({has}, false)) OR coalesce({gone}, false)"
     )
 

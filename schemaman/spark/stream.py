@@ -353,14 +353,14 @@ class _Run:
             counted = rows.counted()
             if None in counted:
                 self._reject(rows, counted)
-            changes = _changes(rows, table_text(follower.table), counted)
-            aside = 0
+            changes, aside = _changes(rows, table_text(follower.table), counted), 0
             if count := changes.count:
                 brought = self._bring(follower, changes)
-                writer = self._writer(follower, brought) if isinstance(brought, Brought) else writer
-                changes, aside = self._ruled_again(follower, writer, changes)
-                keeper = self._keeper(follower, changes.rows)
-                aside += writer.write(changes, None, keeper, unread=self.unread).aside
+                other = self._writer(follower, brought) if isinstance(brought, Brought) else writer
+                changes, aside = self._ruled_again(follower, other, changes)
+                keep = self._keeper(follower, changes.rows)
+                aside += other.write(changes, None, keep, unread=self.unread).aside
+                writer.floor = other.floor
             self.quarantine.release(self.spark, self.stream, held, self.attempt)
             tried.note(held, writer.live, history)
             return count - aside

@@ -101,6 +101,8 @@ class Writer:
         self._stamps = stamps
         self.live = brought.live
         self._to = brought.rows(history)
+        # The position before which no row lives: that of the newest TRUNCATE, as far as the table knows.
+        self.floor = brought.live.properties.get(TRUNCATED_PROPERTY, "")
 
     @property
     def keyed(self) -> bool:
@@ -125,7 +127,9 @@ class Writer:
             Unstaged: no rows can be made of the changes; nothing was written.
         """
         keyed = bool(self._to.key)
-        floor = self._floor(changes.truncated) if keyed else ""
+        if keyed:
+            self._know(changes.truncated)
+        floor = self.floor if keyed else ""
         found, known = self._behind(changes, floor, batch, waiting, unread)
         good, lacking = self._parted(found, changes.truncated, known=known)
         aside = {**found.aside, **{p: reason for places, reason in lacking.items() for p in places}}
@@ -172,13 +176,11 @@ class Writer:
             told = f"{type(error).__name__}: {error}"
             raise Unstaged(f"no rows can be made of its records: {_last_line(told)}") from error
 
-    def _floor(self, truncated: str | None) -> str:
-        """The position before which no row lives; the table remembers it before a row is touched."""
-        known = self.live.properties.get(TRUNCATED_PROPERTY, "")
-        if truncated is None or truncated <= known:
-            return known
-        self._executor.run(set_properties(self._follower.name, {TRUNCATED_PROPERTY: truncated}))
-        return truncated
+    def _know(self, truncated: str | None) -> None:
+        """Take up a TRUNCATE; the table remembers it before a row is touched."""
+        if truncated is not None and truncated > self.floor:
+            self._executor.run(set_properties(self._follower.name, {TRUNCATED_PROPERTY: truncated}))
+            self.floor = truncated
 
     def _parted(
         self, found: Staged, truncated: str | None, *, known: bool

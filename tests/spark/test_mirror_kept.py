@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from schemaman.adapters.schema_registry import NO_REGISTRY
+from schemaman.spark.following import TARGETS
 from schemaman.spark.quarantine import NO_OLD_ROW, Quarantine
 from schemaman.spark.staging import WAITS
 from schemaman.stores.sql import SqlStore
@@ -119,6 +120,27 @@ def test_a_row_of_the_table_from_between_the_changes_of_a_batch_is_not_overwritt
             (lake,) = run.lake()
             assert [{n: row[n] for n in wanted} for row in lake.rows if not row[DELETED]] == [wanted]
             assert run.withheld() == []
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_value_that_was_not_sent_of_a_row_that_is_not_there_is_not_written(
+    spark, tmp_path: Path, format: str
+) -> None:
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:
+        run = Run(spark, store, format, f"missing_{format}", NO_REGISTRY)
+        mirror = run.mirror()
+        mirror(frame(spark, [row(0, "c", 1, "old", 1)]), 0)
+        mirror(frame(spark, [row(1, "u", 2, BIG, 2), row(2, "u", 1, BIG, 3)]), 1)
+        assert bigs(run) == {1: "old"}
+        assert [(place[2], reason) for *place, _, reason in run.withheld()] == [(1, NO_OLD_ROW)]
+        # a row from before the first batch, which bears no place
+        (lake,) = run.lake()
+        name = TARGETS.get(format).table_name(lake.live.name)
+        spark.sql(f"UPDATE {name} SET `_row_order` = NULL, `_row_deleted` = NULL")
+        mirror(frame(spark, [row(3, "u", 1, BIG, 4)]), 2)
+        (lake,) = run.lake()
+        assert [(each["big"], each["id"]) for each in lake.rows if each["_row_order"]] == [("old", 1)]
+        assert [place[2] for *place, _, _ in run.withheld()] == [1]
 
 
 @pytest.mark.parametrize("format", ["delta", "iceberg"])

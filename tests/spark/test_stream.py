@@ -81,7 +81,8 @@ def test_a_truncate_stops_its_table_until_the_policy_lets_it_through(spark, tmp_
         assert [reason.partition(" by ")[0] for *_, reason in run.withheld()] == [
             "the source table was emptied (TRUNCATE): truncate = quarantine, says a rule"
         ]
-        mirror["auto"](frame(spark, []), 4)
+        # the very batch before which it is let through may hold a row from before it, of another partition
+        mirror["auto"](frame(spark, [replace(told(0, row={"id": 9, "n": 9}), partition=1)]), 4)
         assert living(run) == [2, 3]
         assert run.withheld() == []
         (lake,) = run.lake()
@@ -268,7 +269,7 @@ def test_records_that_nobody_could_read_find_their_table_later(spark, tmp_path: 
         assert living(run) == [1, 3, 4]
 
 
-@pytest.mark.parametrize(("format", "small"), [("delta", 10_000), ("iceberg", 0)])
+@pytest.mark.parametrize(("format", "small"), [("delta", 10_000), ("iceberg", 1)])
 def test_a_delete_without_a_place_stands_behind_what_the_lake_has_of_its_partition(
     spark, tmp_path: Path, format: str, small: int
 ) -> None:
