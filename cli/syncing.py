@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ from schemaman.documents.sync import Followed, State
 from schemaman.errors import SchemamanError, SessionLost
 from schemaman.ingest import Summary
 from schemaman.plan import Plan, words
-from schemaman.planfile import from_text, plan_hash, to_sql, to_text
+from schemaman.planfile import from_text, plan_hash
 from schemaman.registry import Registry
 from schemaman.schema import TableId
 from schemaman_cli.faults import report_of, unforeseen
@@ -21,8 +20,9 @@ from schemaman_cli.main import FAILED
 from schemaman_cli.main import exit_code as code_of
 from schemaman_cli.migrating import Mover, Wishes, exit_code, new_run
 from schemaman_cli.options import Door
+from schemaman_cli.plan_files import plan_file, write_plan
 from schemaman_cli.planning import planned
-from schemaman_cli.wiring import decisions_of, write_file
+from schemaman_cli.wiring import decisions_of
 
 _REST = 60.0
 """Seconds before a table that failed is tried again, if nothing new is said of it."""
@@ -100,21 +100,12 @@ class Keeper:
             code = exit_code(done, plan, partial=False)
             reasons: tuple[str, ...] = ("it is not what its plan promised: schemaman drift",) if code else ()
             return _told(follower, "failed" if code else "applied", code, plan, "", ran, (*reasons, *foreign))
-        write_file(file, to_text(plan))
-        write_file(file.with_suffix(".sql"), to_sql(plan))
+        write_plan(file, plan)
         reasons = done.reasons or tuple(
             f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals
         )
         state: State = "refused" if plan.refusals else "waiting"
         return _told(follower, state, 1, plan, str(file), ran, (*reasons, *foreign))
-
-
-def plan_file(folder: Path, target: str, table: str) -> Path:
-    """Where the plan of a lake table waits for a person; no two tables share a file."""
-    place = f"{target}.{table}"
-    name = "".join(ch if ch.isalnum() or ch in "-_." else "_" for ch in place)
-    told_apart = "" if name == place else f"-{hashlib.sha256(place.encode()).hexdigest()[:8]}"
-    return folder / f"{name}{told_apart}.plan.json"
 
 
 def _place(followed: Followed) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from schemaman.stores.sql import SqlStore
 from schemaman.targets import iceberg
 from schemaman_cli.commands.approve import COMMAND as APPROVE
 from schemaman_cli.main import main
-from schemaman_cli.syncing import plan_file
+from schemaman_cli.plan_files import plan_file
 
 DAY_MS = 86_400_000
 NOON = 1_800_014_400_000  # 2027-01-15T12:00:00Z

@@ -298,6 +298,39 @@ def test_a_table_that_cannot_be_planned_for_hides_no_other(run: Commands) -> Non
     assert (alone.code, Path("none").exists()) == (2, False)
 
 
+def test_several_tables_have_a_folder_for_their_plans_however_many_there_are(run: Commands) -> None:
+    run.learns(*(run.table(WAS, type="CREATE", name=name) for name in "ab"))
+    real = run.lakes.inspect
+    odd(run, "ice.raw.b")
+    some = run("plan", "-o", "plans", "--format", "json")
+    assert (some.code, [each["table"] for each in some.json["plans"]]) == (3, ["ice.raw.a"])
+    odd(run, "ice.raw.a")
+    none = run("plan", "-o", "none", "--format", "json")
+    assert (none.code, none.json["plans"], Path("none").exists()) == (3, [], False)
+    assert "2 tables could not be planned for" in run("plan").out
+    run.lakes.inspect = real  # type: ignore[method-assign]
+    assert run("plan", "-o", "plans").code == 0
+    assert sorted(each.name for each in Path("plans").glob("*.json")) == [
+        "raw.ice.raw.a.plan.json", "raw.ice.raw.b.plan.json"
+    ]  # fmt: skip
+    alone = run("plan", "a", "-o", "alone", "--format", "json")
+    assert (alone.json["table"], Path("alone").is_file()) == ("ice.raw.a", True)
+
+
+def test_plan_and_sync_call_the_plan_of_a_path_the_same(run: Commands) -> None:
+    run.settings("delta", "/lake/{table}", more='drops="drop"\n')
+    run.says(run.table(MORE, type="CREATE"))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.learns(run.table(WAS))
+    assert run("plan", "-o", "plans/").code == 0
+    (file,) = Path("plans").glob("*.plan.json")
+    name = json.loads(file.read_text())["hash"]
+    assert run("approve", file, "--yes").code == 0
+    told = run("sync", "r.jsonl", "--once", "--format", "json").json["tables"][0]
+    assert (told["state"], told["plan"]) == ("applied", name)
+    assert list(Path("plans").iterdir()) == []
+
+
 def test_a_recipe_for_all_goes_on_behind_a_table_that_is_not_there_yet(run: Commands) -> None:
     run.learns(run.table(WAS, type="CREATE"))
     run.moved()

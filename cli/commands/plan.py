@@ -10,7 +10,7 @@ import click
 
 from schemaman.errors import SchemamanError, SessionLost, UsageError
 from schemaman.plan import Plan
-from schemaman.planfile import document, expiry, to_sql, to_text
+from schemaman.planfile import document, expiry, to_sql
 from schemaman.registry import Registry
 from schemaman.summary.moves import plan_report
 from schemaman_cli.faults import report_of, unforeseen
@@ -18,10 +18,11 @@ from schemaman_cli.group import verb
 from schemaman_cli.lake import Follower, followers
 from schemaman_cli.main import FAILED, exit_code
 from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.plan_files import plan_file, write_plan
 from schemaman_cli.planning import lookout, planned
 from schemaman_cli.sessions import executor
 from schemaman_cli.ways import phases, way_back
-from schemaman_cli.wiring import now_ms, open_store, write_file
+from schemaman_cli.wiring import now_ms, open_store
 
 PHASES = ("expand", "backfill", "swap", "contract", "abandon", "rekey", "fill")
 
@@ -40,7 +41,7 @@ PHASES = ("expand", "backfill", "swap", "contract", "abandon", "rekey", "fill")
     "-o",
     "--output",
     type=click.Path(),
-    help="Write the plan file; for several plans a folder, which may also be said as plans/.",
+    help="Write the plan file; for several tables or phases a folder, which may also be said as plans/.",
 )
 @click.option(
     "--expires", metavar="WHEN", help="Until when it may be applied: 30d, 12h, a day, never. Default 30d."
@@ -97,7 +98,9 @@ def plan(
         return [planned(door, around, follower, until)]
 
     plans, codes = _each(door, chosen, plans_of)
-    return max(_told(door, plans, output if plans or not codes else None, format), *codes, 0)
+    several = len(chosen) > 1 or len(plans) != 1
+    code = _told(door, plans, output if plans or not codes else None, format, len(codes), several)
+    return max(code, *codes, 0)
 
 
 def _each(
@@ -123,39 +126,36 @@ def _each(
     return plans, codes
 
 
-def _told(door: Door, plans: Sequence[Plan], output: str | None, format: str) -> int:
+def _told(
+    door: Door, plans: Sequence[Plan], output: str | None, format: str, failed: int = 0, several: bool = False
+) -> int:
+    """Several tables are told alike however many plans they have."""
     if output is not None:
-        _write(door, plans, output)
+        _write(door, plans, output, several)
     if format == "sql":
         door.console.write("\n".join(to_sql(p) for p in plans))
     else:
         documents = [document(p) for p in plans]
-        data = documents[0] if len(plans) == 1 else {"schema_version": 1, "plans": documents}
-        door.console.show(plan_report(plans, data), format)
+        data = {"schema_version": 1, "plans": documents} if several else documents[0]
+        door.console.show(plan_report(plans, data, failed), format)
     return 1 if any(p.refusals for p in plans) else 0
 
 
-def _write(door: Door, plans: Sequence[Plan], output: str) -> None:
+def _write(door: Door, plans: Sequence[Plan], output: str, several: bool) -> None:
     path = Path(output)
-    if len(plans) == 1 and not path.is_dir() and not output.endswith(("/", os.sep)):
-        _write_one(path, plans[0])
+    if not several and not path.is_dir() and not output.endswith(("/", os.sep)):
+        write_plan(path, plans[0])
         door.console.say(f"written to {path}; next: schemaman apply {path}")
         return
-    written: list[str] = []
+    written: list[Path] = []
     for one in plans:
-        part = f".{one.phase.number}-{one.phase.name}" if one.phase else ""
-        name = "".join(ch if ch.isalnum() or ch in "-_." else "_" for ch in f"{one.target}.{one.table}{part}")
-        again = written.count(name)
-        written.append(name)
-        _write_one(path / f"{name}{f'-{again + 1}' if again else ''}.plan.json", one)
+        file = plan_file(path, one.target, one.table, one.phase)
+        again = written.count(file)
+        written.append(file)
+        name = file.name.removesuffix(".plan.json")
+        write_plan(file.with_name(f"{name}-{again + 1}.plan.json") if again else file, one)
     told = "1 plan" if len(plans) == 1 else f"{len(plans)} plans"
     door.console.say(f"{told} written to {path}; next: schemaman apply {path}")
-
-
-def _write_one(path: Path, plan: Plan) -> None:
-    """The plan file, and beside it what people read."""
-    write_file(path, to_text(plan))
-    write_file(path.with_suffix(".sql"), to_sql(plan))
 
 
 COMMAND = plan

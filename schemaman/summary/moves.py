@@ -22,12 +22,15 @@ _STATES: dict[str, Tone] = {
 }  # fmt: skip
 
 
-def plan_report(plans: Sequence[Plan], data: Mapping[str, object]) -> Report:
-    """What `plan` says: every plan, then what comes next."""
+def plan_report(plans: Sequence[Plan], data: Mapping[str, object], failed: int = 0) -> Report:
+    """What `plan` says: every plan, then what comes next; `failed` tables have none."""
     blocks: list[Block] = [block for plan in plans for block in plan_blocks(plan)]
     refused = sum(len(p.refusals) for p in plans)
     steps = sum(len(p.steps) for p in plans)
-    if not plans:
+    if not plans and failed:
+        text = f"{words.count(failed, 'table')} could not be planned for; nothing was changed"
+        blocks.append(Paragraph((Text(text, "break"),)))
+    elif not plans:
         blocks.append(Paragraph((Text("no table is to be planned for", "muted"),)))
     elif refused:
         blocks.append(
