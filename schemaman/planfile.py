@@ -45,10 +45,10 @@ def to_text(plan: Plan) -> str:
 
 
 def from_text(text: str) -> Plan:
-    """The plan that a file holds.
+    """The plan that a file holds, all of it: one with a member that nobody here knows is not read.
 
     Raises:
-        BadConfiguration: this is no plan file, or one of another layout.
+        BadConfiguration: this is no plan file, or one of another layout, or of a newer version.
         StalePlan: the file was changed after it was made.
     """
     try:
@@ -65,9 +65,30 @@ def from_text(text: str) -> Plan:
     if told["hash"] != _hash(told):
         raise StalePlan(f"the plan for {told.get('table')} was edited after it was made", hint=_EDITED)
     try:
-        return _plan(told)
+        plan = _plan(told)
+        strange = next(_unknown(told, document(plan)), None)
     except (KeyError, TypeError, AttributeError, ValueError, BadReference) as error:
         raise BadConfiguration(f"a plan file with a member that cannot be read: {error!r}") from error
+    if strange is not None:
+        raise BadConfiguration(
+            f"the plan for {plan.table} tells {strange}, which this schemaman does not know",
+            hint="apply it with the version that made it, or make it again with this one: schemaman plan",
+        )
+    return plan
+
+
+def _unknown(told: object, known: object, place: str = "") -> Iterator[str]:
+    """Where a file tells what the plan that was read from it does not; an empty member tells nothing."""
+    if isinstance(told, dict) and isinstance(known, dict):
+        for name, each in told.items():
+            here = f"{place}.{name}" if place else name
+            if name in known:
+                yield from _unknown(each, known[name], here)
+            elif each:
+                yield here
+    elif isinstance(told, list) and isinstance(known, list):
+        for number, (each, other) in enumerate(zip(told, known, strict=False)):
+            yield from _unknown(each, other, f"{place}[{number}]")
 
 
 def plan_hash(plan: Plan) -> str:

@@ -174,6 +174,40 @@ def test_a_plan_with_a_good_hash_and_a_bad_member_is_bad_configuration() -> None
         from_text(json.dumps(told))
 
 
+def signed(told: dict[str, object]) -> str:
+    """A file of these members with the hash that is theirs."""
+    rest = {name: each for name, each in told.items() if name != "hash"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(rest | {"hash": hashlib.sha256(text.encode()).hexdigest()})
+
+
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [
+        ((), "more"),
+        (("source",), "source.more"),
+        (("steps", 1), r"steps\[1\]\.more"),
+        (("wanted",), "wanted.more"),
+    ],
+)
+def test_a_member_that_only_another_version_knows_is_not_passed_over(place, named: str) -> None:
+    """What it says would not be done, and the plan would have another hash than the approved file."""
+    told = json.loads(to_text(example()))
+    inner = told
+    for key in place:
+        inner = inner[key]
+    inner["more"] = {"x": 1}
+    with pytest.raises(BadConfiguration, match=rf"ice\.raw\.orders tells {named}, which this") as caught:
+        from_text(signed(told))
+    assert "schemaman plan" in (caught.value.hint or "")
+
+
+def test_a_file_of_an_older_version_lacks_members_and_is_read() -> None:
+    told = json.loads(to_text(example()))
+    del told["rulings"]
+    assert from_text(signed(told)) == replace(example(), rulings=())
+
+
 def test_the_file_is_what_scripts_are_promised() -> None:
     told = json.loads(to_text(example()))
     assert told["schema_version"] == 1
