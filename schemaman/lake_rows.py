@@ -23,7 +23,7 @@ from schemaman.rows.values import Unfit
 from schemaman.schema import Column, Path, TableSchema
 from schemaman.types import Type
 from schemaman.upserts import OFFSET, OP, ORDER, PARTITION, STREAM, TOPIC, LakeChange, row_columns
-from schemaman.versions import TableHistory, made_anew
+from schemaman.versions import SchemaVersion, TableHistory, made_anew
 
 _NO_PLACE = "the source has dropped this column, and the lake has no place for its values"
 _UNCLEAR = "the lake has a column of this name, and nothing tells which one of the source's it is"
@@ -145,31 +145,27 @@ def undecided(history: TableHistory, *, reused: bool = False) -> dict[int, str]:
 
     `reused`: names that came back mean other columns.
     """
-    now = {c.id: c.name for c in history.latest.schema.columns}
-    became: dict[int, str] = {}
+    now = {c.id: c.name for c in history.latest.schema.columns if c.id is not None}
+    reach, found = dict(now), dict[int, str]()
     for before, after in reversed(list(pairwise(history.versions))):
-        for candidate in after.candidates:
-            old, new = before.schema.column(candidate.old), after.schema.column(candidate.new)
-            if old is None or new is None or old.id is None or new.id is None or old.id in now:
-                continue
-            name = now.get(new.id) or became.get(new.id)
-            if name is not None:
-                became.setdefault(old.id, name)
-    asked = {id: f"rename not decided: it may have become {name}" for id, name in became.items()}
-    return asked if reused else _exchanged(history) | asked
+        for old, new, why in _asked(before, after, reused=reused):
+            if old not in now and new in reach:
+                reach.setdefault(old, reach[new])
+                found.setdefault(old, why or f"rename not decided: it may have become {reach[new]}")
+    return found
 
 
-def _exchanged(history: TableHistory) -> dict[int, str]:
-    """Columns that may have exchanged their names with others that the newest version still has."""
-    now = {c.id for c in history.latest.schema.columns}
-    found: dict[int, str] = {}
-    for before, after in pairwise(history.versions):
-        gone, came = made_anew(before, after)
-        names = sorted({*gone, *came})
-        columns = [before.schema.column(name) for name in gone if len(names) > 1]
-        if any(c.id in now for c in after.schema.columns if c.name in came):
-            found |= {c.id: _ANEW.format(", ".join(names)) for c in columns if c and c.id is not None}
-    return {id: why for id, why in found.items() if id not in now}
+def _asked(before: SchemaVersion, after: SchemaVersion, *, reused: bool) -> Iterator[tuple[int, int, str]]:
+    """Columns of a version, each with one of the next one that it may be, and why if that is not a rename."""
+    pairs = [(candidate.old, candidate.new, "") for candidate in after.candidates]
+    gone, came = made_anew(before, after)
+    names = sorted({*gone, *came})
+    if len(names) > 1 and not reused:
+        pairs += [(old, new, _ANEW.format(", ".join(names))) for old in gone for new in came]
+    for name, other, why in pairs:
+        old, new = before.schema.column(name), after.schema.column(other)
+        if old is not None and new is not None and old.id is not None and new.id is not None:
+            yield old.id, new.id, why
 
 
 def lake_change(change: RowChange, to: RowMap) -> LakeChange | Ended | Unfit:

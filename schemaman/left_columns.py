@@ -43,9 +43,8 @@ def left_columns(history: TableHistory, versions: Collection[int], *, reused: bo
         return LeftColumns()
     last = {c.id: c for v in life for c in v.schema.columns if c.id is not None}
     asked = undecided(history, reused=reused)
-    # A present column has its name; of those that left the last one keeps it.
-    owners = {c.name.lower(): id for id, c in sorted(last.items()) if id not in now and id not in asked}
-    owners |= {c.name.lower(): c.id for c in newest.schema.columns if c.id is not None}
+    # A name is the last column's that had it, whatever that is called by now.
+    owners = {c.name.lower(): c.id for v in life for c in v.schema.columns}
     gone = [replace(last[id], nullable=True) for id in sorted(borne - now - asked.keys())]
     named = tuple(c for c in gone if owners[c.name.lower()] == c.id)
     return LeftColumns(named, tuple(c for c in gone if c not in named))

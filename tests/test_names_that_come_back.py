@@ -205,3 +205,47 @@ def test_the_policy_may_say_that_names_always_mean_other_columns(store: SqlStore
     lake.take(EXCHANGED)
     assert lake.withheld() == {}
     assert outcome(lake) == {1: {"a__old": "a", "b__old": "b"}, 2: {"b": "B", "a": "A"}}
+
+
+def answered(store: SqlStore, *steps: tuple[int, str, str]) -> Decisions:
+    """Renames, each in the step to the version of this number."""
+    (history,) = filter(None, map(store.history, store.tables()))
+    versions = {version.number: version for version in history.versions}
+    return Decisions(
+        tuple(
+            Rename(str(history.table), a, b, versions[number].id, place(versions[number].at))
+            for number, a, b in steps
+        )
+    )
+
+
+def test_an_exchange_behind_another_one_is_asked_for_as_well(store: SqlStore) -> None:
+    twice = [*EXCHANGED, told(2, 120, id=3, a="a3", b="b3")]
+    lake = mirror(store)
+    lake.approve = careful
+    lake.take(twice)
+    assert list(lake.withheld()) == [("srv.public.t", 0, 0), ("srv.public.t", 0, 1)]
+    lake.decisions = answered(store, (3, "a", "b"), (3, "b", "a"))
+    lake.take([])
+    assert outcome(lake)[2] == {"a": "B", "b": "A"}
+    lake.decisions = answered(store, (2, "a", "b"), (2, "b", "a"), (3, "a", "b"), (3, "b", "a"))
+    lake.take([])
+    assert lake.withheld() == {}
+    assert outcome(lake) == {1: {"a": "a", "b": "b"}, 2: {"a": "B", "b": "A"}, 3: {"a": "a3", "b": "b3"}}
+
+
+@pytest.mark.parametrize("cut", range(1, 8))
+def test_a_dropped_column_does_not_get_the_name_of_one_that_was_renamed_since(
+    store: SqlStore, cut: int
+) -> None:
+    c = ("c", "VARCHAR", 12, 20)
+    renamed = ("ALTER TABLE t RENAME COLUMN a TO c", (B, c))
+    records = stated(("", (A, B)), (GONE, (B,)), (AGAIN, BOTH), renamed)
+    lake = mirror(store)
+    lake.take(records[:cut] if cut < 7 else records)
+    lake.take(records[cut:])
+    assert lake.withheld() == {}
+    assert outcome(lake)[3]["c"] == "a3"
+    assert outcome(lake)[4] == {"b": "b4", "c": "c4"}
+    (value,) = outcome(lake)[1].keys() - {"b"}
+    assert (value in ("a", "a__old"), outcome(lake)[1][value]) == (True, "a1")
