@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from schemaman.decisions import decided
 from schemaman.errors import NoHistory, UnknownName, UsageError
 from schemaman.log import Migrated
 from schemaman.objections import Lookout
@@ -18,7 +19,7 @@ from schemaman_cli.lake import Follower
 from schemaman_cli.options import Door
 from schemaman_cli.planning import lookout, source_for
 from schemaman_cli.sessions import executor, require_lasting
-from schemaman_cli.wiring import TARGETS, now_ms, open_store, read_file
+from schemaman_cli.wiring import TARGETS, decisions_of, now_ms, open_store, read_file
 
 
 def phases(
@@ -90,7 +91,8 @@ def way_back(door: Door, text: str) -> Plan:
     source = next((table for table in store.tables() if str(table) == plan.source.table), None)
     if source is None or live is None:
         return back
-    return lookout(store, spark).heeded(back, live, registry.history(source))
+    answered = decided(registry.history(source), decisions_of(door))
+    return lookout(store, spark).heeded(back, live, answered)
 
 
 def _plan(text: str, lines: Sequence[Migrated]) -> Plan:

@@ -23,6 +23,7 @@ from schemaman.sources import source_of
 from schemaman.stores.sql import SqlStore
 from schemaman.targets import delta, iceberg
 from schemaman.versions import TableHistory
+from tests.house import CAPTURES
 from tests.paper_commands import Commands, commands
 from tests.paper_lake import Crash, PaperLake
 from tests.paper_mirror import PaperCatalog, PaperMirror
@@ -208,6 +209,33 @@ def test_a_key_that_never_was_another_one_needs_no_word() -> None:
     alone = replace(found, versions=found.versions[-1:])
     assert unconfirmed_key(alone) is None
     assert unconfirmed_key(found) is not None
+
+
+def test_a_way_back_heeds_what_people_have_answered(run: Commands) -> None:
+    settings = Path("schemaman.toml")
+    settings.write_text(settings.read_text().replace("app.*", "inventory.*"))
+    assert run("ingest", CAPTURES / "postgres/shop-downtime/records.ndjson.gz").code == 0
+    assert run("plan", "carriers@1", "-o", "p.plan.json").code == 0
+    assert run("apply", "p.plan.json").code == 0
+    made = run.live("ice.raw.carriers")
+    others = {n: v for n, v in made.properties.items() if n not in ("schemaman.key", "identifier-fields")}
+    id = replace(made.schema.columns[0], nullable=True)
+    bare = replace(made.schema, columns=(id,), key=())  # somebody else has taken key and column away
+    run.lakes.of("ice.raw.carriers").live = replace(made, schema=bare, identifiers=(), properties=others)
+    unsure = run("plan", "carriers")
+    assert (unsure.code, "nobody has confirmed that its key is now ()" in unsure.out) == (1, True)
+    assert run("decide", "confirm", "carriers", "key").code == 0
+    assert run("plan", "carriers", "-o", "q.plan.json").code == 0
+
+    def fault(statement: str) -> None:
+        if "schemaman.key" in statement:
+            raise Crash
+
+    run.lakes.before = fault
+    with pytest.raises(Crash):
+        run("apply", "q.plan.json")
+    back = run("plan", "--rollback", "q.plan.json", "--format", "json").json
+    assert (back["refusals"], [each["kind"] for each in back["steps"]]) == ([], ["drop-columns"])
 
 
 # Rows that were read as what they are not.
