@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as arrow
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemaman.lake_rows import RowMap
@@ -29,6 +29,7 @@ from schemaman.spark.staging import (
 )
 from schemaman.types import Integer, String
 from schemaman.upserts import DELETED, ORDER, LakeChange
+from tests.house import PROOF
 from tests.paper_mirror import PaperTable
 
 COLUMNS = (Column("id", Integer(32)), *(Column(name, String()) for name in "abc"))
@@ -100,6 +101,7 @@ def _substring_index(text: str | None, delimiter: str, count: int) -> str | None
     return delimiter.join(parts[:count] if count > 0 else parts[count:])
 
 
+@settings(max_examples=5000 if PROOF else 400)
 @given(changes=records(), old=rows(), floor=st.none() | st.integers(1, 20).map(order))
 def test_the_statements_do_what_the_paper_table_does(
     database: sqlite3.Connection, changes: list[dict[str, Any]], old: Row | None, floor: str | None
