@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from schemaman.column_places import places
 from schemaman.lake_names import lake_names
-from schemaman.members import became
+from schemaman.members import became, lowered, named_now
 from schemaman.metadata_columns import metadata_told
 from schemaman.plan import Live
 from schemaman.rows.change import Row, RowChange
@@ -20,7 +20,7 @@ from schemaman.rows.horizon import PLACE
 from schemaman.rows.lake import fit
 from schemaman.rows.members import Renaming, renaming
 from schemaman.rows.values import Unfit
-from schemaman.schema import Column, Path, TableSchema
+from schemaman.schema import Column, Path, TableSchema, walk
 from schemaman.types import Type
 from schemaman.upserts import OFFSET, OP, ORDER, PARTITION, STREAM, TOPIC, LakeChange, row_columns
 from schemaman.versions import SchemaVersion, TableHistory, made_anew
@@ -120,15 +120,20 @@ def _members(
     life = joined.latest.incarnation
     pairs = [(v, w) for v, w in zip(told.versions, joined.versions, strict=True) if w.incarnation == life]
     newest = {c.name: c.id for c in joined.latest.schema.columns}
+    stands = {lowered(path) for path, _, _ in walk(joined.latest.schema)}
     for (version, same), parts in zip(pairs, became([w for _, w in pairs], {}), strict=True):
         called: dict[int | None, dict[Path, str]] = {}
+        gone: dict[int | None, set[Path]] = {}
         for path, member in parts.items():
             if member.sure and member.name is not None:
                 called.setdefault(newest[path[0]], {})[path[1:]] = member.name
+            elif member.name is None and lowered(named_now(path, parts)) in stands:
+                gone.setdefault(newest[path[0]], set()).add(path[1:])
         for column, other in zip(version.schema.columns, same.schema.columns, strict=True):
-            if column.id is None or column.id not in places or other.id not in called:
+            if column.id is None or column.id not in places or other.id not in called | gone:
                 continue
-            found = renaming(column.type, places[column.id], called[other.id])
+            names, left = called.get(other.id, {}), gone.get(other.id, set())
+            found = renaming(column.type, places[column.id], names, left)
             if found is not None:
                 yield (version.number, column.name), found
 

@@ -7,9 +7,9 @@ one that may have another's values is a question for people, as with columns.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from schemaman.past import Became
+from schemaman.past import Became, Past
 from schemaman.plan import Source
 from schemaman.renames import candidates
 from schemaman.schema import Column, Path, TableSchema, quote_part, walk
@@ -55,9 +55,153 @@ class _Pair:
         return tuple(f for f in self.new if f.name not in taken)
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A column after a step: where the members of before are, which left, which came by a person's word."""
+
+    after: Column
+    partners: Mapping[Path, Path]
+    called: frozenset[Path]
+    left: frozenset[Path]
+
+
+@dataclass(slots=True)
+class _Life:
+    """A column through its versions, from the newest back: where its members are in the end.
+
+    `fates` are those of the members of each version; `taken` are places where one that left may still stand
+    in a lake, and whose name a person gave to another one later.
+    """
+
+    steps: dict[int, _Step] = field(default_factory=dict)
+    fates: dict[int, dict[Path, _Fate]] = field(default_factory=dict)
+    taken: dict[int, set[Path]] = field(default_factory=dict)
+
+    def step(self, at: int, before: Column, after: Column, answers: Sequence[MemberAnswer]) -> None:
+        """One step further back: from version number `at` to the next one."""
+        pairs = list(_structs(before.type, after.type, (before.name,), (after.name,), answers))
+        partners = {
+            (*pair.here, old): (*pair.there, new.name) for pair in pairs for old, new in pair.partners.items()
+        }
+        called = {new for old, new in partners.items() if old[-1].lower() != new[-1].lower()}
+        left = {(*pair.here, old.name) for pair in pairs for old in pair.went}
+        self.steps[at] = _Step(after, partners, frozenset(called), frozenset(left))
+        fates = self.fates[at] = {}
+        for pair in pairs:
+            asked = _asked(pair, answers)
+            for old in pair.old:
+                here = (*pair.here, old.name)
+                if here in partners:
+                    fates[here] = self._end(at + 1, partners[here])
+                else:
+                    fates[here] = self._gone(at + 1, (*pair.there, old.name), asked.get(old.name))
+                    fates |= self._inside(at, here, old.type, (*pair.there, old.name))
+
+    def told(self) -> dict[int, dict[Path, Became]]:
+        """The members of each version whose name says no more what they are."""
+        found: dict[int, dict[Path, Became]] = {}
+        for at in sorted(self.fates.keys() | self.taken.keys()):
+            found[at] = dict.fromkeys(self.taken.get(at, ()), Became(None))
+            for path, (end, sure) in self.fates.get(at, {}).items():
+                if end is None or not sure or end[-1].lower() != path[-1].lower():
+                    found[at][path] = Became(None if end is None else end[-1], sure)
+        return found
+
+    def _end(self, at: int, path: Path) -> _Fate:
+        return self.fates.get(at, {}).get(path, (path, True))
+
+    def _gone(self, at: int, place: Path, asked: str | None) -> _Fate:
+        """Where one is that left `place` before version `at`, if it is not the one `asked` about."""
+        landed = self._back(at, place)
+        left = (None, True) if landed is None else self._end(*landed)
+        if asked is None:
+            return left
+        other, _ = self._end(at, (*place[:-1], asked))
+        same = left[0] is not None and left[0][-1].lower() == place[-1].lower()
+        return left if other is None or same or left[0] == other else (other, False)
+
+    def _inside(self, at: int, here: Path, type: Type, place: Path) -> dict[Path, _Fate]:
+        """Where the members of one are that left before the next version, and came back."""
+        landed = self._back(at + 1, place)
+        if landed is None:
+            return {}
+        back, there = landed
+        other = _type_at(self.steps[back - 1].after, there)
+        found: dict[Path, _Fate] = {}
+        for pair in _structs(type, other, here, there, ()):
+            for old in pair.old:
+                to = pair.partners.get(old.name)
+                end = (back, (*pair.there, old.name if to is None else to.name))
+                found[*pair.here, old.name] = self._gone(*end, None) if to is None else self._end(*end)
+        return found
+
+    def _back(self, at: int, place: Path) -> tuple[int, Path] | None:
+        """The version, and where, in which one came back that had left `place` before version `at`."""
+        empty: list[tuple[int, Path]] = []
+        while at - 1 in self.steps:
+            step = self.steps[at - 1]
+            there = next((p for p in _members_of(step.after) if _alike(p, place)), None)
+            if there is not None and there not in step.called:
+                return at, there
+            if there is not None:
+                for version, path in empty:
+                    self.taken.setdefault(version, set()).add(path)
+                return None
+            empty.append((at, place))
+            moved = self._moved(at, place[:-1])
+            if moved is None:
+                return None
+            at, place = moved[0], (*moved[1], place[-1])
+        return None
+
+    def _moved(self, at: int, path: Path) -> tuple[int, Path] | None:
+        """A place of version `at` in the next one, or in the one in which what held it came back.
+
+        An element, a key or a value goes with its own.
+        """
+        if at not in self.steps:
+            return at + 1, path
+        step = self.steps[at]
+        gone = next((n for n in range(2, len(path) + 1) if path[:n] in step.left), None)
+        if gone is not None:
+            up = self._moved(at, path[: gone - 1])
+            landed = None if up is None else self._back(up[0], (*up[1], path[gone - 1]))
+            return None if landed is None else (landed[0], (*landed[1], *path[gone:]))
+        known = next((n for n in range(len(path), 1, -1) if path[:n] in step.partners), 1)
+        start = step.partners[path[:known]] if known > 1 else (step.after.name,)
+        return at + 1, (*start, *path[known:])
+
+
+def _members_of(column: Column) -> tuple[Path, ...]:
+    return tuple(path for path, _, _ in walk(TableSchema((column,))))
+
+
+def _type_at(column: Column, path: Path) -> Type:
+    return next(type for at, type, _ in walk(TableSchema((column,))) if at == path)
+
+
+def _alike(path: Path, other: Path) -> bool:
+    return lowered(path) == lowered(other)
+
+
 def path_text(path: Path) -> str:
     """A member as decisions name it: `address.street`, `lines.element.qty`."""
     return ".".join(quote_part(part) for part in path)
+
+
+def lowered(path: Path) -> Path:
+    """A path as a lake compares it: without regard to case."""
+    return tuple(part.lower() for part in path)
+
+
+def named_now(path: Path, told: Mapping[Path, Became]) -> Path:
+    """Where a member of a version is by the names of now, as far as those that hold it have one.
+
+    `told` is what became of the members of that version.
+    """
+    above = (told.get(path[:n]) for n in range(2, len(path)))
+    between = zip(above, path[1:-1], strict=True)
+    return (path[0], *(now.name if now and now.name else part for now, part in between), path[-1])
 
 
 def exchanged(before: TableSchema, after: TableSchema) -> Mapping[tuple[str, str], tuple[Path, Path]]:
@@ -84,19 +228,18 @@ def became(versions: Sequence[SchemaVersion], ids: Ids) -> list[dict[Path, Becam
     now = {ids.get(c.id, c.id): c for c in newest.columns if isinstance(c.type, Array | Map | Struct)}
     told: list[dict[Path, Became]] = [{} for _ in versions]
     for id, column in now.items():
-        stands = {(column.name, *path[1:]) for path, _, _ in walk(TableSchema((column,)))}
-        after: dict[Path, _Fate] = {}
+        life = _Life()
         for at in reversed(range(len(versions) - 1)):
             before, next = (_column(v, id, ids) for v in versions[at : at + 2])
             if before is None or next is None:
                 break
-            after = {
-                path: _later(after, *fate) for path, fate in _step(before, next, versions[at + 1].members)
-            }
-            told[at] |= _changed(after, column, stands)
-    changed = {path for each in told for path in each}
+            life.step(at, before, next, versions[at + 1].members)
+        for at, found in life.told().items():
+            told[at] |= {(column.name, *path[1:]): now for path, now in found.items()}
+    changed = {lowered(path) for each in told for path in each}
     for version, found in zip(versions, told, strict=True):
-        found |= {path: Became(path[-1]) for path in _paths(version, now, ids) & changed - found.keys()}
+        same = (path for path in _paths(version, now, ids) - found.keys() if lowered(path) in changed)
+        found |= {path: Became(path[-1]) for path in same}
     return told
 
 
@@ -107,10 +250,20 @@ def fates(source: Source, standing: int | None) -> Mapping[Path, Fate]:
         younger = _since(source, standing)
         found = {path: Fate(now, True) for path, now in source.past[standing].members.items()}
         # One that left, and whose name came back: a plan that was made in part may have filled it since.
-        back = {path for path in found.keys() & younger.keys() if found[path].became.name is None}
-        back = {path for path in back if _names(younger[path])}
+        named: dict[Path, tuple[str, ...]] = {}
+        for path, fate in younger.items():
+            named[lowered(path)] = (*named.get(lowered(path), ()), *_names(fate))
+        left = {path for path, fate in found.items() if _unlike(path, fate.became)}
+        # What an earlier plan kept still has the name under which that plan found it.
+        left |= _lost(source.past[:standing]) - found.keys()
+        back = {path: names for path in left if (names := named.get(lowered(path)))}
         found = younger | {path: fate for path, fate in found.items() if path not in back}
-        found |= {path: Fate(Became(None), False, _names(younger[path])) for path in back}
+        found |= {path: Fate(Became(None), False, names) for path, names in back.items()}
+    else:
+        # One that left, and whose name another had: nothing says which of them the table has.
+        meant = _since(source, -1)
+        found = {path: Fate(Became(None), False, fate.maybe) for path, fate in meant.items() if fate.maybe}
+        found = {path: found[path] for path in found.keys() & _lost(source.past)}
     earlier = source.past if standing is None else source.past[:standing]
     for past in reversed(earlier):
         for path, now in past.members.items():
@@ -120,6 +273,16 @@ def fates(source: Source, standing: int | None) -> Mapping[Path, Fate]:
             told = now if standing is None else Became(None)
             found.setdefault(path, Fate(told, False))
     return found
+
+
+def _unlike(path: Path, now: Became) -> bool:
+    """Whether what has the name now is another, or may be."""
+    return now.name is None or (not now.sure and now.name.lower() == path[-1].lower())
+
+
+def _lost(versions: Sequence[Past]) -> set[Path]:
+    """Members of any of these versions that left for good."""
+    return {path for past in versions for path, now in past.members.items() if now == Became(None)}
 
 
 def _names(fate: Fate) -> tuple[str, ...]:
@@ -172,16 +335,6 @@ def _partners(
     return found | {a: names[b.lower()] for a, b in told.items() if b.lower() in names}
 
 
-def _step(before: Column, after: Column, answers: Sequence[MemberAnswer]) -> Iterator[tuple[Path, _Fate]]:
-    """Where each member of a column is after one step."""
-    for pair in _structs(before.type, after.type, (before.name,), (after.name,), answers):
-        asked = _asked(pair, answers)
-        for field in pair.old:
-            partner, maybe = pair.partners.get(field.name), asked.get(field.name)
-            name = partner.name if partner else maybe
-            yield (*pair.here, field.name), (None if name is None else (*pair.there, name), maybe is None)
-
-
 def _asked(pair: _Pair, answers: Sequence[MemberAnswer]) -> dict[str, str]:
     """Members that went, each with one that came and may be it; nobody can be asked inside a renamed one."""
     if pair.here[1:] != pair.there[1:]:
@@ -197,37 +350,6 @@ def _asked(pair: _Pair, answers: Sequence[MemberAnswer]) -> dict[str, str]:
 
 def _as_column(field: Field) -> Column:
     return Column(field.name, field.type, field.nullable, comment=field.comment)
-
-
-def _later(after: Mapping[Path, _Fate], path: Path | None, sure: bool) -> _Fate:
-    """Where a member is in the end that was at `path` one step later."""
-    if path is None:
-        return None, True
-    end, certain = after.get(path, (path, True))
-    return end, end is None or (sure and certain)
-
-
-def _changed(
-    fates: Mapping[Path, _Fate], now: Column, stands: set[Path]
-) -> Iterator[tuple[Path, Became]]:
-    """The members whose name says no more what they are."""
-    for path, (end, sure) in fates.items():
-        parent = _moved(fates, path[:-1], now)
-        back = parent is not None and (*parent, path[-1]) in stands
-        if end is not None and sure:
-            if end[-1].lower() != path[-1].lower():
-                yield (now.name, *path[1:]), Became(end[-1])
-        elif not back:
-            yield (now.name, *path[1:]), Became(None if end is None else end[-1], sure)
-
-
-def _moved(fates: Mapping[Path, _Fate], path: Path, now: Column) -> Path | None:
-    """Where a place is now that is a member, or an element, a key or a value of one."""
-    known = next((n for n in range(len(path), 1, -1) if path[:n] in fates), None)
-    if known is None:
-        return (now.name, *path[1:])
-    end, _ = fates[path[:known]]
-    return None if end is None else (*end, *path[known:])
 
 
 def _paths(version: SchemaVersion, now: Mapping[int | None, Column], ids: Ids) -> set[Path]:

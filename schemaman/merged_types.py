@@ -153,8 +153,9 @@ class Merging:
         unclear = {old: fate.maybe for old, fate in fates.items() if fate.maybe}
         for old in unclear:
             change = f"follow {_words((*path, old))}"
-            reason = "since the table was stamped several members had this name, and nothing says which it is"
-            self.talk.refuse(change, reason, "rename it by hand to the name that it has now, and plan again")
+            reason = "several members had this name, and nothing says which of them the table has"
+            instead = "rename it by hand to the name that it has now, or to a free one if it left; plan again"
+            self.talk.refuse(change, reason, instead)
         return {name.lower() for old, names in unclear.items() for name in (old, *names)}
 
     def _asked(self, path: Path, live: Sequence[Field], news: Sequence[str]) -> str | None:

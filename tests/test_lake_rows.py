@@ -186,6 +186,14 @@ def test_a_value_of_before_gets_the_names_of_today(type: str, lake: str, names, 
     assert fit(found.value(value), found.type, there, "s") == wanted
 
 
+def test_a_value_of_a_member_that_left_is_not_put_under_anothers_name() -> None:
+    there = parse_type("STRUCT<a: INT>")
+    found = renaming(parse_type("STRUCT<a: INT, b: INT>"), there, {("b",): "a"}, {("a",)})
+    assert found is not None
+    assert fit(found.value({"a": None, "b": 2}), found.type, there, "s") == {"a": 2}
+    assert isinstance(fit(found.value({"a": 1, "b": 2}), found.type, there, "s"), Unfit)
+
+
 @pytest.mark.parametrize(("type", "lake"), [
     ("STRUCT<qty: INT>", "STRUCT<qty: INT>"),  # the policy left the lake's name as it was
     ("STRUCT<qty: INT, quantity: INT>", "STRUCT<quantity: INT>"),  # two would have one name

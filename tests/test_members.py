@@ -14,6 +14,7 @@ from schemaman.columns import parse_columns
 from schemaman.conditions import holds
 from schemaman.decisions import Decisions, NotRename, Rename, decided, exchanged, place
 from schemaman.diff import Change, DropColumn, RenameColumn, diff, patch
+from schemaman.lake_rows import row_map
 from schemaman.migrate import apply
 from schemaman.past import Became
 from schemaman.plan import Plan, Policy, Source, Target
@@ -460,6 +461,96 @@ def test_a_member_that_comes_back_is_the_same(format: str) -> None:
     assert statements(plan(format, until(history, 3), made, DROPS)) == []
     migrated(made, plan(format, until(history, 2), made))
     assert statements(plan(format, until(history, 3), made, DROPS)) == []
+
+
+def lives_of(*members: str) -> TableHistory:
+    """A struct that has a member for each letter."""
+    return told(*(f"s STRUCT<{', '.join(f'{m}: INT' for m in ('k', *each))}> ID 1" for each in members))
+
+
+ANOTHER = "several members had this name, and nothing says which of them the table has"
+
+
+@both
+@pytest.mark.parametrize(
+    ("members", "pairs", "points"),
+    [
+        (("a", "b", "a"), [("s.b", "s.a")], (1, 3)),
+        (("a", "", "b", "a"), [("s.b", "s.a")], (1, 4)),
+        (("a", "", "b", "a"), [("s.b", "s.a")], (1, 2, 4)),
+        (("a", "", "b", "A"), [("s.b", "s.A")], (1, 4)),
+        (("a", "", "b", "a", "d"), [("s.b", "s.a"), ("s.a", "s.d")], (1, 2, 5)),
+        (("b", "c", "", "b"), [("s.b", "s.c")], (1, 4)),
+        (("b", "c", "", "b"), [("s.b", "s.c")], (1, 3, 4)),
+    ],
+)
+def test_a_name_that_a_person_gave_to_another_member_is_not_one_that_came_back(
+    format: str, members: Sequence[str], pairs: Sequence[tuple[str, str]], points: Sequence[int]
+) -> None:
+    history = lives_of(*members)
+    denied = [("s.a", "s.b")] if members[:2] == ("a", "b") else []
+    words = renamed(history, *pairs), renamed(history, *denied, kind=NotRename)
+    both_told = [
+        replace(yes, members=(*yes.members, *no.members))
+        for yes, no in zip(*(each.versions for each in words), strict=True)
+    ]
+    history = replace(history, versions=tuple(both_told))
+    made = standing(format, history, points[0])
+    for point in points[1:-1]:
+        migrated(made, plan(format, until(history, point), made))
+    drawn = plan(format, until(history, points[-1]), made)
+    assert ANOTHER in [r.reason for r in drawn.refusals]
+    assert statements(drawn) == []
+    assert all("schemaman.version" not in step.statement for step in drawn.steps)
+    unstamped = PaperLake(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
+    assert plan(format, until(history, points[-1]), unstamped).refusals or "A" in members
+
+
+@both
+@pytest.mark.parametrize("points", [(1, 5), (1, 4, 5), (1, 2, 3, 4, 5)])
+def test_a_member_that_came_back_keeps_its_values_under_its_later_name(
+    format: str, points: Sequence[int]
+) -> None:
+    history = renamed(lives_of("a", "", "a", "c", "ca"), ("s.a", "s.c"))
+    made = standing(format, history, points[0])
+    made_of: list[str] = []
+    for point in points[1:]:
+        drawn = plan(format, until(history, point), made)
+        assert drawn.refusals == ()
+        made_of += statements(drawn)
+        migrated(made, drawn)
+    assert made_of == ["RENAME COLUMN `s`.`a` TO `c`", "ADD COLUMNS (`s`.`a` INT)"]
+
+
+@both
+def test_a_member_inside_of_one_that_came_back_is_followed_too(format: str) -> None:
+    history = told(
+        "s STRUCT<k: INT, p: STRUCT<x: INT>> ID 1",
+        "s STRUCT<k: INT> ID 1",
+        "s STRUCT<k: INT, p: STRUCT<y: INT>> ID 1",
+        "s STRUCT<k: INT, p: STRUCT<x: INT>> ID 1",
+    )
+    history = renamed(history, ("s.p.y", "s.p.x"))
+    drawn = plan(format, until(history, 4), standing(format, history, 1))
+    assert [r.reason for r in drawn.refusals] == [ANOTHER]
+    assert statements(drawn) == []
+
+
+@both
+def test_a_name_by_way_of_an_open_question_is_not_taken_for_the_same_member(format: str) -> None:
+    history = renamed(lives_of("a", "b", "a"), ("s.b", "s.a"))
+    drawn = plan(format, until(history, 3), standing(format, history, 1))
+    assert [r.reason for r in drawn.refusals] == [ANOTHER]
+    assert statements(drawn) == []
+
+
+@both
+def test_rows_of_a_member_that_left_are_not_read_under_the_name_that_another_got(format: str) -> None:
+    history = renamed(lives_of("a", "", "b", "a"), ("s.b", "s.a"))
+    live = standing(format, history, 4).live
+    assert live is not None
+    read = {at: moved.names for at, moved in row_map(history, live).members.items()}
+    assert read == {(1, "s"): {("a",): "a, which left"}, (3, "s"): {("b",): "a"}}
 
 
 @both

@@ -1,12 +1,13 @@
 """Values of structs under the names that their members have by now.
 
-Law: no two members of a struct get one name, and none a name that the lake's struct has not.
+Law: no two members of a struct get one name, and none a name that the lake's struct has not; but one that
+left, and whose name another has by now, gets a name that no struct has: there is no place for its values.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from schemaman.rows.values import Value
@@ -30,31 +31,39 @@ class Renaming:
         return _value(value, self.before, self.names, ())
 
 
-def renaming(type: Type, lake: Type, names: Names) -> Renaming | None:
-    """How values of a type come to the names that a lake's type has; None where nothing is renamed."""
-    taken = dict(_taken(type, lake, names, ()))
+def renaming(type: Type, lake: Type, names: Names, gone: Collection[Path] = ()) -> Renaming | None:
+    """How values of a type come to the names that a lake's type has; None where nothing is renamed.
+
+    `gone` are members that left, and whose names others have now.
+    """
+    taken = dict(_taken(type, lake, names, gone, ()))
     return Renaming(_type(type, taken, ()), type, taken) if taken else None
 
 
-def _taken(type: Type, lake: Type, names: Names, at: Path) -> Iterator[tuple[Path, str]]:
+def _taken(
+    type: Type, lake: Type, names: Names, gone: Collection[Path], at: Path
+) -> Iterator[tuple[Path, str]]:
     """The names that the lake has; a name that two members would have changes neither."""
     match type, lake:
         case Struct(fields), Struct(others):
             there = {f.name.lower(): f.type for f in others}
             told = {f.name: names.get((*at, f.name), f.name) for f in fields}
-            given = Counter(name.lower() for name in told.values())
+            given = Counter(now.lower() for name, now in told.items() if (*at, name) not in gone)
             for field in fields:
                 here, now = (*at, field.name), told[field.name]
+                if here in gone:
+                    yield here, f"{field.name}, which left"
+                    continue
                 if now.lower() not in there or given[now.lower()] > 1:
                     now = field.name
                 if now != field.name:
                     yield here, now
                 if now.lower() in there:
-                    yield from _taken(field.type, there[now.lower()], names, here)
+                    yield from _taken(field.type, there[now.lower()], names, gone, here)
         case Array(element), Array(other):
-            yield from _taken(element, other, names, (*at, "element"))
+            yield from _taken(element, other, names, gone, (*at, "element"))
         case Map(_, member), Map(_, other):
-            yield from _taken(member, other, names, (*at, "value"))
+            yield from _taken(member, other, names, gone, (*at, "value"))
         case _:
             return
 
