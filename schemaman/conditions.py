@@ -13,6 +13,8 @@ from schemaman.diff import ChangeKey, RenameColumn
 from schemaman.plan import Draft, Live, Step
 from schemaman.schema import Column, TableSchema
 
+MEMBERS = frozenset({"structure", "columns", "properties", "key", "version", "counts"})
+"""What a condition may be made of; see `holds`."""
 _NOTHING = "{}"
 Ask = Callable[[str], int]
 """Runs a query that gives one number."""

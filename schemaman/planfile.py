@@ -11,9 +11,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import chain
 from typing import Any, cast, get_args
 
 from schemaman.columns import format_columns, parse_columns
+from schemaman.conditions import MEMBERS
 from schemaman.ddl import format_type, parse_type
 from schemaman.errors import BadConfiguration, BadReference, StalePlan
 from schemaman.past import Became
@@ -66,7 +68,7 @@ def from_text(text: str) -> Plan:
         raise StalePlan(f"the plan for {told.get('table')} was edited after it was made", hint=_EDITED)
     try:
         plan = _plan(told)
-        strange = next(_unknown(told, document(plan)), None)
+        strange = next(chain(_unknown(told, document(plan)), _unknown_conditions(plan)), None)
     except (KeyError, TypeError, AttributeError, ValueError, BadReference) as error:
         raise BadConfiguration(f"a plan file with a member that cannot be read: {error!r}") from error
     if strange is not None:
@@ -89,6 +91,13 @@ def _unknown(told: object, known: object, place: str = "") -> Iterator[str]:
     elif isinstance(told, list) and isinstance(known, list):
         for number, (each, other) in enumerate(zip(told, known, strict=False)):
             yield from _unknown(each, other, f"{place}[{number}]")
+
+
+def _unknown_conditions(plan: Plan) -> Iterator[str]:
+    """Where a step asks what nobody here can answer: by then the steps before it would have been run."""
+    for number, step in enumerate(plan.steps):
+        for kind, asked in (("precondition", step.precondition), ("postcondition", step.postcondition)):
+            yield from (f"steps[{number}].{kind}.{member}" for member in sorted({*asked} - MEMBERS))
 
 
 def plan_hash(plan: Plan) -> str:

@@ -188,6 +188,7 @@ def signed(told: dict[str, object]) -> str:
         (("source",), "source.more"),
         (("steps", 1), r"steps\[1\]\.more"),
         (("wanted",), "wanted.more"),
+        (("steps", 1, "precondition"), r"steps\[1\]\.precondition\.more"),
     ],
 )
 def test_a_member_that_only_another_version_knows_is_not_passed_over(place, named: str) -> None:
