@@ -6,9 +6,8 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +15,7 @@ from schemaman.plan import Live
 from schemaman.targets import delta, iceberg
 from schemaman_cli import sessions
 from schemaman_cli.main import main
+from tests.done import Done
 from tests.paper_lake import PaperLake
 
 _STATEMENT = re.compile(
@@ -51,19 +51,6 @@ class PaperLakes:
 
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
         return ((0,),) if statement.startswith("SELECT") else (("x", "hive"),)
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What a command did."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
 
 
 class Commands:

@@ -213,17 +213,18 @@ _ANY = Column("any", String())
 def _added(schema: TableSchema, text: str) -> list[Change]:
     changes: list[Change] = []
     for part in _split(text):
-        path = _parts(re.match(_PATH, part)[0])  # type: ignore[index]
-        rest = part[re.match(_PATH, part).end() :]  # type: ignore[union-attr]
+        found = re.match(_PATH, part)
+        assert found, part
+        path, rest = _parts(found[0]), part[found.end() :]
         column = replace(_columns(f"x{rest}").columns[0], name=path[-1])
-        siblings: Sequence[object] = schema.columns
+        siblings = [sibling.name for sibling in schema.columns]
         if len(path) > 1:
             parent = next(type for at, type, _ in walk(schema) if at == path[:-1])
             assert isinstance(parent, Struct)
-            siblings = parent.fields
-        if any(sibling.name == path[-1] for sibling in siblings):  # type: ignore[attr-defined]
+            siblings = [sibling.name for sibling in parent.fields]
+        if path[-1] in siblings:
             raise StatementFailed(f"FIELD_ALREADY_EXISTS: {text}")
-        change = AddColumn(path, column, siblings[-1].name)  # type: ignore[attr-defined]
+        change = AddColumn(path, column, siblings[-1])
         if len(path) > 1:
             from_column = _columns(f"x STRUCT<x: {rest.strip()}>").columns[0].type
             assert isinstance(from_column, Struct)

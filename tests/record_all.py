@@ -21,9 +21,9 @@ def main(path: str, offsets: range) -> None:
             recorded = registry.record([said(schema("id"), offset)], [covered(offset, offset)])
             added += recorded.observations
             if number == 0:
-                print("begun", flush=True)  # noqa: T201
+                print("begun", flush=True)  # noqa: T201 - whoever started it waits for this line
                 sys.stdin.readline()
-    print(added)  # noqa: T201
+    print(added)  # noqa: T201 - its answer
 
 
 if __name__ == "__main__":

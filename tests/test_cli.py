@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from schemaman.shelf import Shelf
 from schemaman_cli.group import SECTIONS, LazyGroup, Verb
 from schemaman_cli.main import main
 from schemaman_cli.migrating import exit_code
+from tests.done import Done
 from tests.house import CAPTURES
 from tests.live.database import schema_of_its_own
 from tests.live.process import free_port
@@ -39,19 +40,6 @@ POSTGRES = CAPTURES / "postgres" / "shop-json"
 AVRO = CAPTURES / "postgres" / "shop-avro"
 COMMANDS: Shelf[click.Command] = Shelf("schemaman_cli.commands", "COMMAND")
 PROGRAM = str(Path(sys.executable).with_name("schemaman"))
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What a command did."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
 
 
 Run = Callable[..., Done]

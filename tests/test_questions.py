@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -23,6 +22,7 @@ from schemaman.documents import schemas
 from schemaman.references import AsOf
 from schemaman_cli.commands.show import LANGUAGES
 from schemaman_cli.main import main, root
+from tests.done import Done
 from tests.everything import NOTATIONS
 from tests.house import CAPTURES
 from tests.records import change, column, image
@@ -36,20 +36,7 @@ MONGO = "mongodb/inventory-2.5.4-pre-image"
 FLAT = "postgres/shop-flat-routed"
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a command said."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Ask = Callable[..., Said]
+Ask = Callable[..., Done]
 
 
 @cache
@@ -67,14 +54,14 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Cap
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
-    def ask(recording: str, *words: object) -> Said:
+    def ask(recording: str, *words: object) -> Done:
         store = tmp_path / f"{recording.replace('/', '-')}.db"
         if not store.exists():
             shutil.copy(remembered(recording), store)
         capfdbinary.readouterr()
         code = main([*(str(w) for w in words), "--store", f"sqlite:///{store}"])
         out, err = capfdbinary.readouterr()
-        return Said(code, out.decode(), err.decode())
+        return Done(code, out.decode(), err.decode())
 
     return ask
 
@@ -353,7 +340,7 @@ def test_a_version_that_no_event_carried_has_no_wire_face(ask: Ask) -> None:
 # --- blame
 
 
-def lines_of(said: Said) -> list[list[str]]:
+def lines_of(said: Done) -> list[list[str]]:
     """The cells of a grid, split where two blanks stand."""
     return [re.split(r" {2,}", line) for line in said.out.splitlines()]
 
@@ -570,7 +557,7 @@ def test_a_revision_of_the_repository_holds_structures(ask: Ask, tmp_path: Path)
     assert {c["path"][0] for c in changes if c["change"] == "add-column"} == {"channel", "updated_at"}
 
 
-def structure(said: Said) -> list[tuple[str, str, bool]]:
+def structure(said: Done) -> list[tuple[str, str, bool]]:
     return [(c["emitted_name"], c["type"], c["nullable"]) for c in said.json["columns"]]
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from schemaman.documents import schemas
 from schemaman_cli.main import main
+from tests.done import Done
 from tests.house import CAPTURES
 
 RECORDINGS = {
@@ -45,20 +43,7 @@ OF_A_TABLE = (
 """Every command that takes the name of a table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a command said."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Ask = Callable[..., Said]
+Ask = Callable[..., Done]
 
 
 @pytest.fixture(scope="module")
@@ -87,11 +72,11 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Cap
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
-    def ask(*words: str) -> Said:
+    def ask(*words: str) -> Done:
         capfdbinary.readouterr()
         code = main(list(words))
         out, err = capfdbinary.readouterr()
-        return Said(code, out.decode(), err.decode())
+        return Done(code, out.decode(), err.decode())
 
     return ask
 
@@ -104,7 +89,7 @@ def fits(command: list[str], name: str) -> list[str]:
     return [word.replace("{}", name) for word in command]
 
 
-def assert_said(said: Said, code: int, name: str) -> None:
+def assert_said(said: Done, code: int, name: str) -> None:
     """One error with a hint, nothing else."""
     assert (said.code, said.out) == (code, ""), (name, said)
     assert said.err.startswith("error: ")

@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -23,25 +22,13 @@ from schemaman.registry import Registry
 from schemaman.spark.lake import SparkExecutor
 from schemaman.stores.sql import SqlStore
 from schemaman_cli.main import main
+from tests.done import Done
 from tests.house import CAPTURES
 from tests.paper_lake import Crash
 
 pytestmark = pytest.mark.spark
 DB2 = CAPTURES / "db2" / "shop-3.4.1-json"
 MARIADB = CAPTURES / "mariadb" / "bookshop-mariadb-3.5.0-json"
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What a command did."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
 
 
 Run = Callable[..., Done]
