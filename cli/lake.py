@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from shlex import quote
 
 from schemaman.errors import UsageError
 from schemaman.references import TableRef, parse
 from schemaman.registry import Registry
 from schemaman.resolution import select
-from schemaman.schema import TableId
+from schemaman.schema import TableId, quote_stream
 from schemaman.settings import TargetSetting
 from schemaman.versions import SchemaVersion, TableHistory
 from schemaman_cli.options import Door
@@ -38,7 +39,9 @@ class Follower:
 def followers(
     door: Door, registry: Registry, tables: Sequence[str], target: str | None, lake_table: str | None
 ) -> tuple[Follower, ...]:
-    """The lake tables that follow the named tables, or all; `orders@3` follows no further than that version.
+    """The lake tables that follow the named tables, or all of the stream.
+
+    `orders@3` is followed no further than that version.
 
     Raises:
         UsageError: no target is named anywhere, or a format alone without the one table and its name; or a
@@ -69,6 +72,18 @@ def followers(
     return tuple(f for one in chosen for f in _followers(followed, one))
 
 
+def tell_of_other_streams(door: Door, tables: Iterable[TableId], target: str | None = None) -> None:
+    """Warn of targets that hold tables of other streams alone: they wait for `--stream`."""
+    stream = door.settings.stream.value
+    there = tuple(tables)
+    for one in door.settings.targets.value:
+        held = sorted({table.stream for table in there if one.holds(table)})
+        if held and stream not in held and target in (None, one.name):
+            named = ", ".join(map(quote_stream, held))
+            what = f"target {one.name} holds no table of stream {quote_stream(stream)}"
+            door.console.warn(f"{what}; it holds tables of stream {named}", f"--stream {quote(held[0])}")
+
+
 def as_of(history: TableHistory, version: SchemaVersion) -> TableHistory:
     """What was known when that version was the newest one."""
     versions = tuple(v for v in history.versions if v.number <= version.number)
@@ -77,9 +92,10 @@ def as_of(history: TableHistory, version: SchemaVersion) -> TableHistory:
 
 
 def _followed(door: Door, registry: Registry, tables: Sequence[str]) -> tuple[Cut, ...]:
-    """The histories to follow; a table that is gone is followed only if it was named."""
+    """The histories to follow; one that is gone or of another stream is followed only if it was named."""
     if not tables:
-        return tuple((h, ()) for h in histories(door, registry) if not h.ended)
+        stream = door.settings.stream.value
+        return tuple((h, ()) for h in histories(door, registry) if h.table.stream == stream and not h.ended)
     return tuple(_until(door, registry, text) for text in tables)
 
 

@@ -38,7 +38,11 @@ def door(function: F) -> F:
         click.option(
             "--color", type=click.Choice(["auto", "always", "never"]), help="Colour; NO_COLOR wins."
         ),
-        click.option("--stream", metavar="NAME", help="Where records come from; default main."),
+        click.option(
+            "--stream",
+            metavar="NAME",
+            help="Where records come from; default main. What lists or judges tables takes all without it.",
+        ),
         click.option("--store", metavar="URL", help="The store; default sqlite:///schemaman.db."),
     )
     decorated: Any = opened

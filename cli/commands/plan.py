@@ -15,7 +15,7 @@ from schemaman.registry import Registry
 from schemaman.summary.moves import plan_report
 from schemaman_cli.faults import report_of, unforeseen
 from schemaman_cli.group import verb
-from schemaman_cli.lake import Follower, followers
+from schemaman_cli.lake import Follower, followers, tell_of_other_streams
 from schemaman_cli.main import FAILED, exit_code
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.plan_files import plan_file, write_plan
@@ -71,8 +71,9 @@ def plan(
 ) -> int:
     """Plan steps and refusals for the lake tables that follow each TABLE, or all; nothing is changed.
 
-    A table that cannot be planned for is told of, and hides no other. The exit code is 1 if anything is
-    refused, and the gravest of what could not be done: 3 if a lake table could not be looked at.
+    All are those of --stream; a TABLE may be of another one, dev:orders. A table that cannot be planned for
+    is told of, and hides no other. The exit code is 1 if anything is refused, and the gravest of what could
+    not be done: 3 if a lake table could not be looked at.
     """
     if (phase or into or exact) and not recipe:
         raise UsageError("--phase, --into and --exact go with --recipe")
@@ -85,6 +86,8 @@ def plan(
         return _told(door, [way_back(door, rollback)], output, format)
     store = open_store(door)
     chosen = followers(door, Registry(store, now_ms), tables, target, lake_table)
+    if not tables:
+        tell_of_other_streams(door, store.tables(), target)
     if into and len(chosen) != 1:
         raise UsageError("--into goes with a single TABLE")
     around = lookout(store, executor(door)) if chosen else None

@@ -10,12 +10,14 @@ import click
 from schemaman.documents.sync import Followed
 from schemaman.errors import UsageError
 from schemaman.ingest import Summary
+from schemaman.registry import Registry
 from schemaman.summary.sync import sync_report
 from schemaman_cli.group import verb
+from schemaman_cli.lake import tell_of_other_streams
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.sources import following, judged, read_sources, source_options, sources_of
 from schemaman_cli.syncing import Keeper
-from schemaman_cli.wiring import open_registry
+from schemaman_cli.wiring import now_ms, open_store
 
 
 @verb(
@@ -59,6 +61,8 @@ def sync(
 ) -> int:
     """Read each SOURCE into the history and bring the targets of schemaman.toml up to it, again and again.
 
+    Both are of one stream, that of --stream: tables of other streams stay as they are.
+
     What the policy makes automatic is done at once, each step journalled. What a person has to approve waits
     as a plan file, and is done in the first round after `schemaman approve`. A table that is refused or fails
     stops no other one; it is told again when something about it changes. With --once the exit code is that of
@@ -67,15 +71,19 @@ def sync(
     if not door.settings.targets.value:
         raise UsageError("there is no target to bring up to date", hint="add a [[target]] to schemaman.toml")
     meant = sources_of(door, sources, since=since)
-    registry = open_registry(door, create=True)
+    store = open_store(door, create=True)
+    registry = Registry(store, now_ms)
     keeper = Keeper(door, registry, plans, partial=partial)
     if once:
         read = read_sources(door, registry, meant)
+        tell_of_other_streams(door, store.tables())
         found = keeper.round(read)
         _show(door, read, found, format)
         return max((judged(door, read, max_rejects, meant), *(f.code for f in found)))
     before: Sequence[Followed] | None = None
     for read in following(door, registry, meant, interval):
+        if before is None:
+            tell_of_other_streams(door, store.tables())
         found = keeper.round(read)
         if before is None or read.new or list(found) != list(before):
             _show(door, read, found, format)
