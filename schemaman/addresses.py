@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from functools import lru_cache
+from functools import cache
 
 from schemaman.ddl import quote_name
 from schemaman.errors import BadReference
@@ -28,7 +28,7 @@ def canonical(target: str) -> str:
     return target_id(format, table) if colon else target
 
 
-@lru_cache(1 << 10)
+@cache
 def _address(format: str, table: str) -> str:
     """A folder for a Delta path, else the parts of the name, in back-ticks only where they have to be.
 

@@ -6,7 +6,7 @@ taken for dead goes on, whatever the clocks say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from schemaman.addresses import canonical
@@ -50,23 +50,26 @@ class StoreJournal:
     """A journal in the registry's own log.
 
     A run is numbered by the place of its first line in the log, which serves as a fencing token. Source:
-    M. Kleppmann, "How to do distributed locking" (2016), on tokens that only grow.
+    M. Kleppmann, "How to do distributed locking" (2016), on tokens that only grow. Lines lie by plan and by
+    target, each read once: commands ask of thousands of targets, one after the other.
     """
 
-    def __init__(self, log: Log, read: Callable[[], Iterable[Migrated]] | None = None) -> None:
+    def __init__(self, log: Log) -> None:
         self._log = log
-        self._read = read or self._lines
-        self._known: list[Migrated] = []
+        self._of_plan: dict[str, list[Migrated]] = {}
+        self._of_target: dict[str, list[Migrated]] = {}
         self._known_to = 0
         self._seen: dict[str, int] = {}
 
     def journal(self, plan: str) -> Sequence[Migrated]:
         """The lines of one plan."""
-        return [line for line in self._read() if line.plan == plan]
+        self._read_on()
+        return tuple(self._of_plan.get(plan, ()))
 
     def about(self, target: str) -> Sequence[Migrated]:
         """The lines of one target."""
-        return [line for line in self._read() if canonical(line.target) == canonical(target)]
+        self._read_on()
+        return tuple(self._of_target.get(canonical(target), ()))
 
     def begin(self, line: Migrated) -> int:
         """Append the first line of a run; its place in the log."""
@@ -100,13 +103,13 @@ class StoreJournal:
             if isinstance(line, Migrated) and canonical(line.target) == target and line.state == "started":
                 raise taken_over(target, line.run)
 
-    def _lines(self) -> Sequence[Migrated]:
-        """All lines; those that were read before are not read again."""
+    def _read_on(self) -> None:
+        """Take in the lines that have come since the last look."""
         for stamped in self._log.read(self._known_to, [Migrated]):
-            self._known_to = stamped.sequence
-            if isinstance(stamped.entry, Migrated):
-                self._known.append(stamped.entry)
-        return self._known
+            self._known_to, line = stamped.sequence, stamped.entry
+            if isinstance(line, Migrated):
+                self._of_plan.setdefault(line.plan, []).append(line)
+                self._of_target.setdefault(canonical(line.target), []).append(line)
 
 
 def taken_over(target: str, run: str) -> Locked:

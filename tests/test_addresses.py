@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemaman import addresses, journal
 from schemaman.addresses import canonical, target_id
 from schemaman.errors import Locked
 from schemaman.journal import StoreJournal
-from schemaman.log import Migrated
+from schemaman.log import Entry, Migrated, RunMark, Stamped
 from schemaman.migrate import LEASE_MS, apply
 from schemaman.stores.memory import MemoryStore
 from schemaman.targets import delta, iceberg
+from schemaman.targets._spark_sql import table_parts
 from tests.paper_lake import PaperLake
 from tests.test_planner import plan, source
 
@@ -65,3 +69,59 @@ def test_another_spelling_finds_the_lease_and_the_journal() -> None:
     line = Migrated("old", "p", "delta:file:/lake/t", None, "started", "", "0")
     store.append([line], store.end())
     assert [each.run for each in StoreJournal(store).about(target_id("delta", "/lake/t"))] == ["old"]
+
+
+MANY = 2000
+"""More targets than a bounded memory of addresses would keep."""
+
+
+class Counted:
+    """What is called through it, counted."""
+
+    def __init__(self, real: object) -> None:
+        self.real, self.calls = real, 0
+
+    def __call__(self, *words: str) -> object:
+        self.calls += 1
+        return self.real(*words)  # type: ignore[operator]
+
+
+def test_an_address_is_worked_out_once_however_many_targets_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted = Counted(table_parts)
+    monkeypatch.setattr(addresses, "table_parts", counted)
+    for _ in range(3):
+        for n in range(MANY):
+            assert target_id("iceberg", f"ice.many.t{n}") == f"iceberg:ice.many.t{n}"
+    assert counted.calls == MANY
+
+
+def test_a_journal_is_asked_of_many_targets_and_reads_each_line_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Reading(MemoryStore):
+        lines = 0
+
+        def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[Stamped]:
+            for stamped in super().read(after, kinds):
+                self.lines += 1
+                yield stamped
+
+    store = Reading()
+    states: tuple[RunMark, ...] = ("started", "finished")
+    lines = [
+        Migrated(f"r{n}", f"p{n}", f"iceberg:ice.`many`.t{n}", None, state)
+        for n in range(MANY)
+        for state in states
+    ]
+    store.append(lines, 0)
+    counted = Counted(canonical)
+    monkeypatch.setattr(journal, "canonical", counted)
+    asked = StoreJournal(store)
+    for n in range(MANY):
+        assert [line.state for line in asked.about(f"iceberg:ice.many.t{n}")] == list(states)
+        assert [line.run for line in asked.journal(f"p{n}")] == [f"r{n}"] * 2
+    assert store.lines == len(lines)
+    assert counted.calls == len(lines) + MANY
+    asked.write(Migrated("late", "p7", "iceberg:ice.many.t7", None, "started"))
+    assert [line.run for line in asked.about("iceberg:ice.many.t7")] == ["r7", "r7", "late"]
+    assert (store.lines, asked.about("iceberg:ice.many.none")) == (len(lines) + 1, ())

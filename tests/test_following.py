@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from schemaman import journal
+from schemaman.addresses import canonical
+from schemaman.log import Migrated
+from schemaman.stores.sql import SqlStore
 from tests.paper_commands import Commands, commands
 
 WAS = (("id", "INT"), ("price", "INT"))
@@ -63,3 +67,20 @@ def test_a_target_that_only_another_stream_fills_is_told_of(run: Commands, words
     assert "raw holds no table of stream main; it holds tables of stream dev" in told.err
     assert "--stream dev" in told.err
     assert "holds no table" not in run(*words, "--stream", "dev").err
+
+
+def test_drift_looks_at_the_lines_of_each_target_once(run: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"t{n}" for n in range(30)]
+    run.says(*(run.table(WAS, type="CREATE", name=name) for name in names))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    asked: list[str] = []
+
+    def noted(target: str) -> str:
+        asked.append(target)
+        return canonical(target)
+
+    monkeypatch.setattr(journal, "canonical", noted)
+    assert run("drift").code == 0
+    with SqlStore.open("sqlite:///schemaman.db") as store:
+        lines = list(store.read(kinds=[Migrated]))
+    assert len(asked) == len(lines) > 2 * len(names)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import click
 
-from schemaman.addresses import canonical
 from schemaman.documents.lake import Drift
 from schemaman.errors import CouldNotDo, NoHistory, StalePlan, StoreUnavailable, UsageError
 from schemaman.journal import in_progress, progress, told_drift
@@ -38,15 +37,14 @@ def drift(door: Door, tables: tuple[str, ...], format: str) -> int:
     """
     registry = open_registry(door)
     sources = {str(h.table) for h in histories(door, registry, tables)} if tables else None
-    journal = registry.journal()
-    migrated = dict.fromkeys(line.target for line in journal if line.state == "finished")
+    told: dict[str, list[Migrated]] = {}
+    for line in registry.journal():
+        told.setdefault(line.target, []).append(line)
+    migrated = {target: ls for target, ls in told.items() if any(line.state == "finished" for line in ls)}
     if not migrated:
         raise NoHistory("no migration has been journalled yet", hint="schemaman apply PLAN makes one")
     unseen: list[str] = []
-    seen = _found(door, executor(door), journal, migrated, sources, unseen)
-    told: dict[str, list[Migrated]] = {}
-    for line in journal:
-        told.setdefault(canonical(line.target), []).append(line)
+    seen = _found(door, executor(door), migrated, sources, unseen)
     found = tuple(replace(d, before=told_drift(told[target_id(d.format, d.table)])[0]) for d in seen)
     if marks := tuple(_marks(told, found)):
         _noted(door, registry, marks)
@@ -57,38 +55,37 @@ def drift(door: Door, tables: tuple[str, ...], format: str) -> int:
 def _found(
     door: Door,
     spark: Executor,
-    journal: Sequence[Migrated],
-    targets: Collection[str],
+    migrated: Mapping[str, Sequence[Migrated]],
     sources: set[str] | None,
     unseen: list[str],
 ) -> Iterable[Drift]:
-    """What is known of each target; one that cannot be looked at hides no other, and is `unseen`."""
-    for target in targets:
+    """What is known of each target by its lines; one that cannot be looked at hides no other: `unseen`."""
+    for target, lines in migrated.items():
         what = f"{target.partition(':')[2]} cannot be looked at"
         try:
-            yield from _looked_at(door, spark, journal, target, sources)
+            yield from _looked_at(door, spark, lines, target, sources)
         except CouldNotDo as error:
             unseen.append(target)
             door.console.warn(f"{what}: {error.message}", error.hint)
         except Exception as error:  # nobody foresaw it
-            if len(targets) == 1:
+            if len(migrated) == 1:
                 raise
             unseen.append(target)
             door.console.warn(f"{what}: {unforeseen(error)}", report_of("TABLE"))
 
 
 def _looked_at(
-    door: Door, spark: Executor, journal: Sequence[Migrated], target: str, sources: set[str] | None
+    door: Door, spark: Executor, lines: Sequence[Migrated], target: str, sources: set[str] | None
 ) -> Sequence[Drift]:
     """What is known of one target; nothing if it is not asked for."""
     format, _, table = target.partition(":")
     live = spark.inspect(table, format)
-    expected = expected_structure(journal, format, table)
+    expected = expected_structure(lines, format, table)
     if expected is None or not _wanted(live, sources):
         return ()
     if live is None:
         return (Drift(format, table, (), gone=True),)
-    if run := _half_way([line for line in journal if line.target == target], live):
+    if run := _half_way(lines, live):
         door.console.warn(f"{table} is half-way: run {run} has not finished", f"schemaman resume {run}")
         return (Drift(format, table, ()),)
     return (Drift(format, table, drifted(live, expected)),)

@@ -7,7 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from schemaman.ddl import quote_name
 from schemaman.decisions import Decisions, Rename, decided, proofs
@@ -23,7 +23,6 @@ from schemaman.errors import (
 from schemaman.lake_rows import RowMap, row_map
 from schemaman.left_columns import bears_the_newest, left_columns, out_of_the_way, with_columns
 from schemaman.let_through import LetThrough
-from schemaman.log import Migrated
 from schemaman.migrate import StoreJournal, apply, target_id
 from schemaman.objections import Lookout, unconfirmed_key
 from schemaman.plan import (
@@ -134,6 +133,11 @@ class Bringer:
     approved: Callable[[Plan], bool]
     decided: Callable[[TableHistory], TableHistory]
     modes: Modes = UNTOLD
+    journal: StoreJournal = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # One for all tables: each line of the log is read once, however many tables there are.
+        object.__setattr__(self, "journal", StoreJournal(self.store))
 
     def bring(
         self, follower: Follower, executor: Executor, read_by: TableHistory, versions: Collection[int] = ()
@@ -277,7 +281,7 @@ class Bringer:
         found = proofs(self.decided(self.registry.history(follower.table)))
         if not found or self._ruled("rename-proven", follower) == "auto":
             return found
-        lines = self.registry.journal(target=target_id(follower.target.format, follower.lake_table))
+        lines = self.journal.about(target_id(follower.target.format, follower.lake_table))
         made = [line.statement for line in lines if line.state in ("done", "skipped")]
         words = {f"RENAME COLUMN {quote_name(r.old)} TO {quote_name(r.new)}": r for r in found}
         return tuple(r for said, r in words.items() if any(statement.endswith(said) for statement in made))
@@ -303,16 +307,13 @@ class Bringer:
         return None if doubt is None else str(doubt)
 
     def _lookout(self, executor: Executor) -> Lookout:
-        def lines(target: str) -> tuple[Migrated, ...]:
-            return self.registry.journal(target=target)
-
-        return Lookout(self.store, self.registry, lines, executor, self.modes)
+        return Lookout(self.store, self.registry, self.journal.about, executor, self.modes)
 
     def _apply(self, plan: Plan, executor: Executor) -> Brought | Stopped:
         done = apply(
             plan,
             executor,
-            StoreJournal(self.store, self.registry.journal),
+            self.journal,
             self.clock,
             run=secrets.token_hex(6),
             leases=self.store,

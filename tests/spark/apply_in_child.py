@@ -35,13 +35,10 @@ def tell(word: str) -> None:
 def applied(plan: Plan, executor: Executor, store: SqlStore, later_ms: int = 0) -> Migration:
     """The plan applied with a lease and a journal in the store; `later_ms` from now."""
 
-    def lines():
-        return (s.entry for s in store.read(kinds=(Migrated,)) if isinstance(s.entry, Migrated))
-
     def clock() -> int:
         return time.time_ns() // 1_000_000 + later_ms
 
-    journal = TellingJournal(store, lines)
+    journal = TellingJournal(store)
     return apply(plan, executor, journal, clock, run=f"run-{clock()}", leases=store, approved=True)
 
 
