@@ -16,6 +16,8 @@ from schemaman.errors import Conflict, Locked
 from schemaman.log import Entry, Migrated, Stamped
 from schemaman.schema import TableSchema
 
+_LET_GO = "forgotten"
+
 
 class Journal(Protocol):
     """Where the lines of migrations are kept: written before and after each step, never changed."""
@@ -146,6 +148,17 @@ def told_drift(lines: Iterable[Migrated]) -> tuple[str, str]:
             case _:
                 continue
     return "; ".join(dict.fromkeys(met)), standing
+
+
+def let_go(target: str) -> Migrated:
+    """The line by which a person says that a target is rightly gone."""
+    return Migrated("drift", "", target, None, "settled", _LET_GO)
+
+
+def forgotten(lines: Iterable[Migrated]) -> bool:
+    """Whether a person has let the target of these lines go, and nobody has begun to migrate it since."""
+    said = [line.statement == _LET_GO for line in lines if line.state in ("started", "finished", "settled")]
+    return bool(said) and said[-1]
 
 
 def in_progress(lines: Sequence[Migrated]) -> bool:

@@ -13,7 +13,8 @@ from schemaman.versions import TableHistory
 StepState = Literal["intent", "done", "skipped", "failed"]
 RunMark = Literal["started", "claimed", "finished", "drifted", "settled"]
 """`claimed`: the table bears the run's mark. `drifted`: someone else changed the table, as `statement` says
-in words; `settled`: it is again as the last migration left it."""
+in words; `settled`: it is again as the last migration left it, or, where `statement` says so, a person has
+let it go."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ import pytest
 
 from schemaman import journal
 from schemaman.addresses import canonical
+from schemaman.errors import StatementFailed
 from schemaman.log import Migrated
+from schemaman.plan import Live
 from schemaman.stores.sql import SqlStore
 from tests.paper_commands import Commands, commands
 
@@ -84,3 +86,67 @@ def test_drift_looks_at_the_lines_of_each_target_once(run: Commands, monkeypatch
     with SqlStore.open("sqlite:///schemaman.db") as store:
         lines = list(store.read(kinds=[Migrated]))
     assert len(asked) == len(lines) > 2 * len(names)
+
+
+def gone(run: Commands, *names: str) -> None:
+    """Tables that were made by a migration, and the first of them that a person has dropped since."""
+    run.says(*(run.table(WAS, type="CREATE", name=name) for name in names))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.lakes.of(f"ice.raw.{names[0]}").live = None
+
+
+def drifted(run: Commands) -> dict[str, bool]:
+    return {each["table"]: each["drift"] for each in run("drift", "--format", "json").json["tables"]}
+
+
+def test_a_target_that_is_rightly_gone_is_let_go_by_a_person(run: Commands) -> None:
+    gone(run, "a", "b")
+    told = run("drift")
+    assert told.code == 1
+    assert "schemaman drift --forget ice.raw.a" in told.out
+    assert run("drift", "--forget", "ice.raw.a").code == 2  # nobody can be asked here
+    assert drifted(run) == {"ice.raw.a": True, "ice.raw.b": False}
+    done = run("drift", "--forget", "`ice`.raw.a", "--yes")
+    assert (done.code, "ice.raw.a is forgotten" in done.err) == (0, True)
+    assert (run("drift").code, drifted(run)) == (0, {"ice.raw.b": False})
+    assert [each["target"] for each in run("status", "--format", "json").json["targets"]] == [
+        "iceberg:ice.raw.b"
+    ]
+    assert run("plan", "a", "-o", "a.plan.json").code == 0
+    assert run("apply", "a.plan.json").code == 1  # it begins empty: that still waits for approval
+    assert run.applied("a.plan.json").code == 0
+    assert drifted(run) == {"ice.raw.a": False, "ice.raw.b": False}
+    run.lakes.of("ice.raw.a").live = None
+    assert run("drift").code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("ice.raw.b",), "ice.raw.b is there"),
+        (("ice.raw.c",), "no migration of ice.raw.c is known"),
+        (("ice.raw.a", "--forget", "ice.raw.b"), "ice.raw.b is there"),
+        (("ice.raw.a", "orders"), "--forget goes alone"),
+    ],
+)
+def test_only_what_is_gone_is_forgotten(run: Commands, words: tuple[str, ...], told: str) -> None:
+    gone(run, "a", "b")
+    done = run("drift", "--yes", "--forget", *words)
+    assert (done.code, done.err.startswith(f"error: {told}")) == (2, True)
+    assert drifted(run) == {"ice.raw.a": True, "ice.raw.b": False}
+
+
+def test_a_target_whose_catalogue_is_gone_too_is_forgotten(run: Commands) -> None:
+    gone(run, "a", "b")
+    real = run.lakes.inspect
+
+    def inspect(table: str, format: str) -> Live | None:
+        if table == "ice.raw.a":
+            raise StatementFailed("no such catalogue")
+        return real(table, format)
+
+    run.lakes.inspect = inspect  # type: ignore[method-assign]
+    assert run("drift").code == 3
+    done = run("drift", "--forget", "ice.raw.a", "--yes")
+    assert (done.code, "no such catalogue" in done.err) == (0, True)
+    assert (run("drift").code, drifted(run)) == (0, {"ice.raw.b": False})

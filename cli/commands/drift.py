@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from shlex import quote
 
 import click
 
 from schemaman.documents.lake import Drift
 from schemaman.errors import CouldNotDo, NoHistory, StalePlan, StoreUnavailable, UsageError
-from schemaman.journal import in_progress, progress, told_drift
+from schemaman.journal import forgotten, in_progress, let_go, progress, told_drift
 from schemaman.log import Migrated
 from schemaman.migrate import drift as drifted
 from schemaman.migrate import expected_structure, target_id
@@ -18,31 +19,46 @@ from schemaman.planfile import from_text
 from schemaman.registry import Registry
 from schemaman.standing import place
 from schemaman.summary.moves import drift_report
+from schemaman_cli.asking import agreed
 from schemaman_cli.faults import report_of, unforeseen
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.sessions import executor
-from schemaman_cli.wiring import histories, open_registry
+from schemaman_cli.wiring import TARGETS, histories, open_registry
 
 
 @verb("drift", "schemaman drift", "schemaman drift orders --format json")
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
+@click.option(
+    "--forget",
+    "gone",
+    multiple=True,
+    metavar="LAKE_TABLE",
+    help="A table that is rightly gone: look for it no more.",
+)
+@click.option("-y", "--yes", is_flag=True, help="With --forget: do not ask.")
 @format_option("text", "json", "markdown", "html", "github")
 @door
-def drift(door: Door, tables: tuple[str, ...], format: str) -> int:
+def drift(door: Door, tables: tuple[str, ...], gone: tuple[str, ...], yes: bool, format: str) -> int:
     """Compare lake tables with what the last migration left: those that follow TABLE, or all of them.
 
     What runs met meanwhile and went on from is told as well, once. The exit code is 1 if one is not as it was
-    left, and 3 if one could not be looked at.
+    left, and 3 if one could not be looked at. A table that --forget named is looked at again once a plan for
+    it is applied.
     """
     registry = open_registry(door)
+    if gone:
+        if tables:
+            raise UsageError("--forget goes alone", hint=f"schemaman drift --forget {quote(gone[0])}")
+        return _let_go(door, registry, gone, yes)
     sources = {str(h.table) for h in histories(door, registry, tables)} if tables else None
     told: dict[str, list[Migrated]] = {}
     for line in registry.journal():
         told.setdefault(line.target, []).append(line)
-    migrated = {target: ls for target, ls in told.items() if any(line.state == "finished" for line in ls)}
-    if not migrated:
+    every = {target: ls for target, ls in told.items() if any(line.state == "finished" for line in ls)}
+    if not every:
         raise NoHistory("no migration has been journalled yet", hint="schemaman apply PLAN makes one")
+    migrated = {target: lines for target, lines in every.items() if not forgotten(lines)}
     unseen: list[str] = []
     seen = _found(door, executor(door), migrated, sources, unseen)
     found = tuple(replace(d, before=told_drift(told[target_id(d.format, d.table)])[0]) for d in seen)
@@ -50,6 +66,43 @@ def drift(door: Door, tables: tuple[str, ...], format: str) -> int:
         _noted(door, registry, marks)
     door.console.show(drift_report(found), format)
     return 3 if unseen else 1 if any(d.found for d in found) else 0
+
+
+def _let_go(door: Door, registry: Registry, tables: Sequence[str], yes: bool) -> int:
+    """Forget targets that are there no more, all or none.
+
+    Raises:
+        UsageError: nothing of that name was migrated, or it is there.
+    """
+    known = dict.fromkeys(line.target for line in registry.journal() if line.state == "finished")
+    targets: list[str] = []
+    for table in tables:
+        named = [t for format in TARGETS.names() if (t := target_id(format, table)) in known]
+        if not named:
+            raise UsageError(f"no migration of {table} is known", hint="schemaman status lists the targets")
+        targets += named
+    spark = executor(door)
+    for target in targets:
+        _require_gone(door, spark, target)
+    named = [target.partition(":")[2] for target in targets]
+    example = f"schemaman drift {' '.join(f'--forget {quote(table)}' for table in tables)}"
+    if agreed(f"Look for {', '.join(named)} no more?", yes, example):
+        registry.note(*map(let_go, targets))
+        door.console.say(f"{', '.join(named)} is forgotten until a plan for it is applied")
+    return 0
+
+
+def _require_gone(door: Door, spark: Executor, target: str) -> None:
+    """Raises `UsageError` for a table that is there; one that cannot be looked at is told of."""
+    format, _, table = target.partition(":")
+    try:
+        live = spark.inspect(table, format)
+    except CouldNotDo as error:
+        door.console.warn(f"{table} cannot be looked at: {error.message}", error.hint)
+        return
+    if live is not None:
+        hint = "drop it first, if it is to go"
+        raise UsageError(f"{table} is there: it would not be compared any more", hint=hint)
 
 
 def _found(

@@ -8,7 +8,7 @@ from typing import Literal
 
 from schemaman.documents.tables import SCHEMA_VERSION, Document
 from schemaman.errors import SchemamanError
-from schemaman.journal import told_drift
+from schemaman.journal import forgotten, told_drift
 from schemaman.log import Lease, Migrated
 from schemaman.plan import Plan
 from schemaman.planfile import from_text
@@ -86,7 +86,7 @@ def run_states(
 def target_states(
     journal: Sequence[tuple[int, Migrated]], leases: Sequence[Lease], now_ms: int
 ) -> tuple[TargetState, ...]:
-    """The state of every target in a dated journal, by name."""
+    """The state of every target in a dated journal that nobody has let go, by name."""
     newest = {state.target: state for state in run_states(journal, leases, now_ms)}
     alive = {lease.target: lease for lease in leases if lease.expires_ms > now_ms}
     plans: dict[str, Plan | None] = {}
@@ -97,7 +97,8 @@ def target_states(
             plans[line.target] = _plan(line.statement)
     told = {target: told_drift(each) for target, each in lines.items()}
     drifts = {target: "; ".join(dict.fromkeys(filter(None, both))) for target, both in told.items()}
-    return tuple(_target_state(newest[t], plans.get(t), alive, drifts) for t in sorted(newest))
+    kept = [target for target in sorted(newest) if not forgotten(lines[target])]
+    return tuple(_target_state(newest[t], plans.get(t), alive, drifts) for t in kept)
 
 
 def _target_state(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
 
 from schemaman.applying import Migration
 from schemaman.documents import lake as documents
@@ -143,7 +144,9 @@ def drift_report(looked_at: Sequence[Drift]) -> Report:
     blocks: list[Block] = []
     for drift in looked_at:
         if drift.gone:
-            blocks.append(Notice("gone", "break", drift.table, "The table is there no more."))
+            way_out: Inline = (Text(f"schemaman drift --forget {quote(drift.table)}"),)
+            facts = (("if it was dropped on purpose", way_out),)
+            blocks.append(Notice("gone", "break", drift.table, "The table is there no more.", facts))
         elif drift.changes:
             lines: tuple[tuple[str, Inline], ...] = tuple(("", words.change(c)) for c in told(drift.changes))
             message = "Someone else changed the table since the last migration."
