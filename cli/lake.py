@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
 
+from schemaman.decisions import Decisions
 from schemaman.errors import UsageError
 from schemaman.references import TableRef, parse
 from schemaman.registry import Registry
@@ -34,6 +35,12 @@ class Follower:
     table: str
     newer: tuple[SchemaVersion, ...] = ()
     address: Callable[[TableId], str] | None = None
+
+
+def all_followers(door: Door, registry: Registry, answers: Decisions) -> tuple[Follower, ...]:
+    """The lake tables of all targets that follow a table of the stream, as `answers` have its history."""
+    there = _standing(door, histories(door, registry, answers=answers))
+    return tuple(f for one in door.settings.targets.value for f in _followers(there, one))
 
 
 def followers(
@@ -94,9 +101,14 @@ def as_of(history: TableHistory, version: SchemaVersion) -> TableHistory:
 def _followed(door: Door, registry: Registry, tables: Sequence[str]) -> tuple[Cut, ...]:
     """The histories to follow; one that is gone or of another stream is followed only if it was named."""
     if not tables:
-        stream = door.settings.stream.value
-        return tuple((h, ()) for h in histories(door, registry) if h.table.stream == stream and not h.ended)
+        return _standing(door, histories(door, registry))
     return tuple(_until(door, registry, text) for text in tables)
+
+
+def _standing(door: Door, every: Iterable[TableHistory]) -> tuple[Cut, ...]:
+    """Those of the stream that are not gone."""
+    stream = door.settings.stream.value
+    return tuple((h, ()) for h in every if h.table.stream == stream and not h.ended)
 
 
 def _until(door: Door, registry: Registry, text: str) -> Cut:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from schemaman.clone import rehearsal
+from schemaman.decisions import Decisions
 from schemaman.documents.lake import Failed
 from schemaman.errors import SchemamanError
 from schemaman.migrate import Migration, Progress, StoreJournal, apply, begun, check
@@ -93,10 +94,10 @@ def exit_code(done: Migration, plan: Plan, partial: bool) -> int:
 class Mover:
     """What applies plans for a command: one store, one journal, one Spark session."""
 
-    def __init__(self, door: Door, wishes: Wishes) -> None:
+    def __init__(self, door: Door, wishes: Wishes, answers: Decisions | None = None) -> None:
         self.door = door
         self.wishes = wishes
-        self.approved = decisions_of(door)
+        self.approved = decisions_of(door) if answers is None else answers
         self.store: SqlStore = open_store(door, create=not wishes.dry_run)
         self.journal = StoreJournal(self.store)
         self.spark: Executor = executor(door)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from schemaman.decisions import Decisions
 from schemaman.documents.sync import Followed, State
-from schemaman.errors import SchemamanError, SessionLost
+from schemaman.errors import BadConfiguration, SchemamanError, SessionLost, UnreadableInput
 from schemaman.ingest import Summary
 from schemaman.plan import Plan, words
 from schemaman.planfile import from_text, plan_hash
 from schemaman.registry import Registry
 from schemaman.schema import TableId
 from schemaman_cli.faults import report_of, unforeseen
-from schemaman_cli.lake import Follower, followers
+from schemaman_cli.lake import Follower, all_followers
 from schemaman_cli.main import FAILED
 from schemaman_cli.main import exit_code as code_of
 from schemaman_cli.migrating import Mover, Wishes, exit_code, new_run
@@ -41,22 +42,27 @@ class Keeper:
         self._registry = registry
         self._folder = folder
         self._mover: Mover | None = None
+        self._heard: set[TableId] = set()
         self._unsettled: set[tuple[str, str]] | None = None
         self._rests: dict[tuple[str, str], float] = {}
 
-    def round(self, read: Summary) -> tuple[Followed, ...]:
-        """Look at what may not follow any more, and have it follow.
+    def hear(self, read: Summary) -> None:
+        """Keep in mind which sources were spoken of, for the next round."""
+        self._heard |= set(read.tables)
+
+    def round(self, answers: Decisions) -> tuple[Followed, ...]:
+        """Look at what may not follow any more, and have it follow, as far as people have answered.
 
         Raises:
-            UsageError: the settings name no target.
             CouldNotDo: Spark does not start or is gone, or the store cannot be read.
         """
-        chosen = self._chosen(followers(self._door, self._registry, (), None, None), read.tables)
+        chosen = self._chosen(all_followers(self._door, self._registry, answers))
+        self._heard.clear()
         if not chosen:
             return ()
         if self._mover is None:
-            self._mover = Mover(self._door, Wishes(partial=self._partial))
-        self._mover.approved = decisions_of(self._door)
+            self._mover = Mover(self._door, Wishes(partial=self._partial), answers)
+        self._mover.approved = answers
         found = tuple(self._followed(self._mover, follower) for follower in chosen)
         self._unsettled = (self._unsettled or set()) - {_place(f) for f in found}
         self._unsettled |= {_place(f) for f in found if not f.settled}
@@ -64,12 +70,12 @@ class Keeper:
         self._rests |= {_place(f): rest for f in found if f.state == "failed"}
         return found
 
-    def _chosen(self, there: Sequence[Follower], told: Iterable[TableId]) -> tuple[Follower, ...]:
+    def _chosen(self, there: Sequence[Follower]) -> tuple[Follower, ...]:
         if self._unsettled is None:
             return tuple(there)
-        spoken_of, now = set(told), time.monotonic()
+        now = time.monotonic()
         waiting = {place for place in self._unsettled if self._rests.get(place, now) <= now}
-        return tuple(f for f in there if f.history.table in spoken_of or (f.target, f.table) in waiting)
+        return tuple(f for f in there if f.history.table in self._heard or (f.target, f.table) in waiting)
 
     def _followed(self, mover: Mover, follower: Follower) -> Followed:
         """One lake table; what is wrong with it stops it alone."""
@@ -106,6 +112,27 @@ class Keeper:
         )
         state: State = "refused" if plan.refusals else "waiting"
         return _told(follower, state, 1, plan, str(file), ran, (*reasons, *foreign))
+
+
+class Said:
+    """What people have answered, round after round; a fault of their file is told each time it changes."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._fault = ""
+
+    def answers(self) -> Decisions | None:
+        """The answers; None while they cannot be read: somebody may be writing them just now."""
+        try:
+            found = decisions_of(self._door)
+        except (BadConfiguration, UnreadableInput) as error:
+            if error.message != self._fault:
+                self._fault = error.message
+                what = f"{error.message}; no lake table is moved until it is mended"
+                self._door.console.warn(what, error.hint)
+            return None
+        self._fault = ""
+        return found
 
 
 def _place(followed: Followed) -> tuple[str, str]:

@@ -91,13 +91,15 @@ def find(door: Door, registry: Registry, text: str) -> TableHistory:
     return decided(history, decisions_of(door))
 
 
-def histories(door: Door, registry: Registry, names: Iterable[str] = ()) -> tuple[TableHistory, ...]:
+def histories(
+    door: Door, registry: Registry, names: Iterable[str] = (), answers: Decisions | None = None
+) -> tuple[TableHistory, ...]:
     """The histories of the named tables, each once; if none is named, of all or all of `--stream`.
 
-    They are told as people have answered them. Raises as `find`.
+    They are told as people have answered them: by `answers`, or by the file. Raises as `find`.
     """
     named = dict.fromkeys(registry.find(in_stream(door, parse_name(name))) for name in names)
-    answers = decisions_of(door)
+    answers = decisions_of(door) if answers is None else answers
     if named:
         return tuple(decided(registry.history(table), answers) for table in named)
     stream = door.settings.stream

@@ -16,8 +16,8 @@ from schemaman_cli.group import verb
 from schemaman_cli.lake import tell_of_other_streams
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.sources import following, judged, read_sources, source_options, sources_of
-from schemaman_cli.syncing import Keeper
-from schemaman_cli.wiring import now_ms, open_store
+from schemaman_cli.syncing import Keeper, Said
+from schemaman_cli.wiring import decisions_of, now_ms, open_store
 
 
 @verb(
@@ -77,18 +77,23 @@ def sync(
     if once:
         read = read_sources(door, registry, meant)
         tell_of_other_streams(door, store.tables())
-        found = keeper.round(read)
+        keeper.hear(read)
+        found = keeper.round(decisions_of(door))
         _show(door, read, found, format)
         return max((judged(door, read, max_rejects, meant), *(f.code for f in found)))
     before: Sequence[Followed] | None = None
+    said = Said(door)
     for read in following(door, registry, meant, interval):
+        keeper.hear(read)
         if before is None:
             tell_of_other_streams(door, store.tables())
-        found = keeper.round(read)
-        if before is None or read.new or list(found) != list(before):
+        answers = decisions_of(door) if before is None else said.answers()
+        found = () if answers is None else keeper.round(answers)
+        if before is None or read.new or (answers is not None and list(found) != list(before)):
             _show(door, read, found, format)
             judged(door, read, max_rejects, meant)
-        before = [f for f in found if not f.settled]
+        if answers is not None:
+            before = [f for f in found if not f.settled]
     return 0
 
 
