@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from schemaman.decisions import Decisions
+from schemaman.diff import diff
 from schemaman.documents.sync import Followed, State
 from schemaman.errors import BadConfiguration, SchemamanError, SessionLost, UnreadableInput
 from schemaman.ingest import Summary
+from schemaman.journal import expected_structure, in_progress, target_id, told_drift
 from schemaman.plan import Plan, words
 from schemaman.planfile import from_text, plan_hash
 from schemaman.registry import Registry
@@ -43,6 +45,7 @@ class Keeper:
         self._folder = folder
         self._mover: Mover | None = None
         self._heard: set[TableId] = set()
+        self._met: dict[tuple[str, str], tuple[str, ...]] = {}
         self._unsettled: set[tuple[str, str]] | None = None
         self._rests: dict[tuple[str, str], float] = {}
 
@@ -94,9 +97,10 @@ class Keeper:
     def _moved(self, mover: Mover, follower: Follower) -> Followed:
         plan = planned(self._door, mover.around, follower)
         file = plan_file(self._folder, follower.target, follower.table)
+        met = _foreign(mover, plan)
         if not plan.steps and not plan.refusals:
             _remove(file)
-            return _told(follower, "current")
+            return _told(follower, "current", reasons=self._news(follower, met))
         plan = _seen_before(plan, file, mover.store.now_ms())
         done = mover.moved(new_run(), plan)
         foreign = tuple(f"someone else had changed it before: {words(c)}" for c in done.foreign)
@@ -107,11 +111,17 @@ class Keeper:
             reasons: tuple[str, ...] = ("it is not what its plan promised: schemaman drift",) if code else ()
             return _told(follower, "failed" if code else "applied", code, plan, "", ran, (*reasons, *foreign))
         write_plan(file, plan)
-        reasons = done.reasons or tuple(
-            f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals
-        )
-        state: State = "refused" if plan.refusals else "waiting"
-        return _told(follower, state, 1, plan, str(file), ran, (*reasons, *foreign))
+        refused = tuple(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
+        # With --partial a refusal stops nothing: what stopped the plan is that nobody has approved it.
+        waits = done.state == "refused" and (self._partial or not plan.refusals)
+        reasons = (*dict.fromkeys((*done.reasons, *refused)), *(foreign or met))
+        return _told(follower, "waiting" if waits else "refused", 1, plan, str(file), ran, reasons)
+
+    def _news(self, follower: Follower, met: tuple[str, ...]) -> tuple[str, ...]:
+        """What others changed of a table with which nothing is to be done, once each time that it changes."""
+        place = (follower.target, follower.table)
+        before, self._met[place] = self._met.get(place, ()), met
+        return met if met != before else ()
 
 
 class Said:
@@ -137,6 +147,18 @@ class Said:
 
 def _place(followed: Followed) -> tuple[str, str]:
     return (followed.target, followed.lake_table)
+
+
+def _foreign(mover: Mover, plan: Plan) -> tuple[str, ...]:
+    """What others changed since the last migration, which no run has met yet and `drift` has not told of."""
+    lines = mover.journal.about(target_id(plan.format, plan.table))
+    expected = expected_structure(lines, plan.format, plan.table)
+    if expected is None or plan.base_schema is None or in_progress(lines):
+        return ()
+    told = "; ".join(map(words, diff(expected, plan.base_schema)))
+    if told in ("", told_drift(lines)[1]):
+        return ()
+    return (f"someone else has changed it since the last migration: {told}; schemaman drift",)
 
 
 def _remove(file: Path) -> None:
