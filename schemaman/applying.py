@@ -211,7 +211,7 @@ class Applying:
         if keeper and self.how.store and keeper != self.how.store and not self.how.take_over:
             raise OtherStore(
                 f"{self.plan.table} is kept by the store {keeper}, and this is {self.how.store}",
-                hint="use that store with --store; or, if it is gone for good, apply with --take-over",
+                hint="use that store with --store; or, if it is gone for good, --take-over",
             )
 
     def step(self, number: int, step: Step, live: Live | None) -> Live | None:

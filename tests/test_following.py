@@ -13,6 +13,7 @@ from schemaman.log import Migrated
 from schemaman.plan import Live
 from schemaman.stores.sql import SqlStore
 from tests.paper_commands import Commands, commands
+from tests.paper_lake import Crash
 
 WAS = (("id", "INT"), ("price", "INT"))
 MORE = (*WAS, ("q", "INT"))
@@ -150,3 +151,27 @@ def test_a_target_whose_catalogue_is_gone_too_is_forgotten(run: Commands) -> Non
     done = run("drift", "--forget", "ice.raw.a", "--yes")
     assert (done.code, "no such catalogue" in done.err) == (0, True)
     assert (run("drift").code, drifted(run)) == (0, {"ice.raw.b": False})
+
+
+def test_a_run_that_died_before_it_had_taken_a_table_over_is_resumed(run: Commands) -> None:
+    run.learns(run.table(WAS, type="CREATE"))
+    assert run.moved().code == 0
+    Path("schemaman.db").rename("gone.db")
+    run.told = 0
+    run.learns(run.table(WAS, type="CREATE"), run.table(MORE))
+    assert run("plan", "orders", "-o", "p.plan.json").code == 0
+    assert run("apply", "p.plan.json").code == 4
+
+    def die(_: str) -> None:
+        raise Crash
+
+    run.lakes.before = die
+    with pytest.raises(Crash):
+        run("apply", "p.plan.json", "--take-over")
+    run.lakes.before = lambda _: None
+    (stopped,) = [each["run"] for each in run("status", "--format", "json").json["runs"]]
+    asked = run("resume", stopped)
+    assert (asked.code, "--take-over" in asked.err) == (4, True)
+    assert run("resume", stopped, "--take-over").code == 0
+    assert run.live().schema.names == ("id", "price", "q")
+    assert run("drift").code == 0

@@ -16,16 +16,17 @@ from schemaman_cli.wiring import open_registry
 @click.argument("run", metavar="RUN")
 @click.option("--partial", is_flag=True, help="Make the steps of a plan that has refusals.")
 @click.option("--clone", is_flag=True, help="Try the rest of the plan on an empty clone first.")
+@click.option("--take-over", is_flag=True, help="As for apply, where the run died before it took over.")
 @format_option("text", "json", "markdown")
 @door
-def resume(door: Door, run: str, partial: bool, clone: bool, format: str) -> int:
+def resume(door: Door, run: str, partial: bool, clone: bool, take_over: bool, format: str) -> int:
     """Take up the run RUN where its table stands: steps that were done are not repeated."""
     lines = open_registry(door).journal(run=run)
     started = [line for line in lines if line.state == "started" and line.statement]
     if not started:
         raise UnknownName(f"no run is called {run!r}", hint="schemaman status lists the runs")
     plan = from_text(started[-1].statement)
-    return migrate(door, [(run, plan)], Wishes(partial, clone=clone), format)
+    return migrate(door, [(run, plan)], Wishes(partial, clone=clone, take_over=take_over), format)
 
 
 COMMAND = resume
