@@ -35,6 +35,7 @@ from schemaman.spark.helper_columns import HelperColumns
 from schemaman.spark.learnt import Learnt
 from schemaman.spark.quarantine import NO_OLD_ROW, Held, Tried
 from schemaman.spark.reached import Reach, Reached
+from schemaman.spark.staged import staged_helpers
 from schemaman.spark.staging import (
     CHANGE_ARROW,
     ENDED,
@@ -45,7 +46,6 @@ from schemaman.spark.staging import (
     ChangeMapper,
     Reading,
     RecordDecoder,
-    staged_helpers,
     table_text,
 )
 from schemaman.spark.unread import unread, within

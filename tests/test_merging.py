@@ -20,13 +20,8 @@ from hypothesis import strategies as st
 from schemaman.lake_rows import RowMap
 from schemaman.schema import Column
 from schemaman.spark.merging import merge_rows, with_newer_row, without_old_row
-from schemaman.spark.staging import (
-    CHANGE_ARROW,
-    WAITING,
-    ChangeFolder,
-    staged_columns,
-    staged_helpers,
-)
+from schemaman.spark.staged import staged_columns, staged_helpers
+from schemaman.spark.staging import CHANGE_ARROW, WAITING, ChangeFolder
 from schemaman.types import Integer, String
 from schemaman.upserts import DELETED, ORDER, LakeChange
 from tests.house import PROOF

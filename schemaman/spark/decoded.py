@@ -20,6 +20,7 @@ from schemaman.rows.change import RowChange
 from schemaman.rows.reader import Last
 from schemaman.spark.batches import COLUMNS, RAW
 from schemaman.spark.helper_columns import HelperColumns
+from schemaman.spark.staged import staged_ddl, staged_helpers, staged_schema
 from schemaman.spark.staging import (
     CHANGE,
     CHANGE_ARROW,
@@ -29,9 +30,6 @@ from schemaman.spark.staging import (
     ChangeMapper,
     Reading,
     RecordDecoder,
-    staged_ddl,
-    staged_helpers,
-    staged_schema,
 )
 from schemaman.spark.unread import NONE_UNREAD, Unread
 from schemaman.upserts import Place

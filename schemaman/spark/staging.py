@@ -14,27 +14,24 @@ from itertools import groupby
 
 import pyarrow as arrow
 
-from schemaman.ddl import quote_name
 from schemaman.decode.body import SchemaLookup
 from schemaman.decode.framing import Forms
 from schemaman.errors import SchemamanError
 from schemaman.evidence import Record, Reject
 from schemaman.lake_rows import Ended, RowMap, key_told, lake_change
-from schemaman.representation import VARIANT
 from schemaman.rows.change import RowChange, RowOutcome
 from schemaman.rows.horizon import Doubts, Past
 from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.rows.reader import Last, RowReader
 from schemaman.rows.unavailable import PLACEHOLDER
 from schemaman.rows.values import Unfit
-from schemaman.schema import Column, TableId
-from schemaman.spark.arrow_types import arrow_type, key_bytes, misfit, rows
+from schemaman.schema import TableId
+from schemaman.spark.arrow_types import key_bytes, misfit, rows
 from schemaman.spark.batches import COLUMNS, RAW, records_of
-from schemaman.spark.helper_columns import HelperColumns, helper_columns
+from schemaman.spark.helper_columns import HelperColumns
+from schemaman.spark.staged import staged_helpers, staged_schema
 from schemaman.spark.unread import NONE_UNREAD, Unread, span
-from schemaman.targets._spark_sql import type_name
-from schemaman.types import Array, Map, String, Struct, Type
-from schemaman.upserts import DELETED, ORDER, LakeChange, Place, Upsert, folded, row_columns
+from schemaman.upserts import DELETED, ORDER, LakeChange, Place, Upsert, folded
 from schemaman.versions import TableHistory
 
 
@@ -91,9 +88,6 @@ CHANGE_ARROW = arrow.schema([
     ("partition", arrow.int32()), ("offset", arrow.int64()), ("change", arrow.binary()),
     ("reason", arrow.string()), ("unread", arrow.int64()),
 ])  # fmt: skip
-_PLACE_ARROW = arrow.struct([
-    ("topic", arrow.string()), ("partition", arrow.int32()), ("offset", arrow.int64())
-])  # fmt: skip
 _ROWS_AT_ONCE = 2_000
 LOST = "a value was not sent since it did not change, and the row began anew before: nobody knows it"
 WAITS = (
@@ -121,66 +115,6 @@ def table_named(text: str) -> TableId | None:
         return None
     stream, server, database, schema, table = ast.literal_eval(text)
     return TableId(server, database, schema, table, stream)
-
-
-def staged_ddl(to: RowMap) -> str:
-    """The columns of staged rows in Spark's words; the last ones help to write them."""
-    members = [f"{quote_name(c.name)} {_staged_type(c.type)}" for c in staged_columns(to)]
-    helpers = staged_helpers(to)
-    members += [
-        f"{quote_name(helpers.kept)} array<int>",
-        f"{quote_name(helpers.words)} map<int, string>",
-        f"{quote_name(helpers.needs_row)} boolean",
-        f"{quote_name(helpers.behind)} string",
-        f"{quote_name(helpers.anew)} string",
-        f"{quote_name(helpers.unread)} string",
-        f"{quote_name(helpers.unsent)} string",
-        f"{quote_name(helpers.since)} string",
-        f"{quote_name(helpers.reason)} string",
-        f"{quote_name(helpers.places)} array<struct<topic: string, partition: int, offset: bigint>>",
-    ]
-    return ", ".join(members)
-
-
-def staged_helpers(to: RowMap) -> HelperColumns:
-    """The columns of staged rows that help to write; where `reason` is not null a row cannot be written."""
-    return helper_columns(staged_columns(to))
-
-
-def _staged_type(type: Type) -> str:
-    """A type in Spark's words; a VARIANT travels as text, since Arrow has none."""
-    match type:
-        case Array(element):
-            return f"ARRAY<{_staged_type(element)}>"
-        case Map(key, value):
-            return f"MAP<{_staged_type(key)}, {_staged_type(value)}>"
-        case Struct(fields):
-            return f"STRUCT<{', '.join(f'{quote_name(f.name)}: {_staged_type(f.type)}' for f in fields)}>"
-        case _:
-            return type_name(String() if type == VARIANT else type)
-
-
-def staged_columns(to: RowMap) -> tuple[Column, ...]:
-    """The columns of the table as rows are staged for it: its own, then those that remember positions."""
-    return (*to.columns, *row_columns(to.key))
-
-
-def staged_schema(to: RowMap) -> arrow.Schema:
-    """The columns of staged rows in Arrow's words."""
-    helpers = staged_helpers(to)
-    return arrow.schema([
-        *((c.name, arrow_type(c.type)) for c in staged_columns(to)),
-        (helpers.kept, arrow.list_(arrow.int32())),
-        (helpers.words, arrow.map_(arrow.int32(), arrow.string())),
-        (helpers.needs_row, arrow.bool_()),
-        (helpers.behind, arrow.string()),
-        (helpers.anew, arrow.string()),
-        (helpers.unread, arrow.string()),
-        (helpers.unsent, arrow.string()),
-        (helpers.since, arrow.string()),
-        (helpers.reason, arrow.string()),
-        (helpers.places, arrow.list_(_PLACE_ARROW)),
-    ])
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ from schemaman.spark.following import Brought, Follower
 from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.merging import append_rows, merge_rows, with_newer_row, without_old_row
 from schemaman.spark.quarantine import NO_OLD_ROW
-from schemaman.spark.staging import LATE, LOST, WAITS, staged_columns, staged_helpers
+from schemaman.spark.staged import staged_columns, staged_helpers
+from schemaman.spark.staging import LATE, LOST, WAITS
 from schemaman.spark.stamping import Batch, Stamps, Standing
 from schemaman.spark.unread import NONE_UNREAD, Unread
 from schemaman.spark.views import view
