@@ -33,7 +33,7 @@ from schemaman.spark.emptying import verdict
 from schemaman.spark.following import Bringer, Follower, Stopped
 from schemaman.spark.helper_columns import HelperColumns
 from schemaman.spark.learnt import Learnt
-from schemaman.spark.quarantine import NO_OLD_ROW, Held, Tried
+from schemaman.spark.quarantine import FOR_ANOTHER, NO_OLD_ROW, Held, Tried
 from schemaman.spark.reached import Reach, Reached
 from schemaman.spark.staged import staged_helpers
 from schemaman.spark.staging import (
@@ -240,6 +240,7 @@ class PaperMirror:
         last = dict(self.reached.last)
         reading = Reading(histories, self.schemas, "main", AUTO, self.modes, past=past, last=last)
         self._place(reading)
+        reading = replace(reading, past=self.reached.past(histories))
         decoded = self._told(reading, _ordered(batch), gaps=False)
         self._reject(decoded)
         self.meanwhile()
@@ -276,6 +277,7 @@ class PaperMirror:
         for row in (row for row in again if row["source_table"] is not None):
             follower = self._follower(texts[row["source_table"]])
             self._keep(follower, {_place(row): row}, lambda _: "placed")
+            self.reached.understood([_reach(texts[row["source_table"]], row)])
 
     def _reject(self, rows: Sequence[dict[str, Any]]) -> None:
         for row in rows:
@@ -295,14 +297,14 @@ class PaperMirror:
         found = [tuple(row[n] for n in names) for row in rows if row["source_table"] and row["reason"]]
         if not found:
             return rows
-        asked = partial(self._orders, replace(reading, doubts=None))
+        asked = partial(self._orders, replace(reading, doubts=None), waiting=not gaps)
         return _rows(RecordDecoder(answered(reading, found, asked)), table)
 
-    def _orders(self, reading: Reading, question: Question) -> list[str]:
-        """What the statement of `spark.asking` asks for, and what waits."""
+    def _orders(self, reading: Reading, question: Question, *, waiting: bool) -> list[str]:
+        """What the statement of `spark.asking` asks for, and what waits, but for records that waited."""
         lake_table = self._follower(question.table).lake_table
         paper = self.tables.get(lake_table)
-        kept = self._again(reading, self.kept.get(lake_table, {}).values())
+        kept = self._again(reading, self.kept.get(lake_table, {}).values() if waiting else ())
         there = [row[ORDER] for row in (paper.rows.values() if paper else ())]
         there += [row["row_order"] for row in kept if row["topic"] == question.topic]
         end = f"/{question.partition:06d}."
@@ -347,7 +349,7 @@ class PaperMirror:
             self._keep(follower, waiting | {_place(row): row for row in rows}, lambda _: why)
             return
         reasons = list(self.aside.get(follower.lake_table, {}).values())
-        lacking = sum(reason in (NO_OLD_ROW, WAITS, LOST) for reason in reasons)
+        lacking = sum(reason in FOR_ANOTHER for reason in reasons)
         which = hash(frozenset(waiting))
         held = Held(follower.lake_table, table_text(table), len(waiting), lacking, which=which)
         vain = bool(waiting) and self.tried.in_vain(held, brought.live, told)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from schemaman.evidence import Record
+from schemaman.spark.staging import GONE_BEHIND
 from schemaman.stores.sql import SqlStore
 from tests.paper_mirror import EMPTYING, PaperMirror
 from tests.records import change, event, image, node, record, struct
@@ -216,3 +217,68 @@ def test_a_tombstone_of_which_nobody_can_tell_where_it_stands_is_withheld(store:
     (reason,) = lake.withheld().values()
     assert "nobody told how far its partition had been read" in reason
     assert alive(lake) == [{"id": 1, "n": 1}]
+
+
+# Behind records of which nobody knew the place.
+
+OTHER = told(0, row={"id": 2, "n": 1})
+OLD, NEW = told(1, row={"id": 1, "n": 1}), told(2, "u", {"id": 1, "n": 2})
+DAMAGED = replace(NEW, value=(NEW.value or b"").replace(b'"n": 2', b'"n": "?"'))
+
+
+def repaired(lake: PaperMirror) -> None:
+    """Say that a registry tells its schema by now."""
+    lake.unplaced["srv.public.t", 0, 2] |= {"value": NEW.value}
+
+
+@pytest.mark.parametrize("cuts", [(), (2,), (3,), (2, 3)])
+def test_a_delete_of_a_row_of_which_nobody_understood_a_record_waits_behind_that(
+    store: SqlStore, cuts: tuple[int, ...]
+) -> None:
+    lake = mirror(store)
+    records = [OTHER, OLD, DAMAGED, bare(3, 1)]
+    for start, end in zip((0, *cuts), (*cuts, 4), strict=True):
+        lake.take(records[start:end])
+    lake.take([bare(4, 2), told(5, row={"id": 3, "n": 1})])
+    # that of another row has nothing to wait for
+    assert lake.withheld()["srv.public.t", 0, 3] == GONE_BEHIND
+    assert alive(lake) == [{"id": 1, "n": 1}, {"id": 3, "n": 1}]
+    repaired(lake)
+    lake.take([told(6, row={"id": 4, "n": 1})])
+    lake.take([])
+    assert lake.withheld() == {}
+    assert alive(lake) == [{"id": 3, "n": 1}, {"id": 4, "n": 1}]
+
+
+def test_what_comes_after_a_delete_that_waits_is_newer_than_it(store: SqlStore) -> None:
+    lake = mirror(store)
+    for batch in ([OTHER, OLD, DAMAGED], [bare(3, 1)], [told(4, row={"id": 1, "n": 3})]):
+        lake.take(batch)
+    repaired(lake)
+    for _ in range(2):
+        lake.take([])
+    assert sorted(alive(lake), key=repr) == [{"id": 1, "n": 3}, {"id": 2, "n": 1}]
+    assert lake.withheld() == {}
+
+
+def test_what_comes_again_behind_a_delete_that_waits_is_newer_than_it(store: SqlStore) -> None:
+    lake = mirror(store)
+    for batch in ([OTHER, OLD], [DAMAGED], [bare(3, 1)], [replace(NEW, offset=4)]):
+        lake.take(batch)
+    repaired(lake)
+    for _ in range(2):
+        lake.take([])
+    assert sorted(alive(lake), key=repr) == [{"id": 1, "n": 2}, {"id": 2, "n": 1}]
+    assert lake.withheld() == {}
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_delete_stands_behind_what_was_understood_late(store: SqlStore, together: bool) -> None:
+    lake = mirror(store)
+    for batch in ([OTHER, OLD], [DAMAGED]):
+        lake.take(batch)
+    repaired(lake)
+    if not together:
+        lake.take([])
+    lake.take([bare(3, 1)])
+    assert (alive(lake), lake.withheld()) == ([{"id": 2, "n": 1}], {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -128,7 +129,14 @@ def wider(offset: int, id: int, n: int, lsn: int) -> Record:
     return Record(made.topic, 0, offset, 1, made.key, made.value)
 
 
-def streamed(random: Random) -> tuple[dict[int, int], list[Record]]:
+def damaged(record: Record) -> Record:
+    """A row that nobody understands."""
+    told = json.loads(record.value or b"")
+    told["payload"]["n"] = "damaged"
+    return replace(record, value=json.dumps(told).encode())
+
+
+def streamed(random: Random, repeats: float = 0.15) -> tuple[dict[int, int], list[Record]]:
     """What a source did to four rows, as a connector tells it that starts again now and then."""
     rows: dict[int, int] = {}
     events: list[tuple[int, int | None, int, bool]] = [(9, 0, 100, False)]
@@ -149,7 +157,7 @@ def streamed(random: Random) -> tuple[dict[int, int], list[Record]]:
         made = wider if wide else flat
         records.append(bare(len(records), id) if value is None else made(len(records), id, value, lsn))
         at += 1
-        if random.random() < 0.15 and len(records) < 40:
+        if random.random() < repeats and len(records) < 40:
             at = max(0, at - random.randint(1, 5))
     return {9: 0, **rows}, records
 
@@ -178,4 +186,27 @@ def test_wherever_batches_end_and_processes_begin_the_lake_ends_as_its_source(se
         job.lake.policy = EMPTYING
         job.lake.take([])
         job.lake.take([])
+        assert (job.rows(), job.lake.withheld()) == (rows, {})
+
+
+@settings(max_examples=300 if PROOF else 12, deadline=None)
+@given(st.integers(0, 2**32))
+def test_whenever_records_are_understood_the_lake_ends_as_its_source(seed: int) -> None:
+    random = Random(seed)
+    rows, records = streamed(random, repeats=0)
+    hurt = {(r.topic, 0, r.offset): r for r in records[1:] if r.value and random.random() < 0.3}
+    with TemporaryDirectory() as folder, SqlStore.open(f"sqlite:///{folder}/store.db", create=True) as store:
+        job, at = Job(store), 0
+        while at < len(records):
+            batch = records[at : at + random.randint(1, 4)]
+            job.lake.take([damaged(r) if (r.topic, 0, r.offset) in hurt else r for r in batch])
+            at += len(batch)
+            for place in [p for p in job.lake.unplaced if random.random() < 0.3]:
+                job.lake.unplaced[place] |= {"value": hurt[place].value}
+            if random.random() < 0.2:
+                job.again()
+        for place in job.lake.unplaced:
+            job.lake.unplaced[place] |= {"value": hurt[place].value}
+        for _ in range(3):
+            job.lake.take([])
         assert (job.rows(), job.lake.withheld()) == (rows, {})

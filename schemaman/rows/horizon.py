@@ -97,6 +97,9 @@ class Horizon:
         found = at(own, step, mark.partition, mark.offset)
         if found > before:
             self.reached[here] = found
+        if step == BEHIND and before and self._doubts is not None and self._doubts.gaps:
+            # it was set aside, and what came behind it since then may be written: it stays before that
+            found = at(own, place_in(before)[1], mark.partition, mark.offset)
         return found, found < before, doubt
 
     def _doubt(self, doubts: Doubts, here: Here, mark: Mark, step: int, before: str) -> str:

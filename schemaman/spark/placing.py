@@ -18,6 +18,7 @@ from schemaman.spark.batches import apart
 from schemaman.spark.decoded import decoded
 from schemaman.spark.following import Follower
 from schemaman.spark.quarantine import UNPLACED, Held, Quarantine
+from schemaman.spark.reached import Reached
 from schemaman.spark.staging import Reading, table_text
 from schemaman.versions import TableHistory
 
@@ -41,6 +42,7 @@ class Placing:
     histories: Callable[[Iterable[TableId]], Histories]
     reading: Callable[[Histories], Reading]
     followers: Callable[[TableId], Sequence[Follower]]
+    reached: Reached
     tried: object = field(default=None, init=False)
 
     def place(self, spark: SparkSession, held: Iterable[Held], attempt: str) -> bool:
@@ -71,6 +73,7 @@ class Placing:
         rows = decoded(spark, apart(records, self.small), self.reading(histories))
         texts = {table_text(table): table for table in histories}
         try:
+            self.reached.understood((texts[told[0]], *told[1:]) for told in rows.reached())
             for text in rows.counted():
                 if text is None:
                     self.quarantine.add(rows.rejected(), self.stream, UNPLACED, "", attempt)

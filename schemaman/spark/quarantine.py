@@ -16,7 +16,7 @@ from schemaman.rows.retold import reading_of
 from schemaman.spark.batches import COLUMNS, HEADERS
 from schemaman.spark.emptying import EMPTIED
 from schemaman.spark.lake import SparkExecutor
-from schemaman.spark.staging import LOST, WAITS
+from schemaman.spark.staging import GONE_BEHIND, LOST, WAITS
 from schemaman.spark.views import view
 from schemaman.targets import delta, iceberg
 from schemaman.targets._spark_sql import create_namespace, literal, table_parts
@@ -31,6 +31,9 @@ _PLACE = ("lake_table", "stream", "topic", "partition", "offset")
 NO_OLD_ROW = "a value was not sent since it did not change, and the table has no row to keep it from"
 """The reason of a record that can be written once an older one has come."""
 
+FOR_ANOTHER = (NO_OLD_ROW, WAITS, LOST, GONE_BEHIND)
+"""The reasons of records that wait for others, so that they are tried again as these come and go."""
+
 UNPLACED = ""
 """The lake table of records of which nobody knows whose they are."""
 
@@ -39,8 +42,8 @@ UNPLACED = ""
 class Held:
     """How many records of one source table stand in quarantine for one lake table.
 
-    `waiting` of them wait for another row, `emptied` of them since the source table was emptied. `which` is
-    the same for the same places, and hardly ever for others.
+    `waiting` of them wait for another record, `emptied` of them since the source table was emptied. `which`
+    is the same for the same places, and hardly ever for others.
     """
 
     lake_table: str
@@ -96,7 +99,7 @@ class Quarantine:
             return ()
         rows = SparkExecutor(spark).query(
             "SELECT lake_table, source_table, count(*), "
-            f"count_if(reason IN ({literal(NO_OLD_ROW)}, {literal(WAITS)}, {literal(LOST)})), "
+            f"count_if(reason IN ({', '.join(map(literal, FOR_ANOTHER))})), "
             f"count_if(startswith(reason, {literal(EMPTIED)})), "
             f"bit_xor(xxhash64(topic, `partition`, `offset`)) FROM {self.name} "
             f"WHERE stream = {literal(stream)} "

@@ -55,14 +55,21 @@ class Reached:
         ended: dict[tuple[str, int], Last] = {}
         for table, topic, partition, order, last in reaches:
             ended[topic, partition] = max(ended.get((topic, partition), last), last, key=itemgetter(0))
-            known = self._known.setdefault(table, {})
             here = (table, topic, partition)
             self._read.add(here)
             before = self.last.get((topic, partition), (-1, None))[0]
             self._spans[here] = _joined([*self._spans.get(here, ()), (before, last[0])])
-            orders = {*known.get(here, ()), order}
-            known[here] = _thinned(sorted(orders, key=offset_in))
+            self._know(here, order)
         self.last |= ended
+
+    def understood(self, reaches: Iterable[Reach]) -> None:
+        """What has been understood of batches that were taken before."""
+        for table, topic, partition, order, _ in reaches:
+            self._know((table, topic, partition), order)
+
+    def _know(self, here: Here, order: str) -> None:
+        known = self._known.setdefault(here[0], {})
+        known[here] = _thinned(sorted({*known.get(here, ()), order}, key=offset_in))
 
 
 def _joined(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

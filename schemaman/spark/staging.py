@@ -22,6 +22,7 @@ from schemaman.lake_rows import Ended, RowMap, key_told, lake_change
 from schemaman.rows.change import RowChange, RowOutcome
 from schemaman.rows.horizon import Doubts, Past
 from schemaman.rows.modes import UNTOLD, Modes
+from schemaman.rows.order import NOWHERE, place_in
 from schemaman.rows.reader import Last, RowReader
 from schemaman.rows.unavailable import PLACEHOLDER
 from schemaman.rows.values import Unfit
@@ -98,6 +99,10 @@ LATE = (
     "it came later than a newer one of its row, and has a value of a column that has left the source: nobody "
     "can tell whether that one still had the column"
 )
+GONE_BEHIND = (
+    "a delete that tells no place, and nobody understood an older record of its partition, which may be of "
+    "its row and newer than where the delete would stand: it waits behind that one"
+)
 WAITING = "waiting"
 """The reason of a record that is in quarantine already, and only shows what has to wait behind it."""
 ENDED = "ended"
@@ -139,7 +144,8 @@ class ChangeMapper:
     """The function that tasks run: changes of the source in, changes of one lake table out.
 
     `waiting`: they are in quarantine, and only their keys and orders are asked for. `unread` are records that
-    nobody understood: what lacks a value is told of the one that may have it.
+    nobody understood: what lacks a value is told of the one that may have it, and a delete that stands where
+    its partition stood waits behind it, as nobody knows yet where that is.
     """
 
     to: RowMap
@@ -179,9 +185,16 @@ class ChangeMapper:
             case LakeChange():
                 faults = (misfit(c, told.values[c.name]) for c in self.to.columns if c.name in told.values)
                 fault = next((fault for fault in faults if fault), None)
-                if told.unavailable:
+                if told.unavailable or self._stands_behind(change):
                     row["unread"] = self.unread.before(told.place, kafka_key)
+                if row.get("unread") is not None and not told.unavailable:
+                    fault = fault or GONE_BEHIND
                 return row | {"reason": fault, "row_key": self._key(told), "change": pickle.dumps(told)}
+
+    def _stands_behind(self, change: RowChange) -> bool:
+        """Whether it is a delete without a place in a table whose other records tell theirs."""
+        behind = change.op == "d" and change.position.kind == "none"
+        return behind and bool(self.to.key) and place_in(change.order)[0] != NOWHERE
 
     def _key(self, change: LakeChange) -> bytes:
         if self.to.key:

@@ -103,7 +103,7 @@ class Mirror:
         self._store = store
         self._clock = clock
         held = (quarantine, stream, small)
-        self._placing = Placing(store, *held, self._histories, self.reading, self.followers)
+        self._placing = Placing(store, *held, self._histories, self.reading, self.followers, self._reached)
         self._asking = Asking(*held, self.followers, self._reached)
         how = (self._policy, clock, approved or self._approved, self._decided, self._modes)
         self._bringer = Bringer(store, self._registry, *how)

@@ -46,12 +46,8 @@ Waiting = Callable[[RowMap], arrow.Table | None]
 """The rows of a table of which records wait in quarantine (`Decoded.waiting`); None if nobody knows which."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotUnderstood:
-    """The records that nobody understood, asked for once; `near`: some of them came in this very batch."""
-
-    ask: Callable[[], Unread]
-    near: bool
+NotUnderstood = Callable[[], Unread]
+"""The records that nobody understood, asked for once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +127,7 @@ class Writer:
         if keyed:
             self._know(changes.truncated)
         floor = self.floor if keyed else ""
-        found, known = self._behind(changes, floor, batch, waiting, unread)
+        found, known = self._behind(changes, floor, waiting, unread() if unread else NONE_UNREAD)
         good, lacking = self._parted(found, changes.truncated, known=known)
         aside = {**found.aside, **{p: reason for places, reason in lacking.items() for p in places}}
         if aside:
@@ -146,24 +142,20 @@ class Writer:
         self,
         changes: Changes,
         floor: str,
-        batch: Batch | None,
         waiting: Waiting | None,
-        unread: NotUnderstood | None,
+        unread: Unread,
     ) -> tuple[Staged, bool]:
         """The changes as rows, those that lack a value behind what may have it; whether that is known.
 
-        What nobody understood is asked for at once where it may stand between two of the changes: as it came
-        with them, or they come out of quarantine; else only for rows that need a value.
+        What waits for this table is asked for only where a row needs a value.
         """
-        near = unread is not None and (unread.near or batch is None)
-        found = self._staged(changes, floor, None, unread.ask() if unread and near else NONE_UNREAD)
-        if not found.needing or (waiting is None and (unread is None or near)):
+        found = self._staged(changes, floor, None, unread)
+        if not found.needing or waiting is None:
             return found, True
-        others = waiting(self._to) if waiting else None
-        lost = unread.ask() if unread else NONE_UNREAD
-        if (others is not None and others.num_rows) or (lost.offsets and not near):
-            found = self._staged(changes, floor, others, lost)
-        return found, waiting is None or others is not None
+        others = waiting(self._to)
+        if others is not None and others.num_rows:
+            found = self._staged(changes, floor, others, unread)
+        return found, others is not None
 
     def _staged(self, changes: Changes, floor: str, waiting: arrow.Table | None, unread: Unread) -> Staged:
         """The changes as rows. Nothing is written yet, so what goes wrong concerns this table alone."""
