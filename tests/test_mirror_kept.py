@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,18 @@ def test_a_late_value_of_a_column_that_left_is_not_passed_over(store: SqlStore) 
     # nothing is lost of one that says the same
     lake.take([shrunk(2, "u", "old", 125)])
     assert waits(lake) == {1: "late"}
+
+
+def test_a_late_value_waits_no_longer_than_the_newer_row_is_there(store: SqlStore) -> None:
+    lake = mirror(store)
+    for batch in ([FIRST], [GONE], [shrunk(1, "u", "new", 120)]):
+        lake.take(batch)
+    assert waits(lake) == {1: "late"}
+    gone = json.loads(shrunk(2, "d", None, 140).value or b"")
+    gone["payload"] |= {"before": gone["payload"]["after"], "after": None}
+    lake.take([replace(shrunk(2, "d", None, 140), value=json.dumps(gone).encode())])
+    lake.take([])
+    assert (alive(lake), waits(lake)) == ([], {})
 
 
 def test_a_late_value_that_a_newer_row_would_bring_is_not_taken_for_the_last_one(store: SqlStore) -> None:

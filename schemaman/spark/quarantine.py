@@ -16,7 +16,7 @@ from schemaman.rows.retold import reading_of
 from schemaman.spark.batches import COLUMNS, HEADERS
 from schemaman.spark.emptying import EMPTIED
 from schemaman.spark.lake import SparkExecutor
-from schemaman.spark.staging import GONE_BEHIND, LOST, WAITS
+from schemaman.spark.staging import GONE_BEHIND, LATE, LOST, WAITS
 from schemaman.spark.views import view
 from schemaman.targets import delta, iceberg
 from schemaman.targets._spark_sql import create_namespace, literal, table_parts
@@ -31,8 +31,8 @@ _PLACE = ("lake_table", "stream", "topic", "partition", "offset")
 NO_OLD_ROW = "a value was not sent since it did not change, and the table has no row to keep it from"
 """The reason of a record that can be written once an older one has come."""
 
-FOR_ANOTHER = (NO_OLD_ROW, WAITS, LOST, GONE_BEHIND)
-"""The reasons of records that wait for others, so that they are tried again as these come and go."""
+FOR_ANOTHER = (NO_OLD_ROW, WAITS, LOST, LATE, GONE_BEHIND)
+"""The reasons of records that wait for others to come or to go, so that they are tried with each batch."""
 
 UNPLACED = ""
 """The lake table of records of which nobody knows whose they are."""
