@@ -50,7 +50,7 @@ def places(live: Live, history: TableHistory) -> Places:
     newest = {c.id: c.name.lower() for c in history.latest.schema.columns}
     told, away = names_told(live), retired(live)
     life = [v for v in history.versions if v.incarnation == history.latest.incarnation]
-    then = _up_to(history, live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY))
+    then = up_to_the_stamp(live, history)
     before = _Holder(told, then or life)
     since = [_Holder(told, [version]) for version in life[len(then) :]] if then else []
     found: dict[int, str] = {}
@@ -99,6 +99,14 @@ def _retired_id(entry: Retired, history: TableHistory) -> int | None:
     if not entry.column:
         return None
     return _Holder({}, _up_to(history, entry.version, entry.began)).id_in(entry.column)
+
+
+def up_to_the_stamp(live: Live, history: TableHistory) -> Sequence[SchemaVersion]:
+    """The versions of the newest incarnation up to that of the table's stamp, oldest first.
+
+    None where it bears no stamp, or nothing tells which version that means.
+    """
+    return _up_to(history, live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY))
 
 
 def _up_to(history: TableHistory, id: str | None, began: str | None) -> Sequence[SchemaVersion]:

@@ -12,16 +12,15 @@ from itertools import pairwise
 
 from schemaman.column_places import places
 from schemaman.lake_names import lake_names
-from schemaman.members import became, lowered, named_now
+from schemaman.member_places import member_places
 from schemaman.metadata_columns import metadata_told
 from schemaman.plan import Live
 from schemaman.rows.change import Row, RowChange
 from schemaman.rows.horizon import PLACE
 from schemaman.rows.lake import fit
-from schemaman.rows.members import Renaming, renaming
-from schemaman.rows.values import Unfit
-from schemaman.schema import Column, Path, TableSchema, walk
-from schemaman.types import Type
+from schemaman.rows.members import Renaming
+from schemaman.rows.values import Unfit, UnfitValue
+from schemaman.schema import Column, TableSchema
 from schemaman.upserts import OFFSET, OP, ORDER, PARTITION, STREAM, TOPIC, LakeChange, row_columns
 from schemaman.versions import SchemaVersion, TableHistory, made_anew
 
@@ -105,37 +104,10 @@ def row_map(
     unclear = {c.id for c in newest.schema.columns if c.name.lower() in placed.unclear}
     homeless |= {id: _UNCLEAR for id, now in same.items() if now in unclear and id not in names}
     types = {c.name: c.type for c in columns}
-    moved = dict(_members(told, history, {id: types[n] for id, n in names.items() if n in types}))
+    placed_types = {id: types[n] for id, n in names.items() if n in types}
+    moved = dict(member_places(told, history, sourced, placed_types))
     left = frozenset(c.name for c in columns).difference(now.values(), beside.values())
     return RowMap(columns, key, names, homeless, lives, life, called, beside, moved, left)
-
-
-def _members(
-    told: TableHistory, joined: TableHistory, places: Mapping[int, Type]
-) -> Iterator[tuple[tuple[int, str], Renaming]]:
-    """The columns of each version of which a person has said that members were renamed, and how.
-
-    `places` are the types of the lake's columns, by the ids that the columns have in `told`.
-    """
-    life = joined.latest.incarnation
-    pairs = [(v, w) for v, w in zip(told.versions, joined.versions, strict=True) if w.incarnation == life]
-    newest = {c.name: c.id for c in joined.latest.schema.columns}
-    stands = {lowered(path) for path, _, _ in walk(joined.latest.schema)}
-    for (version, same), parts in zip(pairs, became([w for _, w in pairs], {}), strict=True):
-        called: dict[int | None, dict[Path, str]] = {}
-        gone: dict[int | None, set[Path]] = {}
-        for path, member in parts.items():
-            if member.sure and member.name is not None:
-                called.setdefault(newest[path[0]], {})[path[1:]] = member.name
-            elif member.name is None and lowered(named_now(path, parts)) in stands:
-                gone.setdefault(newest[path[0]], set()).add(path[1:])
-        for column, other in zip(version.schema.columns, same.schema.columns, strict=True):
-            if column.id is None or column.id not in places or other.id not in called | gone:
-                continue
-            names, left = called.get(other.id, {}), gone.get(other.id, set())
-            found = renaming(column.type, places[column.id], names, left)
-            if found is not None:
-                yield (version.number, column.name), found
 
 
 def _same_columns(told: TableHistory, joined: TableHistory) -> dict[int, int]:
@@ -283,8 +255,10 @@ def _values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | Unfi
                 return Unfit(name, why)
             continue
         moved = None if change.version is None else to.members.get((change.version, name))
-        if moved is not None:
-            value = moved.value(value)
+        try:
+            value = value if moved is None else moved.value(value)
+        except UnfitValue as reason:
+            return Unfit(name, str(reason))
         held = fit(value, column.type if moved is None else moved.type, types[here], name)
         if isinstance(held, Unfit):
             return held

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.past import Became, Past
-from schemaman.plan import Source
+from schemaman.past import Became
 from schemaman.renames import candidates
 from schemaman.schema import Column, Path, TableSchema, quote_part, walk
 from schemaman.types import Array, Field, Map, Struct, Type
@@ -18,21 +17,33 @@ from schemaman.versions import MemberAnswer, SchemaVersion
 
 Fields = tuple[Field, ...]
 Ids = Mapping[int | None, int | None]
-_Fate = tuple[Path | None, bool]
-"""Where a member is (None: it left), and whether that is sure."""
+Question = tuple[Path, Path]
+"""A member that went and one that came in the same step, which may be one: nobody has said it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
-    """What became of a member that a live table has; `exact`: the table stands where it was still there.
+class _End:
+    """Where a member is (None: it left), whether that is sure, and the question on whose answer it hangs.
 
-    `young`: it came after the table's stamp, by a plan that was made in part; `maybe`: as any of these.
+    One whose own name came back is sure, though an open question asks whether it did. `left`: for good,
+    before that version, and where it had been: two that left are one where that is the same.
     """
 
-    became: Became
-    exact: bool
-    maybe: tuple[str, ...] = ()
-    young: bool = False
+    path: Path | None
+    sure: bool = True
+    question: Question | None = None
+    left: tuple[int, Path] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """Members of a version, named as in `became`: those of which an open question keeps where they are now.
+
+    Also such whose own name came back: it may be another's. `lost` left, as another one of their name did.
+    """
+
+    asked: dict[Path, Question]
+    lost: set[Path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +68,16 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A column after a step: where the members of before are, which left, which came by a person's word."""
+    """A column after a step: where the members of before are, which left, which came by a person's word.
+
+    `asked` are those that came and may be one that left.
+    """
 
     after: Column
     partners: Mapping[Path, Path]
     called: frozenset[Path]
     left: frozenset[Path]
+    asked: Mapping[Path, Question]
 
 
 @dataclass(slots=True)
@@ -74,7 +89,7 @@ class _Life:
     """
 
     steps: dict[int, _Step] = field(default_factory=dict)
-    fates: dict[int, dict[Path, _Fate]] = field(default_factory=dict)
+    fates: dict[int, dict[Path, _End]] = field(default_factory=dict)
     taken: dict[int, set[Path]] = field(default_factory=dict)
 
     def step(self, at: int, before: Column, after: Column, answers: Sequence[MemberAnswer]) -> None:
@@ -85,16 +100,17 @@ class _Life:
         }
         called = {new for old, new in partners.items() if old[-1].lower() != new[-1].lower()}
         left = {(*pair.here, old.name) for pair in pairs for old in pair.went}
-        self.steps[at] = _Step(after, partners, frozenset(called), frozenset(left))
+        asked = {old: (old, new) for pair in pairs for old, new in _asked(pair, answers)}
+        came = {question[1]: question for question in asked.values()}
+        self.steps[at] = _Step(after, partners, frozenset(called), frozenset(left), came)
         fates = self.fates[at] = {}
         for pair in pairs:
-            asked = _asked(pair, answers)
             for old in pair.old:
                 here = (*pair.here, old.name)
                 if here in partners:
                     fates[here] = self._end(at + 1, partners[here])
                 else:
-                    fates[here] = self._gone(at + 1, (*pair.there, old.name), asked.get(old.name))
+                    fates[here] = self._gone(at + 1, (*pair.there, old.name), asked.get(here))
                     fates |= self._inside(at, here, old.type, (*pair.there, old.name))
 
     def told(self) -> dict[int, dict[Path, Became]]:
@@ -102,32 +118,41 @@ class _Life:
         found: dict[int, dict[Path, Became]] = {}
         for at in sorted(self.fates.keys() | self.taken.keys()):
             found[at] = dict.fromkeys(self.taken.get(at, ()), Became(None))
-            for path, (end, sure) in self.fates.get(at, {}).items():
-                if end is None or not sure or end[-1].lower() != path[-1].lower():
-                    found[at][path] = Became(None if end is None else end[-1], sure)
+            for path, end in self.fates.get(at, {}).items():
+                if end.path is None or not end.sure or end.path[-1].lower() != path[-1].lower():
+                    found[at][path] = Became(None if end.path is None else end.path[-1], end.sure)
         return found
 
-    def _end(self, at: int, path: Path) -> _Fate:
-        return self.fates.get(at, {}).get(path, (path, True))
+    def _end(self, at: int, path: Path) -> _End:
+        return self.fates.get(at, {}).get(path, _End(path))
 
-    def _gone(self, at: int, place: Path, asked: str | None) -> _Fate:
-        """Where one is that left `place` before version `at`, if it is not the one `asked` about."""
+    def _gone(self, at: int, place: Path, question: Question | None) -> _End:
+        """Where one is that left `place` before version `at`, if the `question` does not keep it open."""
         landed = self._back(at, place)
-        left = (None, True) if landed is None else self._end(*landed)
-        if asked is None:
+        left = _End(None, left=(at, place)) if landed is None else self._landed(*landed)
+        if question is None:
             return left
-        other, _ = self._end(at, (*place[:-1], asked))
-        same = left[0] is not None and left[0][-1].lower() == place[-1].lower()
-        return left if other is None or same or left[0] == other else (other, False)
+        other = self._end(at, question[1])
+        if left.path == other.path:
+            return left if other.path is None else replace(left, question=left.question or other.question)
+        same = left.path is not None and left.path[-1].lower() == place[-1].lower()
+        if other.path is None or same:
+            return replace(left, question=question)
+        return _End(other.path, False, question)
 
-    def _inside(self, at: int, here: Path, type: Type, place: Path) -> dict[Path, _Fate]:
+    def _landed(self, at: int, place: Path) -> _End:
+        """Where one is that came back in version `at`, unless an answer would make that another one."""
+        end, question = self._end(at, place), self.steps[at - 1].asked.get(place)
+        return end if question is None else replace(end, question=question)
+
+    def _inside(self, at: int, here: Path, type: Type, place: Path) -> dict[Path, _End]:
         """Where the members of one are that left before the next version, and came back."""
         landed = self._back(at + 1, place)
         if landed is None:
             return {}
         back, there = landed
         other = _type_at(self.steps[back - 1].after, there)
-        found: dict[Path, _Fate] = {}
+        found: dict[Path, _End] = {}
         for pair in _structs(type, other, here, there, ()):
             for old in pair.old:
                 to = pair.partners.get(old.name)
@@ -228,13 +253,7 @@ def became(versions: Sequence[SchemaVersion], ids: Ids) -> list[dict[Path, Becam
     now = {ids.get(c.id, c.id): c for c in newest.columns if isinstance(c.type, Array | Map | Struct)}
     told: list[dict[Path, Became]] = [{} for _ in versions]
     for id, column in now.items():
-        life = _Life()
-        for at in reversed(range(len(versions) - 1)):
-            before, next = (_column(v, id, ids) for v in versions[at : at + 2])
-            if before is None or next is None:
-                break
-            life.step(at, before, next, versions[at + 1].members)
-        for at, found in life.told().items():
+        for at, found in _life(versions, id, ids).told().items():
             told[at] |= {(column.name, *path[1:]): now for path, now in found.items()}
     changed = {lowered(path) for each in told for path in each}
     for version, found in zip(versions, told, strict=True):
@@ -243,65 +262,38 @@ def became(versions: Sequence[SchemaVersion], ids: Ids) -> list[dict[Path, Becam
     return told
 
 
-def fates(source: Source, standing: int | None) -> Mapping[Path, Fate]:
-    """What became of the members of a live table; `standing`: the past version that its stamp means."""
-    found: dict[Path, Fate] = {}
-    if standing is not None:
-        younger = _since(source, standing)
-        found = {path: Fate(now, True) for path, now in source.past[standing].members.items()}
-        # One that left, and whose name came back: a plan that was made in part may have filled it since.
-        named: dict[Path, tuple[str, ...]] = {}
-        for path, fate in younger.items():
-            named[lowered(path)] = (*named.get(lowered(path), ()), *_names(fate))
-        left = {path for path, fate in found.items() if _unlike(path, fate.became)}
-        # What an earlier plan kept still has the name under which that plan found it.
-        left |= _lost(source.past[:standing]) - found.keys()
-        back = {path: names for path in left if (names := named.get(lowered(path)))}
-        found = younger | {path: fate for path, fate in found.items() if path not in back}
-        found |= {path: Fate(Became(None), False, names) for path, names in back.items()}
-    else:
-        # One that left, and whose name another had: nothing says which of them the table has.
-        meant = _since(source, -1)
-        found = {path: Fate(Became(None), False, fate.maybe) for path, fate in meant.items() if fate.maybe}
-        found = {path: found[path] for path in found.keys() & _lost(source.past)}
-    earlier = source.past if standing is None else source.past[:standing]
-    for past in reversed(earlier):
-        for path, now in past.members.items():
-            if now == Became(path[-1]):
-                continue
-            # What a stamped table still has of earlier times is what an earlier plan kept.
-            told = now if standing is None else Became(None)
-            found.setdefault(path, Fate(told, False))
+def unsettled(versions: Sequence[SchemaVersion]) -> list[Unsettled]:
+    """For each version its members whose values nobody can place by what `became` tells."""
+    found = [Unsettled({}, set()) for _ in versions]
+    for column in versions[-1].schema.columns:
+        if not isinstance(column.type, Array | Map | Struct):
+            continue
+        life = _life(versions, column.id, {})
+        told = life.told()
+        left: dict[Path, dict[tuple[int, Path] | None, list[tuple[int, Path]]]] = {}
+        for at, ends in life.fates.items():
+            for path, end in ends.items():
+                here = (column.name, *path[1:])
+                if end.question is not None:
+                    found[at].asked[here] = end.question
+                elif end.path is None:
+                    place = lowered((column.name, *named_now(path, told[at])[1:]))
+                    left.setdefault(place, {}).setdefault(end.left, []).append((at, here))
+        for several in (each for each in left.values() if len(each) > 1):
+            for at, here in (one for same in several.values() for one in same):
+                found[at].lost.add(here)
     return found
 
 
-def _unlike(path: Path, now: Became) -> bool:
-    """Whether what has the name now is another, or may be."""
-    return now.name is None or (not now.sure and now.name.lower() == path[-1].lower())
-
-
-def _lost(versions: Sequence[Past]) -> set[Path]:
-    """Members of any of these versions that left for good."""
-    return {path for past in versions for path, now in past.members.items() if now == Became(None)}
-
-
-def _names(fate: Fate) -> tuple[str, ...]:
-    """What a member may be called now."""
-    return fate.maybe or ((fate.became.name,) if fate.became.name is not None else ())
-
-
-def _since(source: Source, standing: int) -> dict[Path, Fate]:
-    """What became of members that are younger than the stamp: of plans that were made in part."""
-    meant: dict[Path, dict[Became, None]] = {}
-    for past in source.past[standing + 1 :]:
-        for path, now in past.members.items():
-            meant.setdefault(path, {})[now] = None
-    return {
-        path: Fate(next(iter(all)), False, young=True)
-        if len(all) == 1
-        else Fate(Became(None), False, tuple(now.name for now in all if now.name is not None))
-        for path, all in meant.items()
-    }
+def _life(versions: Sequence[SchemaVersion], id: int | None, ids: Ids) -> _Life:
+    """A column of the newest version, through the versions from where it came on."""
+    life = _Life()
+    for at in reversed(range(len(versions) - 1)):
+        before, next = (_column(v, id, ids) for v in versions[at : at + 2])
+        if before is None or next is None:
+            break
+        life.step(at, before, next, versions[at + 1].members)
+    return life
 
 
 def _structs(
@@ -335,17 +327,14 @@ def _partners(
     return found | {a: names[b.lower()] for a, b in told.items() if b.lower() in names}
 
 
-def _asked(pair: _Pair, answers: Sequence[MemberAnswer]) -> dict[str, str]:
+def _asked(pair: _Pair, answers: Sequence[MemberAnswer]) -> list[Question]:
     """Members that went, each with one that came and may be it; nobody can be asked inside a renamed one."""
     if pair.here[1:] != pair.there[1:]:
-        return {}
+        return []
     answered = {(a.old, a.new) for a in answers}
     old, new = (TableSchema(tuple(map(_as_column, fields))) for fields in (pair.went, pair.came))
-    return {
-        c.old: c.new
-        for c in candidates(old, new, append_only=False)
-        if ((*pair.here, c.old), (*pair.there, c.new)) not in answered
-    }
+    pairs = (((*pair.here, c.old), (*pair.there, c.new)) for c in candidates(old, new, append_only=False))
+    return [each for each in pairs if each not in answered]
 
 
 def _as_column(field: Field) -> Column:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from schemaman.counterparts import Talk
 from schemaman.ddl import format_type, quote_name
-from schemaman.members import Fate, path_text
+from schemaman.member_fates import Fate
+from schemaman.members import path_text
 from schemaman.representation import MAX_DIGITS
 from schemaman.rulings import blocked_by
 from schemaman.schema import Path

@@ -24,7 +24,7 @@ from schemaman.lake_names import (
     only_case_tells_apart,
     told_apart,
 )
-from schemaman.members import fates
+from schemaman.member_fates import fates
 from schemaman.merged_types import Merging, without_comments
 from schemaman.metadata_columns import metadata
 from schemaman.plan import (

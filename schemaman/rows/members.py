@@ -1,16 +1,17 @@
 """Values of structs under the names that their members have by now.
 
 Law: no two members of a struct get one name, and none a name that the lake's struct has not; but one that
-left, and whose name another has by now, gets a name that no struct has: there is no place for its values.
+left, and whose name another has by now, gets a name that no struct has: there is no place for its values. So
+does one of which nobody has said what it is now: its values wait for the answer.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from schemaman.rows.values import Value
+from schemaman.rows.values import UnfitValue, Value
 from schemaman.schema import Path
 from schemaman.types import Array, Map, Struct, Type
 
@@ -20,24 +21,38 @@ Names = Mapping[Path, str]
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """How values of a column of an earlier version get the names of today: `type` is theirs by then."""
+    """How values of a column of an earlier version get the names of today: `type` is theirs by then.
+
+    Members that have a value must `wait`, for the reasons told.
+    """
 
     type: Type
     before: Type
     names: Names
+    wait: Mapping[Path, str] = field(default_factory=dict)
 
     def value(self, value: Value) -> Value:
-        """A value of the column with the names of today; what is none of its type stays as it is."""
-        return _value(value, self.before, self.names, ())
+        """A value of the column with the names of today; what is none of its type stays as it is.
+
+        Raises UnfitValue where a member has a value that waits.
+        """
+        return _value(value, self.before, self, ())
 
 
-def renaming(type: Type, lake: Type, names: Names, gone: Collection[Path] = ()) -> Renaming | None:
+def renaming(
+    type: Type,
+    lake: Type,
+    names: Names,
+    gone: Collection[Path] = (),
+    wait: Mapping[Path, str] | None = None,
+) -> Renaming | None:
     """How values of a type come to the names that a lake's type has; None where nothing is renamed.
 
-    `gone` are members that left, and whose names others have now.
+    `gone` are members that left, and whose names others have now; `wait` tells why others have to wait.
     """
-    taken = dict(_taken(type, lake, names, gone, ()))
-    return Renaming(_type(type, taken, ()), type, taken) if taken else None
+    waiting = wait or {}
+    taken = dict(_taken(type, lake, names, {*gone, *waiting}, ()))
+    return Renaming(_type(type, taken, ()), type, taken, waiting) if taken else None
 
 
 def _taken(
@@ -86,19 +101,22 @@ def _type(type: Type, names: Names, at: Path) -> Type:
             return type
 
 
-def _value(value: Value, type: Type, names: Names, at: Path) -> Value:
+def _value(value: Value, type: Type, to: Renaming, at: Path) -> Value:
     match type:
         case Struct(fields) if isinstance(value, Mapping):
             types = {field.name: field.type for field in fields}
+            waits = next((n for n in value if value[n] is not None and (*at, n) in to.wait), None)
+            if waits is not None:
+                raise UnfitValue(to.wait[*at, waits])
             return {
-                names.get((*at, name), name): _value(one, types[name], names, (*at, name))
+                to.names.get((*at, name), name): _value(one, types[name], to, (*at, name))
                 if name in types
                 else one
                 for name, one in value.items()
             }
         case Array(element) if isinstance(value, tuple | list):
-            return tuple(_value(one, element, names, (*at, "element")) for one in value)
+            return tuple(_value(one, element, to, (*at, "element")) for one in value)
         case Map(_, member) if isinstance(value, Mapping):
-            return {key: _value(one, member, names, (*at, "value")) for key, one in value.items()}
+            return {key: _value(one, member, to, (*at, "value")) for key, one in value.items()}
         case _:
             return value

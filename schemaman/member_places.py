@@ -1,0 +1,162 @@
+"""Where the members of structs of each version of a source are in a live table, as far as anybody has said.
+
+Nobody gives a member an id: one whose name may mean another by now waits for an answer, and one that left has
+no place under a name that another one has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from schemaman.column_places import up_to_the_stamp
+from schemaman.members import Question, Unsettled, became, lowered, named_now, path_text, unsettled
+from schemaman.past import Became
+from schemaman.plan import Live
+from schemaman.rows.members import Renaming, renaming
+from schemaman.schema import Column, Path, TableSchema, walk
+from schemaman.types import Array, Map, Struct, Type
+from schemaman.versions import SchemaVersion, TableHistory
+
+_UNDECIDED = (
+    "rename of a member not decided: {} has a value, and nobody has said whether {} became {}: say "
+    "`schemaman decide rename {} {} {}`, or not-rename"
+)
+
+
+def member_places(
+    told: TableHistory, joined: TableHistory, live: Live, places: Mapping[int, Type]
+) -> Iterator[tuple[tuple[int, str], Renaming]]:
+    """The columns of each version whose members are called otherwise in the lake, or have to wait.
+
+    Each by the version's number and its name there. `joined` is the history `told` with more renames taken
+    for such. `places` are the types of the lake's columns, by the ids that the columns have in `told`.
+    """
+    life = joined.latest.incarnation
+    pairs = [(v, w) for v, w in zip(told.versions, joined.versions, strict=True) if w.incarnation == life]
+    if not any(isinstance(type, Array | Map | Struct) for type in places.values()):
+        return
+    versions = [w for _, w in pairs]
+    stands = len(up_to_the_stamp(live, joined)) - 1
+    for ids, known in _by_their_last_version(versions, stands, str(joined.table)):
+        for at, (version, same) in enumerate(pairs[: len(known)]):
+            for column, other in zip(version.schema.columns, same.schema.columns, strict=True):
+                if other.id not in ids or column.id is None or column.id not in places:
+                    continue
+                said = known[at].get(other.id)
+                if said is None:
+                    continue
+                found = renaming(column.type, places[column.id], said.called, said.gone, said.wait)
+                if found is not None:
+                    yield (version.number, column.name), found
+
+
+@dataclass(slots=True)
+class _Said:
+    """What is known of the members of a column of a version, by their paths below it."""
+
+    called: dict[Path, str] = field(default_factory=dict)
+    gone: set[Path] = field(default_factory=set)
+    wait: dict[Path, str] = field(default_factory=dict)
+
+
+_Known = list[dict[int | None, _Said]]
+
+
+def _by_their_last_version(
+    versions: Sequence[SchemaVersion], stands: int, table: str
+) -> Iterator[tuple[set[int], _Known]]:
+    """The ids of nested columns in the newest version, then of those that left, with what is known of each.
+
+    Members of a column that left are called as in the last version that had it.
+    """
+    last = {
+        c.id: at
+        for at, version in enumerate(versions)
+        for c in version.schema.columns
+        if c.id is not None and isinstance(c.type, Array | Map | Struct)
+    }
+    for end in sorted(set(last.values()), reverse=True):
+        yield {id for id, at in last.items() if at == end}, _known(versions[: end + 1], stands, table)
+
+
+def _known(versions: Sequence[SchemaVersion], stands: int, table: str) -> _Known:
+    """What is known of the members of each version by the names of the last one; the table stands at one."""
+    ids = {c.name: c.id for c in versions[-1].schema.columns}
+    here = {lowered(path) for path, _, _ in walk(versions[-1].schema)}
+    lake = _Standing(versions, stands)
+    found: _Known = [{} for _ in versions]
+    told = became(versions, {})
+    here |= _renamed_inside(told)
+    for at, (parts, open) in enumerate(zip(told, unsettled(versions), strict=True)):
+        for path in parts.keys() | open.asked.keys():
+            said = found[at].setdefault(ids[path[0]], _Said())
+            now, question = parts.get(path, Became(path[-1])), open.asked.get(path)
+            name = lake.called(at, ids[path[0]], path[1:]) if question or now.name is None else None
+            if name is not None:
+                said.called[path[1:]] = name
+            elif question is not None:
+                said.wait[path[1:]] = _why(path, question, table)
+            elif now.name is not None:
+                said.called[path[1:]] = now.name
+            elif path in open.lost or lowered(named_now(path, parts)) in here:
+                said.gone.add(path[1:])
+    return found
+
+
+def _renamed_inside(told: Sequence[Mapping[Path, Became]]) -> set[Path]:
+    """Places of members that left, and inside of which names were given to others before.
+
+    Nothing tells whether a table made those renames before the whole was left as it stood.
+    """
+    return {
+        lowered(named_now(path[:length], parts))
+        for parts in told
+        for path, now in parts.items()
+        if now.name is not None and now.name.lower() != path[-1].lower()
+        for length in range(2, len(path))
+        if parts.get(path[:length]) == Became(None)
+    }
+
+
+def _why(path: Path, question: Question, table: str) -> str:
+    old, new = map(path_text, question)
+    return _UNDECIDED.format(path_text(path), old, new, table, old, new)
+
+
+@dataclass(slots=True)
+class _Standing:
+    """The members of a table that was left at an earlier version, `stands`: what nobody renamed since.
+
+    Only a policy lets rows into such a table.
+    """
+
+    versions: Sequence[SchemaVersion]
+    stands: int
+    between: dict[int, tuple[dict[Path, Became], Unsettled]] = field(default_factory=dict)
+
+    def called(self, at: int, id: int | None, path: Path) -> str | None:
+        """What the table calls a member of version number `at` that is surely one of its own; None if not."""
+        if not 0 <= self.stands < len(self.versions) - 1:
+            return None
+        first, last = sorted((at, self.stands))
+        window = self.versions[first : last + 1]
+        column = next((c for c in window[-1].schema.columns if c.id == id), None)
+        then = next((c for c in self.versions[self.stands].schema.columns if c.id == id), None)
+        if column is None or then is None:
+            return None
+        if at not in self.between:
+            self.between[at] = became(window, {})[0], unsettled(window)[0]
+        parts, open = self.between[at]
+        whole = (column.name, *path)
+        if at <= self.stands:
+            now = parts.get(whole, Became(path[-1]))
+            return None if whole in open.asked or not now.sure else now.name
+        above = [whole[:n] for n in range(2, len(whole) + 1)]
+        stays = all(parts.get(p, Became(p[-1])) == Became(p[-1]) and p not in open.asked for p in above)
+        there = {p[1:] for p, _, _ in walk(TableSchema((_named(then, column),)))}
+        return path[-1] if stays and path in there else None
+
+
+def _named(column: Column, other: Column) -> Column:
+    return Column(other.name, column.type)
