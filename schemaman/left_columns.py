@@ -1,4 +1,4 @@
-"""Columns that the source has dropped already, while rows that have values of them are still to be written.
+"""Columns and members that the source has dropped already, and that rows have which are to be written still.
 
 Law: a table comes to the same columns wherever batches end: those of a version that came and went inside a
 batch are kept as those are that the lake had before.
@@ -12,12 +12,15 @@ from dataclasses import dataclass, replace
 from schemaman.exchanges import free_name
 from schemaman.lake_names import spelled
 from schemaman.lake_rows import undecided
+from schemaman.members import became, lowered, named_now, unsettled
+from schemaman.past import Became
 from schemaman.plan import BEGAN_PROPERTY, VERSION_PROPERTY, Live
 from schemaman.representation import Names
 from schemaman.retired_columns import Retired, retired
-from schemaman.schema import Column, TableSchema
+from schemaman.schema import Column, Path, TableSchema, walk
 from schemaman.sources import source_of
 from schemaman.stamp_meaning import began_text
+from schemaman.types import Array, Field, Map, Struct, Type
 from schemaman.versions import TableHistory
 
 
@@ -96,6 +99,67 @@ def with_columns(history: TableHistory, columns: Collection[Column]) -> TableHis
     revision = replace(newest.revisions[-1], schema=schema)
     kept = replace(newest, revisions=(*newest.revisions[:-1], revision))
     return replace(history, versions=(*history.versions[:-1], kept))
+
+
+def with_members(history: TableHistory, versions: Collection[int]) -> TableHistory:
+    """The history with members in its newest version still that left since these versions, by their numbers.
+
+    Each as it was last, behind those that are there; none of which nobody knows whether it left, and none
+    whose name another one has by now.
+    """
+    newest = history.latest
+    columns = {c.name: c for c in newest.schema.columns}
+    if not any(isinstance(c.type, Array | Map | Struct) for c in columns.values()):
+        return history
+    for path, type in _left_members(history, versions):
+        column = columns[path[0]]
+        columns[path[0]] = replace(column, type=_with_member(column.type, path[1:], type))
+    schema = replace(newest.schema, columns=tuple(columns.values()))
+    if schema == newest.schema:
+        return history
+    kept = replace(newest, revisions=(*newest.revisions[:-1], replace(newest.revisions[-1], schema=schema)))
+    return replace(history, versions=(*history.versions[:-1], kept))
+
+
+def _left_members(history: TableHistory, versions: Collection[int]) -> list[tuple[Path, Type]]:
+    """Members that left since, by the names of the newest version, outer ones first, as they were last."""
+    life = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    newest = {c.id: c.name for c in history.latest.schema.columns}
+    here = {lowered(path) for path, _, _ in walk(history.latest.schema)}
+    found: dict[Path, tuple[Path, Type]] = {}
+    borne: set[Path] = set()
+    for version, parts, open in zip(life, became(life, {}), unsettled(life), strict=True):
+        columns = (replace(c, name=newest[c.id]) for c in version.schema.columns if c.id in newest)
+        for path, type, _ in walk(TableSchema(tuple(columns))):
+            place = named_now(path, parts)
+            gone = parts.get(path) == Became(None) and path not in open.asked and path not in open.lost
+            if gone and lowered(place) not in here:
+                found[lowered(place)] = place, type
+                borne |= {lowered(place)} if version.number in versions else set()
+    return sorted((found[place] for place in borne), key=lambda each: len(each[0]))
+
+
+def _with_member(type: Type, path: Path, member: Type) -> Type:
+    """The type with one more member, where it has a struct for it and no member of that name."""
+    name, *rest = path
+    match type:
+        case Struct(fields) if not rest:
+            there = {f.name.lower() for f in fields}
+            return type if name.lower() in there else Struct((*fields, Field(name, member)))
+        case Struct(fields):
+            inner = tuple(rest)
+            return Struct(
+                tuple(
+                    replace(f, type=_with_member(f.type, inner, member)) if f.name == name else f
+                    for f in fields
+                )
+            )
+        case Array(element) if rest:
+            return replace(type, element=_with_member(element, tuple(rest), member))
+        case Map(_, value) if rest and name == "value":
+            return replace(type, value=_with_member(value, tuple(rest), member))
+        case _:
+            return type
 
 
 def _before(history: TableHistory, column: Column) -> frozenset[int]:

@@ -14,7 +14,7 @@ from schemaman.policy import ChangeKind, Level, Policy, PolicyRule
 from schemaman.stores.sql import SqlStore
 from tests.house import PROOF
 from tests.paper_mirror import PaperMirror
-from tests.records import event, node, record, struct
+from tests.records import Node, event, node, record, struct
 from tests.test_mirror_names import INT, TEXT
 
 NUMBER = node("int32", optional=True)
@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> Iterator[SqlStore]:
 def told(offset: int, op: str, row: dict[str, Any], lsn: int | None = None, partition: int = 0) -> Record:
     """A change of a row; the columns of the table are those of the row."""
     place = 100 + offset if lsn is None else lsn
-    shape = struct("srv.public.t.Value", **{name: KINDS[name] for name in row})
+    shape = struct("srv.public.t.Value", **{name: KINDS.get(name) or kind_of(row[name]) for name in row})
     value = event(shape, op, lsn=place, sequence=f'["{place}","{place}"]')
     value["payload"] |= {"before": row, "after": None} if op == "d" else {"after": row}
     made = record(value, {"schema": struct("srv.public.t.Key", id=INT), "payload": {"id": row["id"]}})
@@ -129,3 +129,65 @@ def test_a_value_that_the_lake_gets_no_column_for_waits_with_that_reason(store: 
     lake.take([told(3, "d", {"id": 1, "a": 1, "b": "x"}, 101, partition=1)])
     assert rows(lake) == [{"id": 3, "a": 3}]
     assert len(lake.withheld()) == 1
+
+
+def nested(offset: int, op: str, id: int, /, **members: Any) -> Record:
+    """A change of a row with a struct of these members: a dict is one in there, a list an array of such."""
+    return told(offset, op, {"id": id, "s": members})
+
+
+def kind_of(value: Any) -> Node:
+    match value:
+        case dict():
+            return {**struct(None, **{name: kind_of(each) for name, each in value.items()}), "optional": True}
+        case list():
+            return {"type": "array", "optional": True, "items": kind_of(value[0])}
+        case _:
+            return NUMBER
+
+
+def held(value: Any) -> Any:
+    """A value without what is not there."""
+    match value:
+        case dict():
+            return {name: held(each) for name, each in value.items() if each is not None}
+        case list():
+            return [held(each) for each in value]
+        case _:
+            return value
+
+
+MEMBERS_CAME_AND_WENT = [
+    nested(0, "c", 1, k=1, p=[{"x": 1}]),
+    nested(1, "c", 2, k=2, m=3, p=[{"x": 1, "y": 4}], q={"u": 5, "v": 6}),
+    nested(2, "c", 3, k=2, p=[{"x": 1}], q={"u": 5}),
+    nested(3, "u", 1, k=1, p=[{"x": 1}]),
+    nested(4, "c", 4, k=8, p=[{"x": 2}], r=9),
+]
+
+
+@pytest.mark.parametrize("ends", [(), (1,), (2,), (3,), (4,), (2, 3), (1, 2, 3, 4)])
+def test_a_struct_comes_to_the_same_members_wherever_batches_end(
+    store: SqlStore, ends: tuple[int, ...]
+) -> None:
+    lake = mirror(store)
+    for batch in cut(MEMBERS_CAME_AND_WENT, ends):
+        lake.take(batch)
+    lake.take([])
+    assert [held(row["s"]) for row in rows(lake)] == [
+        {"k": 1, "p": [{"x": 1}]},
+        {"k": 2, "m": 3, "p": [{"x": 1, "y": 4}], "q": {"u": 5, "v": 6}},
+        {"k": 2, "p": [{"x": 1}], "q": {"u": 5}},
+        {"k": 8, "p": [{"x": 2}], "r": 9},
+    ]
+    assert lake.withheld() == {}
+    assert not lake.stopped
+
+
+def test_a_value_of_a_member_that_the_policy_drops_waits(store: SqlStore) -> None:
+    lake = mirror(store, drop="auto")
+    lake.take(MEMBERS_CAME_AND_WENT)
+    assert [row["id"] for row in rows(lake)] == [1, 4]
+    assert set(lake.withheld().values()) == {
+        "s: the lake's struct has no member 'm'", "s: the lake's struct has no member 'q'"
+    }  # fmt: skip

@@ -21,8 +21,15 @@ from schemaman.errors import (
     StatementFailed,
 )
 from schemaman.lake_rows import RowMap, row_map
-from schemaman.left_columns import bears_the_newest, left_columns, out_of_the_way, with_columns
+from schemaman.left_columns import (
+    bears_the_newest,
+    left_columns,
+    out_of_the_way,
+    with_columns,
+    with_members,
+)
 from schemaman.let_through import LetThrough
+from schemaman.members import lowered
 from schemaman.migrate import StoreJournal, apply, target_id
 from schemaman.objections import Lookout, unconfirmed_key
 from schemaman.plan import (
@@ -41,12 +48,13 @@ from schemaman.registry import Memory, Registry
 from schemaman.retired_columns import retired_text
 from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.rows.retold import reading_of
-from schemaman.schema import Column, TableId
+from schemaman.schema import Column, TableId, TableSchema, walk
 from schemaman.settings import TargetSetting
 from schemaman.shelf import Shelf
 from schemaman.sources import source_of
 from schemaman.spark.failures import RAISED
 from schemaman.targets._spark_sql import set_properties
+from schemaman.types import Array, Map, Struct
 from schemaman.upserts import with_row_columns
 from schemaman.versions import TableHistory
 
@@ -158,7 +166,8 @@ class Bringer:
             left = left_columns(history, versions, reused=self._ruled("reuse-name", follower) == "auto")
             drops = self._ruled("drop-column", follower) in ("auto", "approve")
             named, displaced = ((), ()) if drops else (left.named, left.displaced)
-            first = self._keeping(follower, executor, (told, history), named)
+            members = history if drops else with_members(history, versions)
+            first = self._keeping(follower, executor, (told, history, members), named)
             if isinstance(first, Stopped) and first.for_now:
                 return first
             brought = self._once(follower, executor, told, history)
@@ -189,17 +198,21 @@ class Bringer:
         self,
         follower: Follower,
         executor: Executor,
-        histories: tuple[TableHistory, TableHistory],
+        histories: tuple[TableHistory, TableHistory, TableHistory],
         left: tuple[Column, ...],
     ) -> Brought | Stopped | None:
-        """The table with columns that have left the source by now; None if it has them."""
-        told, history = histories
-        if not left:
+        """The table with columns, and members, that have left the source by now; None if it has them.
+
+        The last history has such members in its newest version still.
+        """
+        told, history, members = histories
+        if not left and members == history:
             return None
         live = executor.inspect(follower.lake_table, follower.target.format)
-        if live is not None and not _homeless(Brought(live), history, left):
+        there = None if live is None else Brought(live)
+        if there and not _homeless(there, history, left) and not _without_members(there, members):
             return None
-        return self._once(follower, executor, told, with_columns(history, left))
+        return self._once(follower, executor, told, with_columns(members, left))
 
     def _displaced(
         self,
@@ -332,6 +345,22 @@ def _homeless(brought: Brought, history: TableHistory, left: tuple[Column, ...])
     """Those of the columns that have no place in a lake table."""
     there = brought.rows(history).names if left else {}
     return tuple(c.name for c in left if c.id not in there)
+
+
+def _without_members(brought: Brought, history: TableHistory) -> bool:
+    """Whether a lake table lacks a member of the newest version."""
+    names = brought.rows(history).names
+    types = {c.name: c for c in brought.live.schema.columns}
+    for column in history.latest.schema.columns:
+        name = None if column.id is None else names.get(column.id)
+        if name is not None and isinstance(types[name].type, Array | Map | Struct):
+            here, there = (
+                {lowered(path[1:]) for path, _, _ in walk(TableSchema((each,)))}
+                for each in (types[name], column)
+            )
+            if there - here:
+                return True
+    return False
 
 
 def _stopped(plan: Plan, live: Live | None) -> Stopped | None:
