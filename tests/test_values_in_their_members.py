@@ -1,0 +1,386 @@
+"""Law: what a member of a struct held is in the member of the lake that it became, never in another one's.
+
+Whenever the record of it comes, and whatever people have said of the members: else its row waits, and the
+reason says what to answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import count, pairwise
+
+import pytest
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+from schemaman.ddl import format_type
+from schemaman.decisions import Decisions, NotRename, Rename, decided, exchanged, place
+from schemaman.evidence import NOWHERE
+from schemaman.lake_rows import lake_change, row_map
+from schemaman.left_columns import with_members
+from schemaman.members import unsettled
+from schemaman.migrate import apply
+from schemaman.planner import make_plan
+from schemaman.policy import Policy, PolicyRule
+from schemaman.rows.change import Place, RowChange
+from schemaman.rows.values import Unfit, Value
+from schemaman.schema import Column, Path, TableSchema, walk
+from schemaman.sources import source_of
+from schemaman.types import Array, Field, Integer, Map, String, Struct, Type
+from schemaman.upserts import LakeChange
+from schemaman.versions import TableHistory
+from tests.house import PROOF
+from tests.lives import history as history_of
+from tests.paper_lake import PaperJournal, PaperLake
+from tests.test_members import (
+    DROPS,
+    TABLE,
+    TARGETS,
+    Cells,
+    both,
+    lives_of,
+    migrated,
+    plan,
+    renamed,
+    standing,
+    until,
+)
+from tests.test_values_in_their_columns import written
+
+UNDECIDED = (
+    "{0} has a value, and nobody has said whether {1} became {2}: say `schemaman decide rename "
+    "shop.app.public.t {1} {2}`, or not-rename"
+)
+
+
+def came(history: TableHistory, number: int, value: Value, lake: PaperLake) -> object:
+    """What a record of a version brings into a table: its column `s`, or why its row waits."""
+    assert lake.live is not None
+    schema = history.versions[number - 1].schema
+    row = RowChange(Place("main", "t", 0, number), history.table, "c", None, None, {"s": value}, frozenset(),
+                    str(number), 0, False, schema, number, NOWHERE)  # fmt: skip
+    found = lake_change(row, row_map(history, lake.live))
+    assert isinstance(found, LakeChange | Unfit)
+    return found.reason if isinstance(found, Unfit) else found.values["s"]
+
+
+def waiting(held: object, path: str, old: str, new: str) -> bool:
+    """Whether a row waits for that answer."""
+    return isinstance(held, str) and held.endswith(UNDECIDED.format(path, old, new))
+
+
+@both
+@pytest.mark.parametrize("members", [("a", "c", "cb", "ca"), ("ab", "cb", "ca")])
+def test_a_value_whose_rename_nobody_decided_is_not_put_under_its_old_name(
+    format: str, members: tuple[str, ...]
+) -> None:
+    history = renamed(lives_of(*members), ("s.b", "s.a"))
+    made = standing(format, history, len(members))
+    value = {"k": 1, "a": 2, "b": None}
+    assert waiting(came(history, 1, value, made), "s.a", "s.a", "s.c")
+    assert came(history, 1, {**value, "a": None}, made) == {"k": 1, "c": None, "a": None}
+    said = renamed(history, ("s.b", "s.a"), ("s.a", "s.c"))
+    assert came(said, 1, value, made) == {"k": 1, "c": 2, "a": None}
+
+
+@both
+@pytest.mark.parametrize("members", [("ab", "bc", "bca"), ("ab", "bc", "b", "ba")])
+def test_a_name_that_came_back_while_its_rename_is_not_decided_waits(
+    format: str, members: tuple[str, ...]
+) -> None:
+    history = lives_of(*members)
+    made = standing(format, history, len(members))
+    value = {"k": 1, "a": 2, "b": 3}
+    assert waiting(came(history, 1, value, made), "s.a", "s.a", "s.c")
+    denied = renamed(history, ("s.a", "s.c"), kind=NotRename)
+    assert came(denied, 1, value, made) == {**dict.fromkeys(members[-1]), **value}
+
+
+@both
+def test_a_name_that_came_back_and_may_be_another_members_waits(format: str) -> None:
+    history = lives_of("xb", "x", "xa", "xb")
+    made = standing(format, history, 4)
+    value = {"k": 1, "x": 2, "b": 3}
+    assert waiting(came(history, 1, value, made), "s.b", "s.a", "s.b")
+    assert came(renamed(history, ("s.a", "s.b"), kind=NotRename), 1, value, made) == value
+    said = renamed(history, ("s.a", "s.b"))
+    assert came(said, 1, value, made) == "the lake's struct has no member 'b, which left'"
+    assert came(said, 3, {"k": 1, "x": 2, "a": 3}, made) == value
+
+
+@both
+def test_what_a_table_has_that_was_left_where_it_stood_is_told_by_its_stamp(format: str) -> None:
+    history = lives_of("a", "ab", "cb")
+    ignoring = Policy(rules=(PolicyRule("ignore", ("rename-suspected",)),))
+    made = standing(format, history, 2)
+    migrated(made, plan(format, until(history, 3), made, ignoring))
+    for number in (1, 2):
+        assert came(history, number, {"k": 1, "a": 2}, made) == {"k": 1, "a": 2, "b": None}
+    assert came(history, 3, {"k": 1, "c": 2}, made) == "the lake's struct has no member 'c'"
+
+
+@both
+def test_of_two_that_left_under_one_name_nobody_knows_which_the_table_has(format: str) -> None:
+    history = renamed(lives_of("xa", "x", "xb", "xa", "x"), ("s.b", "s.a"))
+    made = standing(format, history, 4)
+    migrated(made, plan(format, until(history, 5), made))
+    for number in (1, 4):
+        assert isinstance(came(history, number, {"k": 1, "x": 2, "a": 3}, made), str)
+
+
+FEW = st.sampled_from("abc")
+
+
+@st.composite
+def documents(draw: st.DrawFn, depth: int) -> Type:
+    """A struct of few names, so that they come back and go to others."""
+    names = draw(st.lists(FEW, unique=True, min_size=1, max_size=3))
+    return Struct(tuple(Field(name, draw(held_in(depth - 1))) for name in names))
+
+
+def held_in(depth: int) -> st.SearchStrategy[Type]:
+    """What a member holds: a number mostly."""
+    if depth < 1:
+        return st.just(Integer(32))
+    nested = documents(depth)
+    return st.sampled_from([0, 0, 0, 1, 2, 3]).flatmap(
+        lambda which: (
+            st.just(Integer(32)), nested, nested.map(Array), nested.map(lambda s: Map(String(), s))
+        )[which]
+    )  # fmt: skip
+
+
+@st.composite
+def worked_on(draw: st.DrawFn, type: Type, depth: int) -> Type:
+    """The type after somebody renamed, dropped and added members of it."""
+    match type:
+        case Array(element):
+            return replace(type, element=draw(worked_on(element, depth)))
+        case Map(_, value):
+            return replace(type, value=draw(worked_on(value, depth)))
+        case Struct(fields):
+            there = [replace(f, type=draw(worked_on(f.type, depth - 1))) for f in fields]
+            for _ in range(draw(st.integers(0, 2))):
+                at, name = draw(st.integers(0, len(there) - 1)), draw(FEW)
+                free = all(f.name != name for f in there)
+                match draw(st.sampled_from(["rename", "rename", "drop", "add"])):
+                    case "rename" if free:
+                        there[at] = replace(there[at], name=name)
+                    case "drop" if len(there) > 1:
+                        there.pop(at)
+                    case "add" if free:
+                        there.append(Field(name, draw(held_in(depth - 1))))
+            return Struct(tuple(there))
+        case _:
+            return type
+
+
+Answer = Rename | NotRename
+
+
+@st.composite
+def lives(draw: st.DrawFn) -> tuple[TableHistory, list[Answer], list[bool]]:
+    """A life of documents, what is true of its members, and which of that somebody has said."""
+    depth = draw(st.sampled_from([1, 1, 2, 3]))
+    types: list[Type] = [draw(documents(depth))]
+    for _ in range(draw(st.integers(2, 4))):
+        types.append(draw(worked_on(types[-1], depth)))
+    history = history_of([TableSchema((Column("s", each, id=1),)) for each in types])
+    answers: list[Answer] = []
+    for before, after in pairwise(history.versions):
+        used: set[str] = set()
+        for old, new in sorted(exchanged(before, after)):
+            same = not used & {old, new} and draw(st.booleans())
+            used |= {old, new} if same else set()
+            answers.append((Rename if same else NotRename)(TABLE, old, new, after.id, place(after.at)))
+    return history, answers, [draw(st.booleans()) for _ in answers]
+
+
+def answered(history: TableHistory, answers: Sequence[Answer]) -> TableHistory:
+    renames = tuple(a for a in answers if isinstance(a, Rename))
+    return decided(history, Decisions(renames, tuple(a for a in answers if isinstance(a, NotRename))))
+
+
+def in_part(
+    history: TableHistory, answers: Sequence[Answer], said: Sequence[bool], *, back: bool
+) -> TableHistory:
+    """The history with what was said; a rename that nobody is asked about was said too.
+
+    So was one of which a name came back, if not `back`: what a table has of that stays where it is.
+    """
+    known = [a for a, told in zip(answers, said, strict=True) if told]
+    hidden = [a for a, told in zip(answers, said, strict=True) if not told and isinstance(a, Rename)]
+    while True:
+        found = answered(history, known)
+        more = [a for a in hidden if not _open(found, a) or (not back and _came_back(found, a))]
+        if not more:
+            return found
+        known += more
+        hidden = [a for a in hidden if a not in more]
+
+
+def _step(history: TableHistory, answer: Answer) -> int:
+    return next(i for i, v in enumerate(history.versions) if place(v.at) == answer.began)
+
+
+def _open(history: TableHistory, answer: Answer) -> bool:
+    at = _step(history, answer)
+    asked = unsettled(history.versions[at - 1 : at + 1])[0].asked
+    return tuple(answer.old.split(".")) in asked
+
+
+def _came_back(history: TableHistory, answer: Answer) -> bool:
+    at = _step(history, answer)
+    old, new = (path.rpartition(".")[2] for path in (answer.old, answer.new))
+    versions = [{path[-1] for path, _, _ in walk(version.schema)} for version in history.versions]
+    return any(old in names for names in versions[at:]) or any(new in names for names in versions[:at])
+
+
+def identities(history: TableHistory) -> list[dict[Path, int]]:
+    """For each version, which member is which; one that left under a name and came back is the same."""
+    found: list[dict[Path, int]] = []
+    left: dict[tuple[int, str], int] = {}
+    numbers = count(1)
+    for version in history.versions:
+        before = found[-1] if found else {}
+        told = {a.new: a.old for a in version.members if a.same}
+        was: dict[Path, Path | None] = {(): ()}
+        now: dict[Path, int] = {(): 0}
+        for path, _, _ in walk(version.schema):
+            parent = was[path[:-1]]
+            same = None if parent is None else (*parent, path[-1])
+            old = told.get(path, None if same in told.values() else same)
+            was[path] = old if old in before else None
+            if old in before:
+                now[path] = before[old]
+            else:
+                holder = left.get((now[path[:-1]], path[-1]))
+                now[path] = next(numbers) if holder is None else holder
+        del now[()]
+        for path, id in before.items():
+            if id not in now.values():
+                left[before.get(path[:-1], 0), path[-1]] = id
+        left = {at: id for at, id in left.items() if id not in now.values()}
+        found.append(now)
+    return found
+
+
+def value_of(type: Type, at: Path, ids: Mapping[Path, int], empty: Collection[int]) -> Value:
+    """A record's value, in which each leaf tells which member it is; `empty` ones have none."""
+    match type:
+        case Struct(fields):
+            return {f.name: value_of(f.type, (*at, f.name), ids, empty) for f in fields}
+        case Array(element):
+            return (value_of(element, (*at, "element"), ids, empty),)
+        case Map(_, value):
+            return {"k": value_of(value, (*at, "value"), ids, empty)}
+        case _ if ids[at] in empty:
+            return None
+        case _:
+            return ids[at]
+
+
+def leaves(value: object, type: Type, at: Path) -> list[tuple[Path, int]]:
+    """Where each member's value is."""
+    match type, value:
+        case Struct(fields), dict():
+            return [leaf for f in fields for leaf in leaves(value.get(f.name), f.type, (*at, f.name))]
+        case Array(element), list() | tuple():
+            return [leaf for each in value for leaf in leaves(each, element, (*at, "element"))]
+        case Map(_, inside), dict():
+            return [leaf for each in value.values() for leaf in leaves(each, inside, (*at, "value"))]
+        case _, int():
+            return [(at, value)]
+        case _:
+            return []
+
+
+def look(
+    history: TableHistory, lake: Cells, ids: Sequence[Mapping[Path, int]], empty: Collection[int]
+) -> list[object]:
+    """Records of every version so far come into the table: what it holds of them, or why they wait."""
+    found: list[object] = []
+    assert lake.live is not None
+    note("; ".join(f"{format_type(v.schema.columns[0].type)} {v.members}" for v in history.versions))
+    (type,) = (c.type for c in lake.live.schema.columns if c.name == "s")
+    for number, (version, known) in enumerate(zip(history.versions, ids, strict=False), 1):
+        (column,) = version.schema.columns
+        value = value_of(column.type, ("s",), known, empty)
+        held = came(history, number, value, lake)
+        found.append(held)
+        if isinstance(held, str):
+            continue
+        there = leaves(held, type, ("s",))
+        assert sorted(id for _, id in there) == sorted(id for _, id in leaves(value, column.type, ("s",)))
+        for path, id in there:
+            here = lake.cells.setdefault(path, set())
+            here.add((id, number))
+            assert len({id for id, _ in here}) == 1, (path, here, held)
+    return found
+
+
+EMPTY = st.sets(st.integers(1, 30), max_size=20)
+
+
+@settings(max_examples=5000 if PROOF else 240)
+@given(format=st.sampled_from(sorted(TARGETS)), life=lives(), empty=EMPTY)
+def test_each_value_that_comes_late_is_in_a_member_of_its_own(
+    format: str, life: tuple[TableHistory, list[Answer], list[bool]], empty: set[int]
+) -> None:
+    """The table is made when all has happened, as for a first batch; answers come after it."""
+    history, answers, said = life
+    ids = identities(answered(history, answers))
+    now = in_part(history, answers, said, back=True)
+    target, table = TARGETS[format]
+    lake = Cells(table)
+    made = apply(make_plan(source_of(now), None, target, table, Policy()), lake, PaperJournal(), lambda: 0,
+                 run="r")  # fmt: skip
+    assert made.differences == ()
+    assert isinstance(look(now, lake, ids, empty)[-1], dict)
+    everything = look(answered(history, answers), lake, ids, empty)
+    newest = set(ids[-1].values())
+    for number, known in enumerate(ids):
+        if set(known.values()) <= newest:
+            assert isinstance(everything[number], dict) or "holds no" in str(everything[number])
+
+
+POLICIES = [Policy(), Policy(), DROPS] + [
+    Policy(rules=(PolicyRule("ignore", kinds),))
+    for kinds in (("rename-suspected",), ("rename-stated",), ("add-column",))
+]
+
+
+@settings(max_examples=5000 if PROOF else 240)
+@given(
+    format=st.sampled_from(sorted(TARGETS)),
+    life=lives(),
+    empty=EMPTY,
+    seen=st.lists(st.sampled_from([True, True, False]), min_size=5, max_size=5),
+    policy=st.sampled_from(POLICIES),
+)
+def test_each_value_is_in_a_member_of_its_own(
+    format: str,
+    life: tuple[TableHistory, list[Answer], list[bool]],
+    empty: set[int],
+    seen: list[bool],
+    policy: Policy,
+) -> None:
+    """The table follows; what came of earlier versions comes again each time."""
+    history, answers, said = life
+    ids = identities(answered(history, answers))
+    known = in_part(history, answers, said, back=False)
+    target, table = TARGETS[format]
+    lake = Cells(table)
+    for number in range(1, len(history.versions) + 1):
+        if not seen[number - 1]:
+            continue
+        now = replace(known, versions=known.versions[:number])
+        left = with_members(now, range(1, number + 1)) if policy != DROPS else now
+        for following in (left, now):
+            drawn = make_plan(source_of(following), lake.live, target, table, policy)
+            if drawn.steps and written(drawn):
+                done = apply(drawn, lake, PaperJournal(), lambda: 0, run="r", approved=True)
+                assert done.differences == ()
+        if lake.live is not None and written(drawn):
+            look(now, lake, ids, empty)
