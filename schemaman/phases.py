@@ -33,6 +33,7 @@ _WRITERS = "whoever writes the table meanwhile: hold the writers until the plan 
 _CONFLICT = "writers that commit meanwhile: one of the two fails and has to try again"
 _MERGE = "writers that merge by the old key: from here on they merge by the new one"
 _KEY = "the key changes"
+_ALONE = "no two rows get the same key"
 _COPIES = "the values that were copied into the new columns go for good"
 _GONE = "the old values go for good"
 Pairs = Sequence[tuple[Column, Column]]
@@ -82,6 +83,7 @@ class Drawing:
         """The values of the old columns, written into the new ones by one statement that may be repeated."""
         values = [(e.new, conversion.converted(quote_name(e.column), e.was, e.type)) for e in exchanges]
         kept = " AND ".join(conversion.exact(quote_name(e.column), e.was, e.type) for e in exchanges)
+        alone = self._alone({e.column: value for e, (_, value) in zip(exchanges, values, strict=True)})
         draft = Draft(
             (),
             "backfill",
@@ -91,14 +93,17 @@ class Drawing:
             sql.update(self.name, [(e.new, "NULL") for e in exchanges], "true"),
             (_CONFLICT,),
             {"counts": {differing(self.name, exchanges): 0}},
-            {"counts": {sql.count(self.name, f"NOT ({kept})"): 0}, "properties": self._mark()},
+            {"counts": {sql.count(self.name, f"NOT ({kept})"): 0} | alone, "properties": self._mark()},
         )
         self.add(draft, self.now, why)
-        return "every value can be turned into one of the new type, and nothing of it is lost"
+        told = "every value can be turned into one of the new type, and nothing of it is lost"
+        return f"{told}; {_ALONE}" if alone else told
 
     def swap(self, exchanges: tuple[Exchange, ...], why: str) -> str:
         """The new columns under the names of the old ones, which are kept and no longer required."""
-        counts = {"counts": {differing(self.name, exchanges): 0}}
+        stands = {e.column: quote_name(e.new) for e in exchanges}
+        alone = self._alone(stands)
+        counts = {"counts": {differing(self.name, exchanges): 0} | alone}
         names = retired(self.now) | {e.old: Retired(e.column) for e in exchanges}
         begun = {RECIPE_PROPERTY: recipe_text("swap", exchanges), RETIRED_PROPERTY: retired_text(names)}
         key = self.now.schema.key
@@ -109,16 +114,19 @@ class Drawing:
         for e in exchanges:
             # Rows may have come since the first look, and a run that died may be taken up days later: each
             # pair is asked for again right before its names change.
-            self._rename(e, e.column, e.old, key, {"counts": {differing(self.name, (e,)): 0}})
+            alone = self._alone(stands)
+            self._rename(e, e.column, e.old, key, {"counts": {differing(self.name, (e,)): 0} | alone})
             half = replace(e, column=e.old)
-            self._rename(e, e.new, e.column, key, {"counts": {differing(self.name, (half,)): 0}})
+            self._rename(e, e.new, e.column, key, {"counts": {differing(self.name, (half,)): 0} | alone})
+            del stands[e.column]
         relaxed = [ChangeNullable((e.old,), False, True) for e in exchanges if self._is_required(e.old)]
         if relaxed:
             drafts = [drafted(self.target.alter(self.now, change)) for change in relaxed]
             after = replace(self.now, schema=patch(self.now.schema, relaxed))
             self.add(self.target.together(self.now, drafts), after)
         self._tell({RECIPE_PROPERTY: "{}"})
-        return "no row has another value in the new column than the old one says, and writers are held"
+        told = "no row has another value in the new column than the old one says, and writers are held"
+        return f"{told}; {_ALONE}" if alone else told
 
     def contract(self, names: Collection[str]) -> str:
         """The end of columns that were moved out of the way."""
@@ -163,9 +171,13 @@ class Drawing:
         values = [conversion.converted(quote_name(old.name), old.type, new.type) for old, new in moved]
         kept = [conversion.exact(quote_name(old.name), old.type, new.type) for old, new in moved]
         required = [f"{quote_name(old.name)} IS NOT NULL" for old, new in moved if self._holds_no_null(new)]
-        key = tuple(old.name for old, new in moved if new.name in self.now.schema.key)
+        turned = [(old, v) for (old, new), v in zip(moved, values, strict=True) if self._is_key(new.name)]
         gate = {sql.count(there, f"NOT ({' AND '.join((*kept, *required))})"): 0}
-        gate |= {sql.count(self.name, "true"): 0} | (dict.fromkeys(unfit(there, key), 0) if key else {})
+        gate |= {sql.count(self.name, "true"): 0}
+        if turned:
+            # Two keys may be one once they are converted, as `007` and `7` are.
+            nulls, _ = unfit(there, [old.name for old, _ in turned])
+            gate |= {nulls: 0, repeated(there, [value for _, value in turned]): 0}
         counted = dict.fromkeys(_uncounted(there, self.name, (old.name for old, _ in moved)), 0)
         draft = Draft(
             (),
@@ -191,6 +203,20 @@ class Drawing:
         schema = replace(patch(self.now.schema, [change]), key=key)
         draft = replace(draft, hurts=(expects, *draft.hurts, _WRITERS), before=gate)
         self.add(draft, replace(self.now, schema=schema))
+
+    def _alone(self, values: Mapping[str, str]) -> dict[str, int]:
+        """The gate of a key whose columns get new values, as SQL: it still tells the rows apart.
+
+        Two values may be one once they are converted, as `007` and `7` are, and what is merged by such a
+        key would be written into both rows. None where no column of the key is among them.
+        """
+        key = self.now.schema.key
+        if values.keys().isdisjoint(key):
+            return {}
+        return {repeated(self.name, [values.get(name, quote_name(name)) for name in key]): 0}
+
+    def _is_key(self, name: str) -> bool:
+        return name in self.now.schema.key
 
     def _holds_no_null(self, column: Column) -> bool:
         return not column.nullable or self.target.relax(self.now, column.name) is not None
@@ -280,7 +306,11 @@ def _uncounted(there: str, here: str, columns: Iterable[str]) -> Iterator[str]:
 
 def unfit(name: str, key: Sequence[str]) -> tuple[str, str]:
     """The queries for rows without a value in the key, and for keys that several rows have."""
-    columns = ", ".join(quote_name(column) for column in key)
     nulls = " OR ".join(f"{quote_name(column)} IS NULL" for column in key)
-    twice = f"SELECT count(*) FROM (SELECT 1 FROM {name} GROUP BY {columns} HAVING count(*) > 1) AS twice"
-    return sql.count(name, nulls), twice
+    return sql.count(name, nulls), repeated(name, [quote_name(column) for column in key])
+
+
+def repeated(name: str, values: Sequence[str]) -> str:
+    """The query for how many combinations of values, each as SQL, several rows have."""
+    rows = f"SELECT 1 FROM {name} GROUP BY {', '.join(values)} HAVING count(*) > 1"
+    return f"SELECT count(*) FROM ({rows}) AS twice"

@@ -283,6 +283,51 @@ def test_rows_without_a_value_that_the_new_table_wants_are_found_before_it_is_fi
     assert not any("`a` IS NOT NULL" in query for query in gates)
 
 
+def grouped(query: str) -> str:
+    """What a query for keys that several rows have groups the rows by; empty for any other query."""
+    return query.partition(" GROUP BY ")[2].partition(" HAVING ")[0]
+
+
+@both
+def test_a_key_whose_converted_values_are_not_one_for_each_row_stops_every_phase(format: str) -> None:
+    """`007` and `7` are two texts and one number."""
+    made = lake(format, "id STRING NOT NULL, n INT, b STRING NOT NULL, PRIMARY KEY (id, n, b)")
+    later = source("id INT NOT NULL, n INT, b INT NOT NULL, PRIMARY KEY (id, n, b)")
+    expand, backfill, swap, _ = cook(format, later).plans(live_of(made))
+    done(expand, made)
+    converted = "try_cast(`id` AS INT), `n`, try_cast(`b` AS INT)"
+    (unfilled,) = cast("dict[str, int]", backfill.steps[0].postcondition["counts"])
+    made.counted = lambda query: int(query == unfilled or grouped(query) == converted)
+    with pytest.raises(StalePlan, match=r"GROUP BY .* gives 1, not 0"):
+        done(backfill, made)
+    made.counted = lambda query: int(query == unfilled and backfill.steps[0].statement not in made.ran)
+    done(backfill, made)
+    made.counted = lambda query: int(grouped(query) == "`id__new`, `n`, `b__new`")
+    with pytest.raises(StalePlan, match="gives 1, not 0"):
+        done(swap, made)
+    made.counted = lambda _: 0
+    done(swap, made)
+    # Once before the first step, and again right before each of the names changes.
+    gates = [cast("dict[str, int]", step.precondition.get("counts", {})) for step in swap.steps]
+    assert [grouped(query) for gate in gates for query in gate if grouped(query)] == [
+        *["`id__new`, `n`, `b__new`"] * 3,
+        *["`id`, `n`, `b__new`"] * 2,
+    ]
+    made = lake(format, "id STRING NOT NULL, n INT, b STRING NOT NULL, PRIMARY KEY (id, n, b)")
+    new = "/lake/new" if format == "delta" else "ice.raw.new"
+    _, fill = cook(format, later).plans(live_of(made), new)
+    asked = cast("dict[str, int]", fill.steps[0].precondition["counts"])
+    assert [grouped(query) for query in asked if grouped(query)] == [converted]
+
+
+@both
+def test_columns_beside_the_key_are_exchanged_without_asking_for_it(format: str) -> None:
+    made = lake(format, "id INT NOT NULL, a INT, PRIMARY KEY (id)")
+    plans = cook(format, source("id INT NOT NULL, a TEXT, PRIMARY KEY (id)")).plans(live_of(made))
+    gates = [step.precondition.get("counts", {}) for plan in plans for step in plan.steps]
+    assert not [query for gate in gates for query in cast("dict[str, int]", gate) if grouped(query)]
+
+
 @both
 def test_columns_get_names_that_nobody_has(format: str) -> None:
     made = lake(format, "id INT, a INT, A__NEW INT")
