@@ -37,7 +37,7 @@ from schemaman.property_shapes import misread
 from schemaman.retired_columns import moved_out, retired
 from schemaman.rulings import Judge, blocked_by
 from schemaman.schema import TableSchema
-from schemaman.successors import NO_WAY, successor
+from schemaman.successors import NO_WAY, RESPELLED, successor
 from schemaman.targets import _conversion as conversion
 from schemaman.types import Floating, Type
 from schemaman.upserts import key_refused
@@ -203,6 +203,8 @@ class Cook:
         exact = isinstance(held, Held) and _alike(held.type, e.type)
         if not exact and not _alike(aim.type, e.type):
             return f"the source wants {format_type(aim.type)} now, and not {format_type(e.type)}"
+        if e.column in live.schema.key and not conversion.is_spelled_alike(e.was, e.type):
+            return RESPELLED
         if e.column in live.layout:
             return "the files are partitioned, clustered or sorted by it by now"
         if column_of(live.schema, e.old) is not None:
@@ -260,6 +262,8 @@ class Cook:
             return Refusal(change, reason, f"change the layout of the table first; or {_INTO}")
         if not conversion.converts(column.type, aim.type):
             return Refusal(change, NO_WAY, _SNAPSHOT)
+        if name in live.schema.key and not conversion.is_spelled_alike(column.type, aim.type):
+            return Refusal(change, RESPELLED, _SNAPSHOT)
         taken = (*live.schema.names, *self.source.schema.names)
         new = free_name(name, "new", taken)
         old = free_name(name, "old", (*taken, new))

@@ -34,6 +34,10 @@ from schemaman.upserts import TRUNCATED_PROPERTY, key_refused
 _ORDINARY = "apply the ordinary plan first (`schemaman apply --partial`), then plan the recipe"
 _SNAPSHOT = "build a new table and fill it from a snapshot of the source"
 NO_WAY = "there is no one way to turn the old values into new ones"
+RESPELLED = (
+    "it is a column of the key, and such values are spelled in several ways as text: a row that is there "
+    "already might not be found, and be written a second time"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,11 @@ def _misfits(
         if not conversion.converts(old.type, column.type)
     ]
     refusals = [Refusal(words(change), NO_WAY, _SNAPSHOT) for change in changes]
+    refusals += [
+        Refusal(words(ChangeType((old.name,), old.type, column.type)), RESPELLED, _SNAPSHOT)
+        for old, column in pairs
+        if column.name in new.wanted.key and not conversion.is_spelled_alike(old.type, column.type)
+    ]
     filled = {column.name for _, column in pairs}
     if not filled.issuperset(new.wanted.key):
         change = f"fill a new table with the key ({', '.join(source.schema.key)})"

@@ -321,6 +321,56 @@ def test_a_key_whose_converted_values_are_not_one_for_each_row_stops_every_phase
 
 
 @both
+@pytest.mark.parametrize("into", [False, True])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("TIMESTAMP", "TEXT"),
+        ("TIMESTAMP_NTZ", "TEXT"),
+        ("DATE", "TEXT"),
+        ("DECIMAL(38,10)", "NUMERIC"),
+        ("DOUBLE", "TEXT"),
+        ("BOOLEAN", "TEXT"),
+    ],
+)
+def test_a_key_does_not_become_text_that_writers_spell_otherwise(
+    format: str, old: str, new: str, into: bool
+) -> None:
+    """`1` and `1.0000000000` are one number and two keys: the row would be written a second time."""
+    table = {"delta": "/lake/new", "iceberg": "ice.raw.new"}[format] if into else None
+    made = lake(format, f"id {old} NOT NULL, a INT, PRIMARY KEY (id)")
+    (plan,) = cook(format, source(f"id {new} NOT NULL, a INT, PRIMARY KEY (id)")).plans(live_of(made), table)
+    assert plan.steps == ()
+    (refused,) = plan.refusals
+    assert "a column of the key" in refused.reason
+    assert "snapshot" in refused.instead
+    beside = lake(format, f"id INT NOT NULL, a {old}, PRIMARY KEY (id)")
+    following = source(f"id INT NOT NULL, a {new}, PRIMARY KEY (id)")
+    assert cook(format, following).plans(live_of(beside), table)[0].steps
+
+
+@both
+@pytest.mark.parametrize(("old", "new"), [("INT", "TEXT"), ("DECIMAL(20,0)", "TEXT"), ("STRING", "DATE")])
+def test_a_key_that_everybody_spells_alike_is_exchanged(format: str, old: str, new: str) -> None:
+    made = lake(format, f"id {old} NOT NULL, a INT, PRIMARY KEY (id)")
+    plans = cook(format, source(f"id {new} NOT NULL, a INT, PRIMARY KEY (id)")).plans(live_of(made))
+    assert names(plans) == PHASES
+
+
+@both
+def test_an_exchange_of_a_key_for_text_that_was_begun_is_given_up(format: str) -> None:
+    made = lake(format, "id INT NOT NULL, at TIMESTAMP NOT NULL, PRIMARY KEY (id)")
+    later = source("id INT NOT NULL, at TEXT NOT NULL, PRIMARY KEY (id)")
+    done(cook(format, later).plans(live_of(made))[0], made)
+    live = live_of(made)
+    rekeyed = replace(live, schema=replace(live.schema, key=("id", "at")))
+    following = source("id INT NOT NULL, at TEXT NOT NULL, PRIMARY KEY (id, at)")
+    (plan,) = cook(format, following).plans(rekeyed)
+    assert names((plan,)) == ("abandon",)
+    assert "a column of the key" in plan.notes[0]
+
+
+@both
 def test_columns_beside_the_key_are_exchanged_without_asking_for_it(format: str) -> None:
     made = lake(format, "id INT NOT NULL, a INT, PRIMARY KEY (id)")
     plans = cook(format, source("id INT NOT NULL, a TEXT, PRIMARY KEY (id)")).plans(live_of(made))

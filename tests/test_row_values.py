@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import math
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal as Number
 from uuid import UUID
 
@@ -195,6 +195,13 @@ def test_a_value_that_fits_is_of_the_type_that_a_writer_needs() -> None:
     assert fit(5, Integer(64, signed=False), Decimal(20, 0), "c") == Number(5)
     assert repr(fit(Number("1.5"), Numeric(), Decimal(10, 3), "c")) == "Decimal('1.500')"
     assert fit("12:00:00.5", Time(3), String(), "c") == "12:00:00.5"
+    whole = datetime(2024, 3, 10, 2, 30, tzinfo=UTC)
+    assert fit(whole, Timestamp(9), String(), "c") == "2024-03-10T02:30:00Z"
+    finer = datetime(2024, 3, 10, 2, 30, 0, 120_000, UTC)
+    assert fit(finer, Timestamp(9), String(), "c") == "2024-03-10T02:30:00.12Z"
+    assert fit(local(2024, 3, 10, 2, 30), Timestamp(9, zoned=False), String(), "c") == "2024-03-10T02:30:00"
+    early = local(1, 1, 1, 0, 0, 10, 10)
+    assert fit(early, Timestamp(6, zoned=False), String(), "c") == "0001-01-01T00:00:10.00001"
     assert fit((1, None), Array(Integer(8)), Array(Integer(32)), "c") == [1, None]
     assert fit(date(1, 1, 1), Date(), Timestamp(6, zoned=False), "c") == local(1, 1, 1)
     assert fit({"a": 1}, Map(String(), Integer(32)), Map(String(), Integer(64)), "c") == {"a": 1}

@@ -33,7 +33,7 @@ def held(value, source: str, lake: str):
         ("24:00:00", "TIME(6)", "BIGINT", 86400000000),
         ("-838:59:59", "TIME(0)", "BIGINT", -3020399000000),
         (NOON, "TIMESTAMP_NTZ(6)", "TIMESTAMP", NOON.replace(tzinfo=UTC)),
-        (NOON, "TIMESTAMP_NTZ(6)", "STRING", "2024-02-29 12:00:00.000005"),
+        (NOON, "TIMESTAMP_NTZ(6)", "STRING", "2024-02-29T12:00:00.000005"),
         (2**64 - 1, "BIGINT UNSIGNED", "STRING", "18446744073709551615"),
         (7, "BIGINT UNSIGNED", "BIGINT", 7),
         ("a,b", "SET('a','b')", "ARRAY<STRING>", ["a", "b"]),

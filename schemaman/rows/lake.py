@@ -232,7 +232,9 @@ def _as_text(value: object) -> str:
         case Beyond(text):
             return text
         case datetime():
-            return value.isoformat(" ").removesuffix("+00:00") + ("Z" if value.tzinfo else "")
+            # As a recipe writes what it turns into text: without zeros at the end.
+            text = value.isoformat().removesuffix("+00:00")
+            return (text.rstrip("0") if value.microsecond else text) + ("Z" if value.tzinfo else "")
         case date():
             return value.isoformat()
         case _:

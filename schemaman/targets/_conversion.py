@@ -57,6 +57,24 @@ def converts(old: Type, new: Type) -> bool:
             return False
 
 
+def is_spelled_alike(old: Type, new: Type) -> bool:
+    """Whether all who write a value of `old` as one of `new` write the same, so that a key finds its row.
+
+    Not where text may be written in several ways: `1` and `1.0000000000`, `T` or a blank before the time.
+    """
+    match old, new:
+        case _ if old == new:
+            return True
+        case ((Array() | Map() | Struct()), _):
+            return False
+        case Decimal(_, scale), String():
+            return scale == 0
+        case (Boolean() | Date() | Timestamp() | Floating()), String():
+            return False
+        case _:
+            return True
+
+
 def converted(value: str, old: Type, new: Type, depth: int = 0) -> str:
     """The value as SQL of the new type: NULL where a leaf does not fit.
 
@@ -125,6 +143,9 @@ def _leaf(value: str, old: Type, new: Type) -> str:
             seconds = f"CAST(CAST(unix_micros({value}) AS DECIMAL(20,0)) * 0.000001 AS DECIMAL(18,6))"
             printed = f"CAST({_EPOCH} + make_dt_interval(0, 0, 0, {seconds}) AS STRING)"
             return f"concat(replace({printed}, ' ', 'T'), 'Z')"
+        case Timestamp(_, False), String():
+            # As a mirror writes it: with a `T`, and no zeros at the end.
+            return f"replace(CAST({value} AS STRING), ' ', 'T')"
         case _ if converts(old, new):
             return f"try_cast({value} AS {type_name(new)})"
         case _:
