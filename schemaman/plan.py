@@ -93,8 +93,9 @@ class Live:
     names the columns by which files are partitioned, clustered or sorted; `partitions`, `clustering`
     and `sort` say which is which. `generated` maps a generated column to its expression, an identity column
     to an empty one. `identifiers` are the paths of Iceberg's identifier fields; `format_version` is Iceberg's
-    alone. `column_ids` is another text once a column was dropped and one of its name was made, empty where
-    the format does not tell.
+    alone. `partition_names` are those that fields of partitions have or had, each with the path of the only
+    column that may be called so, empty if none may. `column_ids` is another text once a column was dropped
+    and one of its name was made, empty where the format does not tell.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Live:
     generated: Mapping[str, str] = field(default_factory=dict)
     identifiers: tuple[Path, ...] = ()
     format_version: int | None = None
+    partition_names: Mapping[str, Path] = field(default_factory=dict)
     column_ids: str = ""
 
     @property

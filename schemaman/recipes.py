@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from schemaman.ddl import format_type, quote_name
-from schemaman.diff import ChangeKey, ChangeType, DropColumn, RenameColumn, diff
+from schemaman.diff import AddColumn, ChangeKey, ChangeType, DropColumn, RenameColumn, diff
 from schemaman.exchanges import RESUME, Exchange, free_name, phase_of, under_way
 from schemaman.layouts import layout_of
 from schemaman.merged_types import without_comments
@@ -36,7 +36,7 @@ from schemaman.projection import Projection, key_is_known, project
 from schemaman.property_shapes import misread
 from schemaman.retired_columns import moved_out, retired
 from schemaman.rulings import Judge, blocked_by
-from schemaman.schema import TableSchema
+from schemaman.schema import Column, TableSchema
 from schemaman.successors import NO_WAY, RESPELLED, successor
 from schemaman.targets import _conversion as conversion
 from schemaman.types import Floating, Type
@@ -212,8 +212,8 @@ class Cook:
         retype = self._judge().ask("retype")
         if retype.level not in ("auto", "approve"):
             return f"the policy does not want it any more ({retype.why})"
-        moved = self.target.alter(without_identifiers(live), RenameColumn((e.column,), e.old))
-        return moved.reason if isinstance(moved, Refusal) else ""
+        moved = self._moved(live, e)
+        return moved.reason if moved else ""
 
     def _abandoned(
         self, live: Live, ended: Sequence[Exchange], rest: Sequence[Exchange], notes: Sequence[str]
@@ -267,10 +267,16 @@ class Cook:
         taken = (*live.schema.names, *self.source.schema.names)
         new = free_name(name, "new", taken)
         old = free_name(name, "old", (*taken, new))
-        moved = self.target.alter(without_identifiers(live), RenameColumn((name,), old))
-        if isinstance(moved, Refusal):
-            return replace(moved, change=change)
-        return Exchange(name, new, old, column.type, aim.type)
+        exchange = Exchange(name, new, old, column.type, aim.type)
+        moved = self._moved(live, exchange)
+        return replace(moved, change=change) if moved else exchange
+
+    def _moved(self, live: Live, e: Exchange) -> Refusal | None:
+        """Why the names of two columns cannot be exchanged; None if they can."""
+        added = AddColumn((e.new,), Column(e.new, e.type), None)
+        changes = (added, RenameColumn((e.column,), e.old), RenameColumn((e.new,), e.column))
+        answers = (self.target.alter(without_identifiers(live), change) for change in changes)
+        return next((answer for answer in answers if isinstance(answer, Refusal)), None)
 
     def _barred(self, live: Live, exchanges: Sequence[Exchange]) -> tuple[Refusal, ...]:
         """What the policy has against it."""

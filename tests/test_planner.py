@@ -545,6 +545,30 @@ def test_a_condition_may_ask_the_table_for_a_number() -> None:
         holds(live, counted)
 
 
+def test_a_new_column_gets_no_name_that_a_partition_field_of_iceberg_has() -> None:
+    """Iceberg refuses it, and the plan would stop behind the rename."""
+    made = lake("iceberg", "id INT, region TEXT, ts TIMESTAMP").live
+    assert made is not None
+    made = replace(made, layout=("region",), partition_names={"region": ("region",), "ts_day": ("ts",)})
+    first = source("id INT, region TEXT, ts TIMESTAMP")
+    later = source("id INT, area TEXT, region INT, ts_day DATE")
+    followed = {"id": "id", "region": "area", "ts": None}
+    past = (
+        Past(first.id, {"offset": 0}, followed),
+        Past(later.id, {"offset": 1}, {name: name for name in later.schema.names}),
+    )
+    later = replace(later, former_names={"area": ("region",)}, past=past)
+    drawn = plan("iceberg", later, made)
+    assert statements(drawn) == ["RENAME COLUMN `region` TO `area`"]
+    assert [r.change for r in drawn.refusals if "partition field" in r.reason] == [
+        "add `region` INT",
+        "add `ts_day` DATE",
+    ]
+    bound = source("ts_day INT, region TEXT, ts TIMESTAMP", former_names={"ts_day": ("id",)})
+    (refused,) = plan("iceberg", bound, made).refusals
+    assert (refused.change, statements(plan("iceberg", bound, made))) == ("rename `id` to `ts_day`", [])
+
+
 def version(number: int, ddl: str, *candidates: tuple[str, str], incarnation: int = 1) -> SchemaVersion:
     schema = parse_columns(ddl)
     asked = tuple(RenameCandidate(old, new, "likely", ()) for old, new in candidates)

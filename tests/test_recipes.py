@@ -225,6 +225,16 @@ def test_columns_that_lay_out_the_files_are_not_exchanged(format: str) -> None:
     assert "--into" in refused.refusals[0].instead
 
 
+def test_a_column_by_which_files_were_partitioned_once_is_not_exchanged_on_iceberg() -> None:
+    """The name would go to another column, and Iceberg refuses that once the names are half exchanged."""
+    made = lake("iceberg", "id INT, a INT, b INT")
+    later = source("id INT, a TEXT, b TEXT")
+    for taken in ({"a": ("a",)}, {"b__new": ()}):
+        (refused,) = cook("iceberg", later).plans(replace(live_of(made), partition_names=taken))
+        assert [r for r in refused.refusals if "partition field" in r.reason]
+        assert refused.steps == ()
+
+
 @both
 def test_renames_come_first(format: str) -> None:
     made = lake(format, "id INT, a INT")

@@ -22,6 +22,7 @@ from schemaman.diff import (
 from schemaman.errors import BadReference
 from schemaman.plan import Draft, Held, Live, Refusal
 from schemaman.schema import Column, TableSchema
+from schemaman.spark.iceberg_metadata import described_live, iceberg_live
 from schemaman.targets import _spark_sql as sql
 from schemaman.targets import delta, iceberg
 from schemaman.types import (
@@ -354,3 +355,80 @@ def test_the_schema_that_spark_prints_is_read_back() -> None:
             "s STRUCT<x: BINARY NOT NULL COMMENT 'inner'>, q UNKNOWN('variant')"
         ).columns
     )
+
+
+SPECS = {
+    "table-uuid": "u",
+    "properties": {},
+    "format-version": 2,
+    "current-schema-id": 0,
+    "schemas": [
+        {
+            "schema-id": 0,
+            "fields": [
+                {"id": 1, "name": "id", "type": "int"},
+                {"id": 2, "name": "area", "type": "string"},
+                {"id": 3, "name": "ts", "type": "timestamptz"},
+                {"id": 4, "name": "s", "type": {"fields": [{"id": 5, "name": "y", "type": "int"}]}},
+            ],
+        }
+    ],
+    "default-spec-id": 1,
+    "partition-specs": [
+        {
+            "spec-id": 0,
+            "fields": [
+                {"source-id": 2, "transform": "identity", "name": "region"},
+                {"source-id": 3, "transform": "day", "name": "ts_day"},
+                {"source-id": 5, "transform": "identity", "name": "s.x"},
+                {"source-id": 9, "transform": "identity", "name": "gone"},
+            ],
+        },
+        {"spec-id": 1, "fields": []},
+    ],
+}
+
+
+def parted() -> Live:
+    columns = parse_columns("id INT, area STRING, ts TIMESTAMP, s STRUCT<y: INT>").columns
+    return iceberg_live("ice.raw.t", columns, "1.metadata.json", SPECS)
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        (AddColumn(("ts_day",), Column("ts_day", Integer(32)), None), True),
+        (AddColumn(("region",), Column("region", Integer(32)), None), True),
+        (AddColumn(("gone",), Column("gone", Integer(32)), None), True),
+        (AddColumn(("s", "x"), Column("x", Integer(32)), None), True),
+        (AddColumn(("s.x",), Column("s.x", Integer(32)), None), True),
+        (AddColumn(("TS_DAY",), Column("TS_DAY", Integer(32)), None), False),
+        (AddColumn(("s", "ts_day"), Column("ts_day", Integer(32)), None), False),
+        (RenameColumn(("id",), "region"), True),
+        (RenameColumn(("area",), "region"), False),
+        (RenameColumn(("area",), "ts_day"), True),
+        (RenameColumn(("ts",), "ts_day"), False),
+        (RenameColumn(("s", "y"), "x"), False),
+        (RenameColumn(("s",), "r"), False),
+    ],
+)
+def test_names_of_partition_fields_are_for_no_other_column(change, refused: bool) -> None:
+    """As measured: also where the field was dropped or replaced since."""
+    answer = iceberg.TARGET.alter(parted(), change)
+    assert isinstance(answer, Refusal) is refused
+    if isinstance(answer, Refusal):
+        assert "partition field" in answer.reason
+        assert "--into" in answer.instead
+
+
+def test_names_of_partition_fields_are_known_where_nobody_can_read_the_metadata() -> None:
+    columns = parse_columns("id INT, area STRING").columns
+    described = [
+        ("id", "int"),
+        ("_partition", "struct<region:string,ts_day:date,s.x:decimal(10,2),id_bucket:int>"),
+        ("# Detailed Table Information", ""),
+        ("Location", "/w"),
+    ]
+    found = described_live("ice.raw.t", columns, "1.metadata.json", {"format-version": "2"}, described)
+    assert set(found.partition_names) == {"region", "ts_day", "s.x", "id_bucket"}
+    assert isinstance(iceberg.TARGET.alter(found, RenameColumn(("area",), "ts_day")), Refusal)

@@ -19,6 +19,7 @@ Metadata = Mapping[str, Any]
 _ADDED = ("format", "provider", "current-snapshot-id", "location", "sort-order")
 _WORD = re.compile(r"(\w+)\((?:(\d+), )?(.+)\)")
 _SORTED = re.compile(r"(.+?) (ASC|DESC) NULLS (FIRST|LAST)(?:, |$)")
+_PARTITION_FIELD = re.compile(r"(?:^struct<|,)(.+?):[a-z_]+(?:\(\d+,\d+\))?(?=[,>])")
 _TRANSFORMS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 
 
@@ -47,6 +48,7 @@ def iceberg_live(table: str, columns: tuple[Column, ...], file: str, metadata: M
             )
             for each in order.get("fields", ())
         ),
+        partition_names=_partition_names(metadata, paths),
         # Source: Iceberg table spec, "Schema Evolution": a field's id is its own for good.
         column_ids=" ".join(str(id) for id in paths),
     )
@@ -79,6 +81,8 @@ def described_live(
         partitions=tuple(partitions),
         sort=tuple(sort),
         comment=details.get("Comment"),
+        # Of which column a field is made is not told here: no column may have its name.
+        partition_names=dict.fromkeys(_PARTITION_FIELD.findall(dict(described).get("_partition", "")), ()),
     )
 
 
@@ -94,6 +98,7 @@ def _live(
     partitions: tuple[LayoutField, ...],
     sort: tuple[LayoutField, ...],
     comment: str | None = None,
+    partition_names: Mapping[str, Path],
     column_ids: str = "",
 ) -> Live:
     names = tuple(c.name for c in columns if (c.name,) in identifiers)
@@ -115,6 +120,7 @@ def _live(
         sort=sort,
         identifiers=identifiers,
         format_version=format_version,
+        partition_names=partition_names,
         column_ids=column_ids,
     )
 
@@ -122,6 +128,16 @@ def _live(
 def _current(metadata: Metadata, several: str, id: str, chosen: str) -> Metadata:
     """The one schema, spec or order that the metadata names as the current one."""
     return next((each for each in metadata.get(several, ()) if each[id] == metadata.get(chosen)), {})
+
+
+def _partition_names(metadata: Metadata, paths: Mapping[int, Path]) -> dict[str, Path]:
+    """The names of all partition fields that the table has or had, each with the column that may bear it."""
+    names: dict[str, Path] = {}
+    for field in (field for spec in metadata.get("partition-specs", ()) for field in spec["fields"]):
+        own = paths.get(field["source-id"], ())
+        name = str(field["name"])
+        names[name] = own if names.get(name, own) == own else ()
+    return names
 
 
 def _paths(fields: Sequence[Metadata], above: Path) -> Iterator[tuple[int, Path]]:

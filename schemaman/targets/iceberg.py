@@ -11,7 +11,7 @@ from schemaman.diff import AddColumn, Change, ChangeNullable, ChangeType, DropCo
 from schemaman.errors import BadReference
 from schemaman.plan import Draft, Held, Live, Refusal
 from schemaman.representation import DEFAULT, Representation
-from schemaman.schema import Path, TableSchema, walk
+from schemaman.schema import Column, Path, TableSchema, walk
 from schemaman.targets import _drafts as drafts
 from schemaman.targets import _spark_sql as sql
 from schemaman.targets._types import Holder, has_variant
@@ -156,6 +156,8 @@ class IcebergTarget:
                 return drafts.refuse(change, "Iceberg cannot change the key of a map", "write a new column")
             case ChangeType(_, old, new) if not widens_in_place(old, new):
                 return drafts.refuse_type_change(change)
+            case (AddColumn() | RenameColumn()) if (name := _taken(live, change)) is not None:
+                return drafts.refuse(change, _PARTITION.format(sql.path_name((name,))), _NOT_THERE)
             case ChangeNullable(path, False, True) if any(p[: len(path)] == path for p in identifiers(live)):
                 return drafts.refuse(change, "an identifier field must have a value", _UNIDENTIFIED)
             case DropColumn(path) if any(p[: len(path)] == path for p in identifiers(live)):
@@ -179,11 +181,35 @@ TARGET = IcebergTarget()
 _NO_IDENTIFIER = (Floating, Array, Map, Struct)
 _UNIDENTIFIED = "drop the identifier fields first: ALTER TABLE … DROP IDENTIFIER FIELDS"
 _UPSERTS = "writers that upsert by identifier fields, such as Flink"
+_PARTITION = "a partition field is or was called {}, and Iceberg lets no other column have that name"
+_NOT_THERE = (
+    "name the column otherwise at the source, or leave it out; or plan into a new table: schemaman plan "
+    "TABLE --recipe --into LAKE_TABLE (to drop or replace the partition field does not set its name free)"
+)
 _OTHER_NAME = "leave the column out, or rename it at the source"
 
 
 def _dotted(path: Path) -> bool:
     return any("." in part for part in path)
+
+
+def _taken(live: Live, change: AddColumn | RenameColumn) -> str | None:
+    """The first name that a change would give to a column, and that a partition field has from elsewhere.
+
+    Partitions of the past count too: each change of the schema checks all of them. Source: Iceberg
+    `PartitionSpec.Builder.checkAndAddPartitionName`; measured, also behind DROP and REPLACE PARTITION FIELD.
+    """
+    at, depth = change.path, len(change.path)
+    named: list[tuple[Path | None, Path]]
+    if isinstance(change, AddColumn):
+        inside = walk(TableSchema((Column(at[-1], change.column.type),)))
+        named = [(None, (*at[:-1], *path)) for path, _, _ in inside]
+    else:
+        moved = [path for path, _, _ in walk(live.schema) if path[:depth] == at] or [at]
+        named = [(path, (*at[:-1], change.name, *path[depth:])) for path in moved]
+    told = live.partition_names
+    taken = ((".".join(new), old) for old, new in named)
+    return next((name for name, old in taken if name in told and told[name] != old), None)
 
 
 def _naming(name: str) -> str:
