@@ -91,8 +91,9 @@ class Cook:
         refusals += [each for each in found if isinstance(each, Refusal)]
         exchanges = tuple(each for each in found if isinstance(each, Exchange))
         if exchanges:
-            refusals += self._barred(live, exchanges)
-            return Recipe(() if refusals else self._phases(live, exchanges, _OF), tuple(refusals))
+            barred = self._barred(live, exchanges)
+            told = (*refusals, *barred)
+            return Recipe(() if barred else self._phases(live, exchanges, _OF, told), told)
         rekeyed = self._rekey(live, projection.names)
         if isinstance(rekeyed, Plan):
             return Recipe((rekeyed,), tuple(refusals))
@@ -301,7 +302,14 @@ class Cook:
         ruling = self._judge().ask(kind)
         return "" if ruling.level == "auto" else ruling.why
 
-    def _phases(self, live: Live, exchanges: tuple[Exchange, ...], left: Sequence[Named]) -> tuple[Plan, ...]:
+    def _phases(
+        self,
+        live: Live,
+        exchanges: tuple[Exchange, ...],
+        left: Sequence[Named],
+        refusals: tuple[Refusal, ...] = (),
+    ) -> tuple[Plan, ...]:
+        """The phases that are left; the first one says what there is no recipe for."""
         plans: list[Plan] = []
         for name in left:
             drawing = Drawing(self.target, self.table, live)
@@ -310,7 +318,7 @@ class Cook:
             one = self._plan(drawing, live, Phase(name, _OF.index(name) + 1, len(_OF), gate, follows))
             # Which ids the columns get that a phase adds, the engine alone knows; identifier fields may go.
             later = {k: v for k, v in one.base_layout.items() if not plans or k != "identifiers"}
-            plans.append(replace(one, base_layout=later))
+            plans.append(replace(one, base_layout=later, refusals=() if plans else refusals))
             live = replace(drawing.now, column_ids="")
         return tuple(plans)
 

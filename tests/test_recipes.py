@@ -227,12 +227,27 @@ def test_columns_that_lay_out_the_files_are_not_exchanged(format: str) -> None:
 
 def test_a_column_by_which_files_were_partitioned_once_is_not_exchanged_on_iceberg() -> None:
     """The name would go to another column, and Iceberg refuses that once the names are half exchanged."""
-    made = lake("iceberg", "id INT, a INT, b INT")
-    later = source("id INT, a TEXT, b TEXT")
-    for taken in ({"a": ("a",)}, {"b__new": ()}):
+    made = lake("iceberg", "id INT, a INT")
+    later = source("id INT, a TEXT")
+    for taken in ({"a": ("a",)}, {"a__new": ()}):
         (refused,) = cook("iceberg", later).plans(replace(live_of(made), partition_names=taken))
         assert [r for r in refused.refusals if "partition field" in r.reason]
         assert refused.steps == ()
+
+
+@both
+def test_a_column_without_a_way_does_not_hold_up_the_others(format: str) -> None:
+    made = lake(format, "id INT, a INT, b BINARY")
+    plans = cook(format, source("id INT, a TEXT, b TEXT")).plans(live_of(made))
+    assert names(plans) == PHASES
+    assert [p.phase.follows for p in plans if p.phase] == [None, *map(plan_hash, plans[:3])]
+    assert [r.change for r in plans[0].refusals] == ["change `b` from BINARY to STRING"]
+    assert not any(p.refusals for p in plans[1:])
+    for plan in plans:
+        migration = apply(plan, made, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+        assert migration.state in ("applied", "unchanged")
+        assert migration.differences == ()
+    assert live_of(made).schema.column("a").type == parse_type("STRING")  # type: ignore[union-attr]
 
 
 @both
