@@ -34,8 +34,23 @@ class Approving:
             self.whys[type(change), change.path] = why
 
     def needed(self, changes: Sequence[Change]) -> str:
-        """Why a statement for these changes needs approval; renames of columns hang together."""
-        renamed = [why for (kind, at), why in self.whys.items() if kind is RenameColumn and len(at) == 1]
-        others = [self.whys.get((type(c), c.path), "") for c in changes if not isinstance(c, ChangeKey)]
-        whole = any(isinstance(c, RenameColumn) and len(c.path) == 1 for c in changes)
-        return "; ".join(dict.fromkeys(why for why in (renamed if whole else others) if why))
+        """Why a statement for these changes needs approval; renames hang together, of columns or of members.
+
+        By its turn a rename may have another place than it was asked about: what holds it has its old name
+        yet, or it goes by a temporary one.
+        """
+        whys: list[str] = []
+        for change in changes:
+            match change:
+                case ChangeKey():
+                    continue
+                case RenameColumn():
+                    whys += self._renames(whole=len(change.path) == 1)
+                case _:
+                    whys.append(self.whys.get((type(change), change.path), ""))
+        return "; ".join(dict.fromkeys(why for why in whys if why))
+
+    def _renames(self, *, whole: bool) -> list[str]:
+        """What is to be approved of the renames of columns, or of those of members."""
+        told = [(at, why) for (kind, at), why in self.whys.items() if kind is RenameColumn]
+        return [why for at, why in told if (len(at) == 1) is whole]
