@@ -95,6 +95,7 @@ def _renamed(source: Source, new: Mapping[str, str]) -> Source:
             p,
             names={call(n): None if now is None else call(now) for n, now in p.names.items()},
             members={(call(path[0]), *path[1:]): now for path, now in p.members.items()},
+            types={call(n): type for n, type in p.types.items()},
         )
         for p in source.past
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from schemaman.schema import Path
+from schemaman.types import Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Past:
     None for a column that has left since. `known_as` are ids that it had while no witness declared it.
     `members` tells of parts of columns that are no more what they were: the column's name now, then the
     names of that version. One that is what it was is told of where another version's of that name is not.
+    `types` are those of columns that are still there and have another type now.
     """
 
     id: str
@@ -34,6 +36,7 @@ class Past:
     names: Mapping[str, str | None] = field(default_factory=dict)
     known_as: tuple[str, ...] = ()
     members: Mapping[Path, Became] = field(default_factory=dict)
+    types: Mapping[str, Type] = field(default_factory=dict)
 
     def answers_to(self, id: str | None) -> bool:
         """Whether an id is this version's, or was it before it was declared."""

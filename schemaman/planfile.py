@@ -259,12 +259,14 @@ def _past_document(past: Past) -> _Json:
     known_as = {"known_as": list(past.known_as)} if past.known_as else {}
     members = [[list(path), now.name, now.sure] for path, now in past.members.items()]
     parts = {"members": members} if members else {}
-    return {"id": past.id, "began": dict(past.began), "names": dict(past.names), **known_as, **parts}
+    types = {"types": {name: format_type(type) for name, type in past.types.items()}} if past.types else {}
+    return {"id": past.id, "began": dict(past.began), "names": dict(past.names), **known_as, **parts, **types}
 
 
 def _past(told: _Json) -> Past:
     members = {tuple(path): Became(name, sure) for path, name, sure in told.get("members", ())}
-    return Past(told["id"], told["began"], told["names"], tuple(told.get("known_as", ())), members)
+    types = {name: parse_type(text) for name, text in told.get("types", {}).items()}
+    return Past(told["id"], told["began"], told["names"], tuple(told.get("known_as", ())), members, types)
 
 
 def _source(told: _Json) -> Source:

@@ -31,6 +31,7 @@ from schemaman.ordering import at_end, in_turn, inside, renamed, waves
 from schemaman.plan import (
     RETIRED_PROPERTY,
     SOURCE_PROPERTY,
+    VERSION_PROPERTY,
     Draft,
     Live,
     Plan,
@@ -253,7 +254,8 @@ class _Drawing:
         undo += [self.target.unset_properties(self.table, new).statement] if new else []
         draft = self.target.set_properties(self.table, properties)
         draft = replace(draft, undo="; ".join(undo), before={"properties": old})
-        self._add(draft, replace(self.now, properties={**self.now.properties, **properties}))
+        asked = self.projection.asked if VERSION_PROPERTY in properties else ""
+        self._add(draft, replace(self.now, properties={**self.now.properties, **properties}), asked)
 
     def _judged(self, live: Live, changes: Diff) -> tuple[list[RenameColumn], list[Change]]:
         """What the target agrees to. Renames are taken all or none: they hang together."""
@@ -361,7 +363,8 @@ class _Drawing:
         wanted = self._stamp(key, settled=self.settled)
         missing = {k: v for k, v in wanted.items() if self.now.properties.get(k) != v}
         told = SOURCE_PROPERTY in self.now.properties and not missing.keys() & self.projection.properties
-        if missing and (self.steps or not told):
+        asked = self.projection.asked and VERSION_PROPERTY in missing
+        if missing and (self.steps or not told or asked):
             self._set(missing)
         self.now = replace(self.now, schema=replace(self.now.schema, key=key))
 

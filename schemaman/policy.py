@@ -56,7 +56,8 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "drop-table": "the source table was dropped, and another one may have its name",
     "rename-table": "the source table was renamed away, and another one may have its name",
     "truncate": "the source table was emptied: for writers of rows to ask, no plan follows from it",
-    "change-representation": "a type that may come from another setting of the connector alone",
+    "change-representation": "a type that may come from another setting of the connector alone, or "
+    "that [[projection]] has the lake hold as the one before",
 }
 
 LEVELS: tuple[Level, ...] = get_args(Level)

@@ -27,6 +27,7 @@ from schemaman.lake_names import (
 from schemaman.member_fates import fates
 from schemaman.merged_types import Merging, without_comments
 from schemaman.metadata_columns import metadata
+from schemaman.other_meanings import say_of_meanings
 from schemaman.plan import (
     KEPT_PROPERTY,
     KEY_PROPERTY,
@@ -68,7 +69,7 @@ class Projection:
     `settled`: its names are then all those of the source, so the table may be stamped with the version.
     `names` maps the source's columns to those of the lake, `properties` are what the table says of them.
     `kept` places were dropped by the source, and an earlier plan kept them. `members` are renames of members
-    of structs (see `diff.Renamed`).
+    of structs (see `diff.Renamed`). `asked`: why a person has to approve the stamp.
     """
 
     wanted: TableSchema
@@ -82,6 +83,7 @@ class Projection:
     kept: frozenset[Path] = frozenset()
     retired: Mapping[str, str] = field(default_factory=dict)
     members: Mapping[Path, str] = field(default_factory=dict)
+    asked: str = ""
 
 
 def project(
@@ -127,6 +129,7 @@ class _Projecting:
         self.lake = live.schema if live else None
         self.live = as_the_source_calls(live, self.naming) if live else None
         self.left_out: list[str] = []
+        self.asked, self.told = "", True
         told = fates(self.source, stamped(self.source, live)) if live else {}
         named = self.naming.told
         left = {(named.get(path[0], path[0]), *path[1:]) for path in self.kept_before()}
@@ -138,6 +141,9 @@ class _Projecting:
             return self.named(_created(self.source.schema, self.held, self.comments), None)
         match = counterparts(self.source, self.live, self.held, self.talk)
         columns = self.followed(self.live, match)
+        self.asked, self.told = say_of_meanings(
+            self.source, self.live, self.target, self.how, match.partners, self.talk
+        )
         key = _key(self.source, self.live, match, self.talk)
         comment = (self.source.schema.comment if self.comments else None) or self.live.schema.comment
         return self.named(TableSchema(columns, key, comment), match)
@@ -228,13 +234,14 @@ class _Projecting:
             told.renames,
             tuple(self.talk.notes),
             tuple(self.talk.refusals),
-            match.settled and not self.merging.waiting if match else True,
+            match.settled and not self.merging.waiting and self.told if match else True,
             tuple(self.talk.judge.rulings),
             {self.exact.get(there, there): lake for there, lake in names.items()},
             self.properties(told, names),
             self.kept_before() | frozenset(map(placed, self.merging.kept)),
             {new: old for old, new in away.items()},
             {placed(path): name for path, name in self.merging.renames.items()},
+            self.asked,
         )
 
     def say(self, told: Named) -> None:

@@ -33,6 +33,7 @@ def source_of(
     told = {**dict.fromkeys(on_proof, True), **(answers or {})}
     same = _same_columns(versions, told)
     now = {same.get(c.id, c.id): c.name for c in newest.schema.columns}
+    types = {same.get(c.id, c.id): c.type for c in newest.schema.columns}
     came = {same.get(id, id) for ids in on_proof.values() for id in ids}
     parts = members.became(versions, same)
     past = tuple(
@@ -42,6 +43,7 @@ def source_of(
             {c.name: now.get(same.get(c.id, c.id)) for c in v.schema.columns},
             v.known_as,
             parts[number],
+            {c.name: c.type for c in v.schema.columns if types.get(same.get(c.id, c.id), c.type) != c.type},
         )
         for number, v in enumerate(versions)
     )

@@ -1,0 +1,97 @@
+"""A type of the source that the lake cannot tell from the one before: nothing is filled with it unasked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from schemaman.columns import parse_columns
+from schemaman.plan import VERSION_PROPERTY, Plan, Source
+from schemaman.planner import make_plan
+from schemaman.policy import Policy, PolicyRule, ProjectionRule
+from schemaman.sources import source_of
+from tests.lives import history as history_of
+from tests.paper_lake import PaperLake
+from tests.test_members import TARGETS, both, migrated
+from tests.test_members import plan as drawn
+
+
+def sources(*types: str) -> list[Source]:
+    told = history_of([parse_columns(f"id INT ID 1, a {each} ID 2") for each in types])
+    numbers = range(1, len(types) + 1)
+    return [source_of(replace(told, versions=told.versions[:number])) for number in numbers]
+
+
+def policy(option: str, word: str, *rules: PolicyRule) -> Policy:
+    return Policy(rules=rules, projections=(ProjectionRule(((option, word),)),))
+
+
+def after(format: str, policy: Policy, old: str, new: str) -> tuple[PaperLake, Source, Plan]:
+    """The lake as the old type left it, what it is to follow, and the plan for that."""
+    made = PaperLake(TARGETS[format][1])
+    first, second = sources(old, new)
+    migrated(made, drawn(format, first, made, policy))
+    return made, second, drawn(format, second, made, policy)
+
+
+HIDDEN = [
+    ("local_timestamp", "timestamp", "TIMESTAMP_NTZ(6)", "TIMESTAMP(6)"),
+    ("time", "bigint", "TIME(6)", "BIGINT"),
+    ("time", "bigint", "BIGINT", "TIME(6)"),
+    ("time", "bigint", "STRUCT<x: INT, t: TIME(6)>", "STRUCT<x: INT, t: BIGINT>"),
+    ("time", "bigint", "ARRAY<TIME(6)>", "ARRAY<BIGINT>"),
+    ("uuid", "binary", "UUID", "BINARY"),
+]
+
+
+@both
+@pytest.mark.parametrize(("option", "word", "old", "new"), HIDDEN)
+def test_values_of_another_meaning_are_approved_once(
+    format: str, option: str, word: str, old: str, new: str
+) -> None:
+    chosen = policy(option, word)
+    made, following, plan = after(format, chosen, old, new)
+    assert [s.kind for s in plan.steps] == ["set-properties"]
+    assert [r.kind for r in plan.rulings] == ["change-representation"]
+    assert len(plan.approvals_needed) == 1
+    assert "nothing tells the old values from the new ones" in plan.approvals_needed[0]
+    assert any("one type, as [[projection]] says" in note for note in plan.notes)
+    assert not plan.refusals
+    migrated(made, plan)
+    again = drawn(format, following, made, chosen)
+    assert (again.steps, again.rulings, again.approvals_needed) == ((), (), ())
+
+
+@both
+def test_where_the_policy_blocks_it_the_table_keeps_its_stamp(format: str) -> None:
+    chosen = policy("time", "bigint", PolicyRule("block", ("change-representation",)))
+    made, following, plan = after(format, chosen, "TIME(6)", "BIGINT")
+    assert plan.steps == ()
+    assert "change-representation = " in plan.refusals[0].instead
+    more = replace(following, schema=parse_columns("id INT ID 1, a BIGINT ID 2, b INT ID 3"))
+    migrated(made, make_plan(more, made.live, *TARGETS[format], chosen))
+    assert made.live is not None
+    assert made.live.schema.column("b") is not None
+    assert made.live.properties[VERSION_PROPERTY] != following.id
+    assert drawn(format, following, made, chosen).refusals
+
+
+@both
+@pytest.mark.parametrize(
+    ("option", "word", "old", "new"),
+    [
+        ("unsigned_bigint", "bigint", "BIGINT", "BIGINT UNSIGNED"),
+        ("numeric", "double", "DOUBLE", "NUMERIC"),
+        ("documents", "string", "STRUCT<x: INT>", "STRUCT<x: INT, y: INT>"),
+        ("arrays", "string", "ARRAY<INT>", "ARRAY<STRING>"),
+        ("time", "bigint", "TIME(3)", "TIME(6)"),
+        ("time", "string", "STRING", "TIME(6)"),
+    ],
+)
+def test_what_means_the_same_is_not_asked_about(
+    format: str, option: str, word: str, old: str, new: str
+) -> None:
+    _, _, plan = after(format, policy(option, word), old, new)
+    assert plan.approvals_needed == ()
+    assert plan.rulings == ()
