@@ -60,6 +60,18 @@ def in_the_way(
         yield unkeyed, f"the identifier fields stand against this: {words(freed[0])}"
 
 
+def bare(target: Target, live: Live, changes: Sequence[Change], wanted: Collection[str]) -> Live:
+    """The table as it would be without the guards that stand against any of the changes."""
+    for guard, _ in in_the_way(target, live, changes, wanted):
+        live = after(live, guard)
+    return live
+
+
+def staying(columns: Sequence[str], renames: Mapping[str, str]) -> tuple[str, ...]:
+    """The columns that stay guarded, under the names that they have before the renames, too."""
+    return (*columns, *(old for old, new in renames.items() if new in columns))
+
+
 def to_stand(target: Target, table: str, live: Live, wanted: Sequence[str]) -> Iterator[Draft | Refusal]:
     """The guards to put on after the changes."""
     for column in wanted:

@@ -177,8 +177,9 @@ class _Drawing:
             return
         told = self.projection
         changes = diff(live.schema, told.wanted, told.renames, told.members)
-        live = self._unguarded(live, changes)
-        renames, others = self._judged(live, changes)
+        guarded = guards.staying(self._required(), told.renames)
+        renames, others = self._judged(guards.bare(self.target, live, changes, guarded), changes)
+        live = self._unguarded(live, (*renames, *others), guarded)
         self.staying = _dropped(changes) - _dropped(others)
         upgrade: dict[str, str] = {}
         for change in (*renames, *others):
@@ -207,9 +208,9 @@ class _Drawing:
         for rename in closing:
             self._change([rename])
 
-    def _unguarded(self, live: Live, changes: Diff) -> Live:
-        """The table without the guards that the changes would break."""
-        for guard, why in guards.in_the_way(self.target, live, changes, self._required()):
+    def _unguarded(self, live: Live, changes: Sequence[Change], guarded: Sequence[str]) -> Live:
+        """The table without the guards that the changes, all of which are made, would break."""
+        for guard, why in guards.in_the_way(self.target, live, changes, guarded):
             self._add(guard, guards.after(live, guard), why)
             live = guards.after(live, guard)
         return live

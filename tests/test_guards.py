@@ -122,6 +122,40 @@ def test_a_check_comes_off_for_a_rename_and_stands_again_in_the_same_plan() -> N
     assert kinds == ["drop-constraint", "rename-column", "add-constraint"]
 
 
+AUTO = PolicyRule("auto", ("set-not-null",))
+KEYED = "id INT NOT NULL, a INT NOT NULL, PRIMARY KEY (id)"
+NULLABLE = KEYED.replace("id INT NOT NULL", "id INT")
+
+
+@pytest.mark.parametrize(
+    ("format", "rules", "later"),
+    [
+        ("delta", (AUTO,), KEYED.replace("a INT", "a TEXT")),
+        ("delta", (AUTO, PolicyRule("ignore", ("widen",))), KEYED.replace("a INT", "a BIGINT")),
+        ("delta", (AUTO, PolicyRule("ignore", ("rename-stated",))), KEYED.replace("a INT", "b INT")),
+        ("delta", (AUTO, PolicyRule("block", ("rename-stated",))), KEYED.replace("a INT", "b INT")),
+        ("iceberg", (PolicyRule("ignore", ("drop-not-null",)),), NULLABLE),
+        ("iceberg", (PolicyRule("block", ("drop-not-null",)),), NULLABLE),
+    ],
+    ids=["refused", "ignored", "not renamed", "rename blocked", "key ignored", "key blocked"],
+)
+def test_a_guard_stays_on_where_what_it_stands_against_is_not_made(
+    format: str, rules: tuple[PolicyRule, ...], later: str
+) -> None:
+    policy, made = Policy(rules=rules), PaperLake(TARGETS[format][1])
+    migrated(made, make_plan(source(KEYED), None, *TARGETS[format], policy))
+    guards = dict(live_of(made).properties)
+    told = source(later, former_names={"b": ("a",)} if " b " in later else {})
+    for _ in range(2):
+        drawn = make_plan(told, made.live, *TARGETS[format], policy)
+        assert {step.kind for step in drawn.steps} <= {"set-properties"}
+        assert drawn.approvals_needed == ()
+        migrated(made, drawn)
+    kept = {name for name in guards if "constraint" in name or "identifier" in name}
+    assert kept
+    assert all(live_of(made).properties.get(name) == guards[name] for name in kept)
+
+
 @given(life=lives())
 def test_rows_that_hold_null_are_found_before_the_first_step(life: list[Source]) -> None:
     """Columns are asked for under the names that they have by then, and a second plan finds nothing more."""
