@@ -263,3 +263,30 @@ def test_an_added_column_can_be_taken_back_only_where_columns_can_be_dropped() -
         ("reversible", False),
         ("time-travel", True),
     ]
+
+
+@both
+@pytest.mark.parametrize("name", ["element", "key", "value"])
+def test_columns_and_members_are_what_they_are_whatever_they_are_called(format: str, name: str) -> None:
+    target, at = TARGETS[format]
+    flat = table(f"id INT, `{name}` INT NOT NULL", at)
+    inside = table(f"id INT, s STRUCT<a: INT, `{name}`: INT NOT NULL>", at)
+    for live, path in ((flat, (name,)), (inside, ("s", name))):
+        dropped = target.alter(live, DropColumn(path, Column(name, Integer(32))))
+        assert isinstance(dropped, Draft)
+        assert dropped.kind == "drop-columns"
+        relaxed = target.alter(live, ChangeNullable(path, False, True))
+        assert isinstance(relaxed, Draft)
+        assert relaxed.kind == "drop-not-null"
+
+
+@both
+@pytest.mark.parametrize(
+    "path",
+    [("l", "element"), ("m", "key"), ("m", "value"), ("value", "element"), ("value", "element", "key")],
+)
+def test_parts_of_lists_and_maps_are_neither_dropped_nor_freed(format: str, path: tuple[str, ...]) -> None:
+    target, at = TARGETS[format]
+    live = table("l ARRAY<INT NOT NULL>, m MAP<INT, INT NOT NULL>, value ARRAY<MAP<INT, INT>>", at)
+    assert isinstance(target.alter(live, DropColumn(path, Column("x", Integer(32)))), Refusal)
+    assert isinstance(target.alter(live, ChangeNullable(path, False, True)), Refusal)

@@ -23,7 +23,7 @@ from schemaman.diff import (
 from schemaman.plan import Draft, Live, Refusal, StepKind, words
 from schemaman.schema import Path, TableSchema, walk
 from schemaman.targets import _spark_sql as sql
-from schemaman.types import Map, Struct
+from schemaman.types import Array, Map, Struct
 
 EXPECTS_VALUE = "readers that expect a value in every row"
 _REKEY = (
@@ -64,8 +64,10 @@ def refuse(change: Change, reason: str, instead: str) -> Refusal:
     return Refusal(words(change), reason, instead)
 
 
-def draft(name: str, change: Change) -> Draft | Refusal:
+def draft(name: str, schema: TableSchema, change: Change) -> Draft | Refusal:
     """The statement for a change that the format has agreed to; refused are those that no format takes.
+
+    `schema` is that of the table before the change.
 
     Source: Spark SQL reference, ALTER TABLE; Delta "Update table schema"; Iceberg "Spark DDL".
     """
@@ -88,7 +90,7 @@ def draft(name: str, change: Change) -> Draft | Refusal:
             statement = sql.alter_columns(name, [(path, f"TYPE {sql.type_name(new)}")])
             pinned = f"readers that expect {format_type(old)} in {sql.path_name(path)}"
             return Draft((change,), "change-type", statement, "widening", "no", None, (pinned,))
-        case ChangeNullable(path, False, True) if path[-1] not in ("element", "value"):
+        case ChangeNullable(path, False, True) if not _is_part(schema, path):
             statement = sql.alter_columns(name, [(path, "DROP NOT NULL")])
             return Draft((change,), "drop-not-null", statement, "widening", "no", None, (EXPECTS_VALUE,))
         case ChangeNullable():
@@ -171,7 +173,7 @@ def refuse_drop(live: Live, change: DropColumn) -> Refusal | None:
     top = change.path[0]
     if len(change.path) == 1 and len(live.schema.columns) == 1:
         return refuse(change, "it is the last column of the table", "drop the table instead")
-    if change.path[-1] in ("element", "key", "value") or _alone(live.schema, change.path):
+    if _is_part(live.schema, change.path) or _alone(live.schema, change.path):
         return refuse(change, "it is the last member of its struct", "drop the whole column instead")
     if in_map_key(live.schema, change.path):
         return refuse(change, "keys of a map that differ in it alone would become one", "write a new column")
@@ -187,6 +189,11 @@ def in_map_key(schema: TableSchema, path: Path) -> bool:
     """Whether a path leads through the key of a map, and not through a member that is called `key`."""
     maps = {at for at, type, _ in walk(schema) if isinstance(type, Map)}
     return any(path[:i] in maps and path[i] == "key" for i in range(1, len(path)))
+
+
+def _is_part(schema: TableSchema, path: Path) -> bool:
+    """Whether a path is that of an array's element or of a map's key or value, not a column's or member's."""
+    return any(at == path[:-1] and isinstance(type, Array | Map) for at, type, _ in walk(schema))
 
 
 def _alone(schema: TableSchema, path: Path) -> bool:

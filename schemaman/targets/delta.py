@@ -209,7 +209,7 @@ class DeltaTarget:
                     return refusal
             case _:
                 pass
-        draft = drafts.draft(self.table_name(live.name), change)
+        draft = drafts.draft(self.table_name(live.name), live.schema, change)
         return draft if isinstance(draft, Refusal) else _weighed(live, draft, change)
 
     def together(self, live: Live, several: Sequence[Draft]) -> Draft:

@@ -170,7 +170,7 @@ class IcebergTarget:
                     return refusal
             case _:
                 pass
-        return drafts.draft(self.table_name(live.name), change)
+        return drafts.draft(self.table_name(live.name), live.schema, change)
 
     def together(self, live: Live, several: Sequence[Draft]) -> Draft:
         """One statement for several drafts of one kind."""
