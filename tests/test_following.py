@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -175,3 +176,27 @@ def test_a_run_that_died_before_it_had_taken_a_table_over_is_resumed(run: Comman
     assert run("resume", stopped, "--take-over").code == 0
     assert run.live().schema.names == ("id", "price", "q")
     assert run("drift").code == 0
+
+
+def test_drift_of_a_table_that_somebody_replaced_is_told_to_who_asks_for_its_source(run: Commands) -> None:
+    run.learns(run.table(WAS, type="CREATE"), run.table(WAS, type="CREATE", name="other"))
+    assert run.moved().code == 0
+    lake = run.lakes.of("ice.raw.orders")
+    was = run.live()
+    other = replace(was.schema, columns=was.schema.columns[:1], key=())
+    lake.live = replace(was, properties={}, schema=other)
+    told = run("drift", "orders", "--format", "json")
+    assert (told.code, [each["table"] for each in told.json["tables"]]) == (1, ["ice.raw.orders"])
+
+
+def test_drift_of_a_source_that_has_no_lake_table_is_no_answer(run: Commands) -> None:
+    run.learns(run.table(WAS, type="CREATE"), run.table(WAS, type="CREATE", name="other"))
+    assert run.moved().code == 0
+    assert run("drift", "orders").code == 0
+    for words in (["other"], ["orders", "other"]):
+        told = run("drift", *words)
+        assert told.code == 3
+        assert "no lake table of srv.app.other is known" in " ".join(told.err.split())
+    run.lakes.of("ice.raw.orders").live = None
+    assert run("drift", "orders").code == 1
+    assert "no lake table" not in run("drift", "orders").err

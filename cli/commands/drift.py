@@ -26,6 +26,9 @@ from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.sessions import executor
 from schemaman_cli.wiring import TARGETS, histories, open_registry
 
+_Asked = tuple[set[str] | None, set[str]]
+"""The sources that are asked for, if not all, and those of which a table was looked at."""
+
 
 @verb("drift", "schemaman drift", "schemaman drift orders --format json")
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
@@ -43,8 +46,8 @@ def drift(door: Door, tables: tuple[str, ...], gone: tuple[str, ...], yes: bool,
     """Compare lake tables with what the last migration left: those that follow TABLE, or all of them.
 
     What runs met meanwhile and went on from is told as well, once. The exit code is 1 if one is not as it was
-    left, and 3 if one could not be looked at. A table that --forget named is looked at again once a plan for
-    it is applied.
+    left, and 3 if one could not be looked at, or no lake table of TABLE is known. A table that --forget named
+    is looked at again once a plan for it is applied.
     """
     registry = open_registry(door)
     if gone:
@@ -60,12 +63,16 @@ def drift(door: Door, tables: tuple[str, ...], gone: tuple[str, ...], yes: bool,
         raise NoHistory("no migration has been journalled yet", hint="schemaman apply PLAN makes one")
     migrated = {target: lines for target, lines in every.items() if not forgotten(lines)}
     unseen: list[str] = []
-    seen = _found(door, executor(door), migrated, sources, unseen)
+    looked: set[str] = set()
+    seen = _found(door, executor(door), migrated, (sources, looked), unseen)
     found = tuple(replace(d, before=told_drift(told[target_id(d.format, d.table)])[0]) for d in seen)
     if marks := tuple(_marks(told, found)):
         _noted(door, registry, marks)
     door.console.show(drift_report(found), format)
-    return 3 if unseen else 1 if any(d.found for d in found) else 0
+    missed = sorted((sources or set()) - looked) if not unseen else []
+    for source in missed:
+        door.console.warn(f"no lake table of {source} is known", "schemaman status lists those that are")
+    return 3 if unseen or missed else 1 if any(d.found for d in found) else 0
 
 
 def _let_go(door: Door, registry: Registry, tables: Sequence[str], yes: bool) -> int:
@@ -109,14 +116,14 @@ def _found(
     door: Door,
     spark: Executor,
     migrated: Mapping[str, Sequence[Migrated]],
-    sources: set[str] | None,
+    asked: _Asked,
     unseen: list[str],
 ) -> Iterable[Drift]:
     """What is known of each target by its lines; one that cannot be looked at hides no other: `unseen`."""
     for target, lines in migrated.items():
         what = f"{target.partition(':')[2]} cannot be looked at"
         try:
-            yield from _looked_at(door, spark, lines, target, sources)
+            yield from _looked_at(door, spark, lines, target, asked)
         except CouldNotDo as error:
             unseen.append(target)
             door.console.warn(f"{what}: {error.message}", error.hint)
@@ -128,13 +135,13 @@ def _found(
 
 
 def _looked_at(
-    door: Door, spark: Executor, lines: Sequence[Migrated], target: str, sources: set[str] | None
+    door: Door, spark: Executor, lines: Sequence[Migrated], target: str, asked: _Asked
 ) -> Sequence[Drift]:
     """What is known of one target; nothing if it is not asked for."""
     format, _, table = target.partition(":")
     live = spark.inspect(table, format)
     expected = expected_structure(lines, format, table)
-    if expected is None or not _wanted(live, sources):
+    if expected is None or not _wanted(live, lines, asked):
         return ()
     if live is None:
         return (Drift(format, table, (), gone=True),)
@@ -175,9 +182,27 @@ def _marks(lines: Mapping[str, Sequence[Migrated]], found: Iterable[Drift]) -> I
             yield Migrated("drift", "", target, None, "drifted" if told else "settled", told)
 
 
-def _wanted(live: Live | None, sources: set[str] | None) -> bool:
-    """A table that is gone cannot tell what it followed: it is always told of."""
-    return sources is None or live is None or live.properties.get(SOURCE_PROPERTY) in sources
+def _wanted(live: Live | None, lines: Sequence[Migrated], asked: _Asked) -> bool:
+    """Whether a table follows a source that is asked for, as it says or as its journal does; kept if it does.
+
+    Whoever makes a table anew takes what it said along; one that is gone is always told of.
+    """
+    sources, looked = asked
+    if sources is None:
+        return True
+    told = live.properties.get(SOURCE_PROPERTY) if live is not None else None
+    follows = sources & {told or "", _followed(lines)}
+    looked |= follows
+    return live is None or bool(follows)
+
+
+def _followed(lines: Sequence[Migrated]) -> str:
+    """The source that the last plan for a target was made for; empty where nobody can read it."""
+    texts = [line.statement for line in lines if line.state == "started" and line.statement]
+    try:
+        return from_text(texts[-1]).source.table if texts else ""
+    except (StalePlan, UsageError):
+        return ""
 
 
 COMMAND = drift
