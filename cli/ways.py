@@ -8,13 +8,15 @@ from pathlib import Path
 
 from schemaman.decisions import decided
 from schemaman.errors import NoHistory, UnknownName, UsageError
+from schemaman.journal import progress
 from schemaman.log import Migrated
 from schemaman.objections import Lookout
 from schemaman.plan import Executor, Live, Plan
 from schemaman.planfile import from_text, plan_hash
 from schemaman.recipes import Cook
 from schemaman.registry import Registry
-from schemaman.rollback import restored, rollback, rows_written, steps_done, version_before
+from schemaman.rollback import restored, rollback, rows_written, version_before
+from schemaman.standing import reached
 from schemaman_cli.lake import Follower
 from schemaman_cli.options import Door
 from schemaman_cli.planning import lookout, source_for
@@ -84,7 +86,7 @@ def way_back(door: Door, text: str) -> Plan:
     lines = [line for line in registry.journal() if line.plan == plan_hash(plan)]
     spark = executor(door)
     live = spark.inspect(plan.table, plan.format)
-    back = rollback(plan, live, steps_done(lines))
+    back = rollback(plan, live, reached(plan, live, *progress(lines)))
     version = version_before(lines)
     if back.refusals and live is not None and plan.format == "delta" and version:
         back = _restored(spark, plan, live, version, back)

@@ -52,12 +52,6 @@ _HARMLESS = frozenset({
 """Operations of a Delta table's history that write no rows. Source: Delta `DeltaOperations`."""
 
 
-def steps_done(lines: Iterable[Migrated]) -> int:
-    """How many steps of a plan its journal knows to be done."""
-    done = [line.step for line in lines if line.step is not None and line.state in ("done", "skipped")]
-    return max(done, default=-1) + 1
-
-
 def version_before(lines: Iterable[Migrated]) -> str | None:
     """The version that the table had when the plan was first begun."""
     return next((line.version for line in lines if line.state == "started"), None)

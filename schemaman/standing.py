@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from schemaman.conditions import structure
+from schemaman.conditions import holds, structure
 from schemaman.diff import diff
 from schemaman.errors import StalePlan
 from schemaman.layouts import layout_of, rearranged
@@ -46,6 +46,23 @@ def place(plan: Plan, live: Live | None, done: int, begun: int) -> int:
                 break
             return number
     raise StalePlan(moved(plan, live), hint=REPLAN)
+
+
+def reached(plan: Plan, live: Live | None, done: int, begun: int) -> int:
+    """How many steps of a plan a table has behind it, where the journal may lack the last one's end.
+
+    Rows do not show whether they were filled: who takes that back may do so twice.
+
+    Raises:
+        StalePlan: it is another table, or it stands where this plan never left it.
+    """
+    if begun <= done:
+        return done
+    at = place(plan, live, done, begun)
+    if at == begun:
+        return at
+    asked = {name: value for name, value in plan.steps[at].postcondition.items() if name != "counts"}
+    return at + 1 if plan.steps[at].kind == "backfill" or (asked and holds(live, asked)) else at
 
 
 def _made_anew(plan: Plan, live: Live | None) -> bool:

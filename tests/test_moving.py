@@ -389,3 +389,25 @@ def test_sync_takes_up_a_plan_that_plan_has_written_where_its_own_would_lie(
     assert (told["state"], told["plan"]) == ("applied", json.loads(text)["hash"])
     assert run.live().schema.names == ("id", "price")
     assert list(Path("plans").iterdir()) == []
+
+
+def test_a_run_that_died_behind_a_statement_is_taken_back(run: Commands) -> None:
+    run.learns(run.table(WAS, type="CREATE"))
+    assert run.moved().code == 0
+    run.learns(run.table((*WAS, ("r", "INT"))))
+    assert run("plan", "orders", "-o", "q.plan.json").code == 0
+    lake = run.lakes.of("ice.raw.orders")
+
+    def die(statement: str) -> None:
+        if "ADD COLUMNS" in statement:
+            raise Crash
+
+    lake.after = die
+    with pytest.raises(Crash):
+        run("apply", "q.plan.json")
+    lake.after = lambda _: None
+    died = run("status", "--format", "json").json["targets"][0]["run"]
+    for named in (died, "q.plan.json"):
+        assert run("plan", "--rollback", named, "-o", "back.plan.json").code == 0
+    assert run.applied("back.plan.json").code == 0
+    assert run.live().schema.names == ("id", "price")

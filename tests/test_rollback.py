@@ -14,13 +14,15 @@ from hypothesis import strategies as st
 
 from schemaman.conditions import structure
 from schemaman.errors import StalePlan
+from schemaman.journal import progress
 from schemaman.log import Migrated
 from schemaman.migrate import apply, check
 from schemaman.plan import BEGAN_PROPERTY, DropPolicy, Live, Plan, Policy, Source
 from schemaman.planfile import from_text, plan_hash, to_sql, to_text
 from schemaman.planner import make_plan
 from schemaman.policy import PolicyRule
-from schemaman.rollback import restored, rollback, rows_written, steps_done, version_before
+from schemaman.rollback import restored, rollback, rows_written, version_before
+from schemaman.standing import reached
 from schemaman.summary.plans import plan_blocks
 from tests.lives import lives
 from tests.paper_lake import PaperJournal, PaperLake
@@ -31,7 +33,7 @@ from tests.test_recipes import cook, live_of
 def forth(plan: Plan, made: PaperLake) -> int:
     journal = PaperJournal()
     apply(plan, made, journal, lambda: 0, run="r", partial=True, approved=True)
-    return steps_done(journal.lines)
+    return progress(journal.lines)[0]
 
 
 def stamps(live: Live) -> Mapping[str, str]:
@@ -84,6 +86,26 @@ def test_a_plan_that_stopped_half_way_is_taken_back_from_there(format: str) -> N
         for step in back.steps:
             made.run(step.statement)
         assert structure(live_of(made).schema) == structure(before.schema)
+
+
+@both
+@pytest.mark.parametrize("after", [0, 1], ids=["before", "behind"])
+def test_a_plan_that_stopped_in_a_step_is_taken_back_whether_it_was_made_or_not(
+    format: str, after: int
+) -> None:
+    later = source("id INT, x INT COMMENT 'new', b INT, c DATE", former_names={"x": ("a",)})
+    numbers = range(len(plan(format, later, lake(format, "id INT, a INT, b INT").live).steps))
+    for begun in numbers:
+        made = lake(format, "id INT, a INT, b INT")
+        before, drawn = live_of(made), plan(format, later, made.live)
+        for step in drawn.steps[: begun + after]:
+            made.run(step.statement)
+        done = reached(drawn, made.live, begun, begun + 1)
+        assert done == begun + after
+        for step in rollback(drawn, made.live, done).steps:
+            made.run(step.statement)
+        assert structure(live_of(made).schema) == structure(before.schema)
+        assert stamps(live_of(made)) == stamps(before)
 
 
 @both
@@ -329,9 +351,9 @@ def test_the_journal_tells_how_far_a_plan_came() -> None:
         return Migrated("r", "p", "delta:/t", step, state, "", version, "")  # type: ignore[arg-type]
 
     lines = [line(None, "started", "3"), line(0, "intent"), line(0, "done"), line(1, "intent")]
-    assert steps_done(lines) == 1
+    assert progress(lines) == (1, 2)
     assert version_before(lines) == "3"
-    assert (steps_done([]), version_before([])) == (0, None)
+    assert (progress([]), version_before([])) == ((0, 0), None)
 
 
 def test_the_file_for_people_says_where_there_is_no_way_back() -> None:

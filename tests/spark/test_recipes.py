@@ -11,6 +11,7 @@ import pytest
 from schemaman.clone import NAMESPACE, rehearsal
 from schemaman.errors import StalePlan, StatementFailed
 from schemaman.exchanges import under_way
+from schemaman.journal import progress
 from schemaman.migrate import apply
 from schemaman.phases import differing
 from schemaman.plan import Live, Plan, Policy
@@ -19,7 +20,7 @@ from schemaman.planner import make_plan
 from schemaman.policy import PolicyRule
 from schemaman.recipes import Cook
 from schemaman.retired_columns import retired
-from schemaman.rollback import restored, rollback, rows_written, steps_done, version_before
+from schemaman.rollback import restored, rollback, rows_written, version_before
 from schemaman.spark.lake import SparkExecutor
 from tests.house import PROOF
 from tests.paper_lake import PaperJournal
@@ -308,7 +309,7 @@ def test_a_plan_is_taken_back_step_by_step(executor, format: str) -> None:
     journal = PaperJournal()
     done = apply(forward, executor, journal, lambda: 0, run="r", approved=True)
     assert done.state == "applied"
-    back = rollback(forward, look(executor, table, format), steps_done(journal.lines))
+    back = rollback(forward, look(executor, table, format), progress(journal.lines)[0])
     assert back.refusals == ()
     assert any("written into the columns" in each for each in back.approvals_needed)
     applied(back, executor)
@@ -329,7 +330,7 @@ def test_a_widening_has_no_way_back_by_statements(executor, format: str) -> None
     assert forward.point_of_no_return == 1
     journal = PaperJournal()
     apply(forward, executor, journal, lambda: 0, run="r", approved=True)
-    back = rollback(forward, look(executor, table, format), steps_done(journal.lines))
+    back = rollback(forward, look(executor, table, format), progress(journal.lines)[0])
     assert back.steps == ()
     assert "no statement undoes it" in back.refusals[0].reason
 
