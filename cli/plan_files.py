@@ -17,7 +17,9 @@ def plan_file(folder: Path, target: str, table: str, phase: Phase | None = None)
     """The file of the plan for a lake table in a folder, or of one phase of it."""
     place = f"{target}.{table}"
     name = "".join(ch if ch.isalnum() or ch in "-_." else "_" for ch in place)
-    told_apart = "" if name == place else f"-{hashlib.sha256(place.encode()).hexdigest()[:8]}"
+    # A target with a dot in its name ends where another one's table may.
+    unique = f"{target}\0{table}" if "." in target else place
+    told_apart = "" if name == unique else f"-{hashlib.sha256(unique.encode()).hexdigest()[:8]}"
     part = "" if phase is None else f".{phase.number}-{phase.name}"
     return folder / f"{name}{told_apart}{part}.plan.json"
 

@@ -171,22 +171,22 @@ class Policy:
             BadConfiguration: two equally specific rules want different things.
         """
         names = tuple(names_of(table))
+        placed = [(_place(rule.tables, rule.targets, names, targets), rule) for rule in self.projections]
+        ranked = [(rank, rule) for rank, rule in placed if rank is not None]
         # What may stand there was checked when the entry was read: any value here is one of its option's.
-        chosen: dict[str, tuple[_Place, Any, str]] = {}
-        for rule in self.projections:
-            rank = _place(rule.tables, rule.targets, names, targets)
-            if rank is None:
-                continue
-            for option, value in rule.options:
-                before = chosen.get(option)
-                if before is not None and before[0] == rank and before[1] != value:
+        chosen: dict[str, Any] = {}
+        for option in dict.fromkeys(option for _, rule in ranked for option, _ in rule.options):
+            told = [(rank, value, r.origin) for rank, r in ranked for o, value in r.options if o == option]
+            best = max(rank for rank, _, _ in told)
+            (_, value, first), *others = (each for each in told if each[0] == best)
+            for _, other, origin in others:
+                if other != value:
                     raise BadConfiguration(
-                        f"{rule.origin} and {before[2]} choose different {option} for {table}",
+                        f"{origin} and {first} choose different {option} for {table}",
                         hint="name the table or the target more narrowly in one of them",
                     )
-                if before is None or before[0] <= rank:
-                    chosen[option] = rank, value, rule.origin
-        return replace(DEFAULT, **{option: value for option, (_, value, _) in chosen.items()})
+            chosen[option] = value
+        return replace(DEFAULT, **chosen)
 
     def ruling(self, kind: ChangeKind, table: str, *targets: str) -> Ruling:
         """What holds for a kind of change of a source table, and why.

@@ -120,6 +120,16 @@ def test_plans_of_tables_that_are_written_alike_wait_in_files_of_their_own() -> 
     files = [plan_file(Path("plans"), "lake", table) for table in tables]
     assert len({file.name.lower() for file in files}) == len(tables)
     assert files[0] == Path("plans/lake.ice.raw.a.plan.json")
+    pairs = [("raw", "x.y.orders"), ("raw.x", "y.orders"), ("raw.x.y", "orders"), ("raw", "x.`y z`")]
+    pairs.append(("raw.x", "`y z`"))
+    assert len({plan_file(Path("plans"), target, table).name for target, table in pairs}) == len(pairs)
+
+
+def test_a_folder_of_plans_is_not_approved_unseen(run: Run) -> None:
+    Path("plans").mkdir()
+    for name in ("plans", "plans/"):
+        done = run("approve", name, "--yes")
+        assert (done.code, "plans/*.plan.json" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize(("answer", "approved"), [("y\n", 1), ("\n", 0), ("n\n", 0)])

@@ -411,3 +411,11 @@ def test_a_run_that_died_behind_a_statement_is_taken_back(run: Commands) -> None
         assert run("plan", "--rollback", named, "-o", "back.plan.json").code == 0
     assert run.applied("back.plan.json").code == 0
     assert run.live().schema.names == ("id", "price")
+
+
+@pytest.mark.parametrize("moment", ["2020-01-01", "2020-01-01T00:00:00Z", "0h"])
+def test_a_plan_that_has_expired_is_not_made(run: Commands, moment: str) -> None:
+    run.learns(run.table(WAS, type="CREATE"))
+    done = run("plan", "orders", "-o", "q.plan.json", "--expires", moment)
+    assert (done.code, f"{moment} is over already" in done.err) == (2, True)
+    assert not Path("q.plan.json").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 from hypothesis import given
@@ -206,6 +207,10 @@ def test_the_narrower_projection_decides_each_option_alone_and_two_alike_are_an_
     torn = Policy(projections=(rule("t", uuid="binary"), rule("t", uuid="string")))
     with pytest.raises(BadConfiguration, match="choose different uuid for shop"):
         torn.representation("shop.public.t", "delta")
+    # Where a narrower one decides, others need not agree, in whatever order they stand.
+    settled = rule("public.t", uuid="string")
+    for order in permutations((*torn.projections, settled)):
+        assert Policy(projections=order).representation("shop.public.t", "delta").uuid == "string"
 
 
 # Names.

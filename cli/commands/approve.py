@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from schemaman.decisions import Approval, parse, to_text
-from schemaman.errors import StalePlan
+from schemaman.errors import StalePlan, UsageError
 from schemaman.plan import Plan
 from schemaman.planfile import document, from_text, plan_hash
 from schemaman.summary.moves import plan_report
@@ -34,6 +34,8 @@ def approve(door: Door, plans: tuple[str, ...], by: str | None, expires: str, ye
 
     An approval holds for the plan of this hash alone, until its last day is over (UTC).
     """
+    for place in plans:
+        _require_file(place)
     chosen = [from_text(read_file(plan)) for plan in plans]
     last = last_day(expires, "an approval")
     needed = [plan for plan in chosen if _needs(door, plan)]
@@ -50,6 +52,17 @@ def approve(door: Door, plans: tuple[str, ...], by: str | None, expires: str, ye
             # Read again: somebody may have written an answer while this one was thought over.
             write_file(path, _answers(path) + to_text(Approval(hash, name, last)))
             door.console.say(f"written to {path}; next: commit it, then schemaman apply PLAN")
+
+
+def _require_file(place: str) -> None:
+    """Raises `UsageError` for a folder: nobody approves what happens to lie in it."""
+    try:
+        folder = Path(place).is_dir()
+    except OSError:
+        return  # whoever reads it says what is wrong with the name
+    if folder:
+        hint = f"schemaman approve {place.rstrip('/')}/*.plan.json"
+        raise UsageError(f"{place} is a folder: name the plans that you have seen", hint=hint)
 
 
 def _answers(path: Path) -> str:

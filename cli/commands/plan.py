@@ -91,7 +91,10 @@ def plan(
     if into and len(chosen) != 1:
         raise UsageError("--into goes with a single TABLE")
     around = lookout(store, executor(door)) if chosen else None
-    until = expiry(expires or door.settings.plan_expires.value, now_ms())
+    lasts = expires or door.settings.plan_expires.value
+    until = expiry(lasts, now_ms())
+    if until is not None and until <= now_ms():
+        raise UsageError(f"{lasts} is over already", hint="say 30d, 12h, a day to come, or never")
 
     def plans_of(follower: Follower) -> Sequence[Plan]:
         assert around is not None
