@@ -232,6 +232,25 @@ def test_a_signal_topic_has_bare_texts_for_keys(key):
     assert getattr(one(record(kept, key)), "kind", None) != "signal"
 
 
+@pytest.mark.parametrize("row", [
+    {"id": 1, "type": "log", "__op": "c", "__table": "t"},
+    {"id": 1, "type": "log"},
+    {"id": 1, "type": "log", "data": "text of a column"},
+    {"type": "stop-snapshot", "data": {"type": "incremental"}, "n": 1},
+])  # fmt: skip
+@pytest.mark.parametrize("key", [b"1", b"srv", None])
+def test_a_row_with_a_column_called_type_is_no_signal(key, row):
+    """A signal has the members `id`, `type` and `data` and no other, and `data` is an object."""
+    assert getattr(one(record(row, key)), "kind", None) != "signal"
+
+
+def test_a_signal_without_data_is_one():
+    for asked in ({"type": "pause-snapshot"}, {"id": "1", "type": "resume-snapshot", "data": None}):
+        stated = one(record(asked, b"srv", topic="orders"))
+        assert isinstance(stated, Aside)
+        assert stated.kind == "signal"
+
+
 @pytest.mark.parametrize("time", [-1, 2**63, 10**30, 253_402_300_800_000, 1.5, True, "soon", "9" * 16])
 def test_a_time_that_no_clock_shows_is_not_told(time):
     payload = {"source": {**SOURCE, "ts_ms": time}, "op": "c", "ts_ms": time}

@@ -13,6 +13,8 @@ from schemaman.decode.decode import decode
 from schemaman.decode.framing import Forms
 from schemaman.evidence import Aside, Observation, Outcome, Position, Record
 from schemaman.reading import wires
+from schemaman.rows.change import RowChange
+from schemaman.rows.reader import RowReader
 from schemaman.scan import merge, scan
 from schemaman.schema import TableId
 from tests import chain
@@ -127,6 +129,26 @@ def test_a_delete_that_became_a_tombstone(value):
 
 
 @pytest.mark.case(62)
+@pytest.mark.parametrize("whole", [True, False])
+def test_columns_called_source_and_position_are_columns(whole):
+    """A table without a key can have them; records of a connector's own history have objects there."""
+    told = {"source": (TEXT, "shop"), "position": (TEXT, "7"), "__op": (TEXT, "c"), "__table": (TEXT, "t")}
+    made = row(**told)
+    seen = observed(made if whole else made["payload"])
+    assert names(seen) == ("id", "note", "source", "position")
+    found = RowReader().read(record(made))
+    assert isinstance(found, RowChange)
+    assert found.after == {"id": 1, "note": "x", "source": "shop", "position": "7"}
+
+
+def test_columns_called_source_and_position_of_points_are_columns():
+    """PostgreSQL's points are structs."""
+    point = struct("io.debezium.data.geometry.Point", x=node("double"), y=node("double"))
+    where = {"x": 1.5, "y": 2.5}
+    made = row(source=(point, where), position=(point, where), __op=(TEXT, "c"))
+    assert names(observed(made)) == ("id", "note", "source", "position")
+
+
 def test_routing_wrote_the_table_into_the_key():
     """The physical identifier tells the table and is no column of the key."""
     seen = observed(

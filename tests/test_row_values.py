@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from schemaman.evidence import Reject
 from schemaman.plan import Held
+from schemaman.rows import temporal
 from schemaman.rows.cells import UnreadableCell, cell, decoder
 from schemaman.rows.change import RowChange
 from schemaman.rows.chosen import chosen
@@ -333,11 +334,22 @@ def test_days_of_all_years(days: int, value: Value) -> None:
         ("NanoTimestamp", -1, Beyond("1969-12-31T23:59:59.999999999")),
         ("MicroTimestamp", 9_223_372_036_825_200_000, Beyond("infinity")),
         ("Timestamp", -9_223_372_036_832_400_000, Beyond("-infinity")),
+        ("NanoTimestamp", 9_223_372_036_825_200_000, Beyond("infinity")),
+        ("NanoTimestamp", -9_223_372_036_832_400_000, Beyond("-infinity")),
+        ("NanoTimestamp", (1 << 63) - 1, Beyond("infinity")),
+        ("NanoTimestamp", -(1 << 63), Beyond("-infinity")),
+        ("NanoTimestamp", 9_223_372_036_825_199_000, local(2262, 4, 11, 23, 47, 16, 825_199)),
         ("MicroTimestamp", 253_402_300_800_000_000, Beyond("+10000-01-01T00:00:00")),
     ],
 )  # fmt: skip
 def test_timestamps_at_the_edges(form: str, count: int, value: Value) -> None:
     assert read(Timestamp(6, zoned=False), node("int64", f"{T}{form}"), count) == value
+
+
+def test_an_infinite_instant_is_no_day_of_the_year_2262_whatever_the_unit() -> None:
+    for instant in (temporal.instant_ms, temporal.instant_us, temporal.instant_ns):
+        assert instant(9_223_372_036_825_200_000) == Beyond("infinity")
+        assert instant(-9_223_372_036_832_400_000) == Beyond("-infinity")
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,41 @@ def test_a_negative_number_of_mysql_whose_sign_nobody_declares_is_refused() -> N
     assert sure.after == {"id": 1, "n": -5}
 
 
+def test_a_sign_that_nobody_declares_is_doubted_in_rows_without_schemas_too() -> None:
+    fields = {"n": node("int64")}
+    known = histories([mysql(1, {"id": 1, "n": 5}, fields)])
+    for modes in (Modes(unsigned="long"), Modes()):
+        refused = RowReader(known, modes=modes).read(mysql(2, {"id": 1, "n": -5}))
+        assert isinstance(refused, Reject)
+        assert refused.reason.startswith("n: -5 may be 18446744073709551611 of a BIGINT UNSIGNED")
+    (told,) = changes([RowReader(known, modes=Modes(unsigned="precise")).read(mysql(2, {"id": 1, "n": -5}))])
+    assert told.after == {"id": 1, "n": -5}
+    (fits,) = changes([RowReader(known).read(mysql(2, {"id": 1, "n": 6}))])
+    assert fits.after == {"id": 1, "n": 6}
+
+
+@pytest.mark.parametrize("told", [{"connector": "mysql"}, {"file": "binlog.000001", "pos": 503}, {}])
+def test_a_sign_that_nobody_declares_is_doubted_in_flattened_rows_that_tell_no_connector(
+    told: dict[str, object],
+) -> None:
+    """Where the row tells nothing of its connector, its table does."""
+    known = histories([mysql(1, {"id": 1, "n": 5}, {"n": node("int64")})])
+    added = {f"__{name}": value for name, value in {"db": "shop", "table": "t", **told}.items()}
+    fields = {"id": INT, "n": node("int64")}
+    fields |= {n: node("string" if isinstance(v, str) else "int64", optional=True) for n, v in added.items()}
+    key = {"schema": struct("srv.shop.t.Key", id=INT), "payload": {"id": 1}}
+
+    def flat(n: int) -> Record:
+        schema = struct("srv.shop.t.Value", **fields)
+        return record({"schema": schema, "payload": {"id": 1, "n": n, **added}}, key, "srv.shop.t")
+
+    refused = RowReader(known).read(flat(-5))
+    assert isinstance(refused, Reject)
+    assert refused.reason.startswith("n: -5 may be 18446744073709551611 of a BIGINT UNSIGNED")
+    (fits,) = changes([RowReader(known).read(flat(7))])
+    assert fits.after == {"id": 1, "n": 7}
+
+
 SCALED = {"connect.name": f"{C}Decimal", "connect.parameters": {"scale": "2"}, "logicalType": "decimal"}
 MICROS = {"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"}
 VALUE = {

@@ -16,7 +16,7 @@ from schemaman.decode.key import key_notes
 from schemaman.decode.outcomes import aside, reject
 from schemaman.decode.schema_change import observe_changes
 from schemaman.decode.shadow import is_working_copy
-from schemaman.decode.signal import SIGNAL, SIGNALS, is_signal, signal_notes
+from schemaman.decode.signal import SIGNAL, asks, is_signal, signal_notes
 from schemaman.decode.wire import OUTBOX, is_outbox
 from schemaman.errors import UnreadableInput
 from schemaman.evidence import Outcome, Record, Run
@@ -102,7 +102,7 @@ def kind_of(record: Record, value: Body, prefix: str = PREFIX, *, counted: bool 
         return "heartbeat"
     if fields == {"ts_ms"} and b'"serverName"' in (record.key or b""):
         return "heartbeat"  # of a topic with a prefix of its own, without schemas
-    if {"source", "position"} <= fields and record.key is None and "op" not in fields:
+    if _is_history(record, value) and not is_row(record, value, prefix):
         return "internal-history"
     if is_row(record, value, prefix, counted=counted):
         return "flattened"
@@ -111,11 +111,21 @@ def kind_of(record: Record, value: Body, prefix: str = PREFIX, *, counted: bool 
     else:
         found = (kind for kind, members in _KINDS if members <= fields and "source" not in members)
     kind = next(found, None)
-    if kind is None and "source" not in fields and value.payload.get("type") in SIGNALS:
+    if kind is None and asks(value.payload):
         return SIGNAL
     if kind is None:
         raise UnreadableInput(_looks_like(value))
     return "message" if kind == "event" and value.payload.get("op") == "m" else kind
+
+
+def _is_history(record: Record, value: Body) -> bool:
+    """Whether a value has the form of a connector's own history: plain JSON of no key, places as objects.
+
+    Columns may be called `source` and `position` too. Source: Debezium HistoryRecord.
+    """
+    if record.key is not None or value.schema is not None or "op" in value.fields:
+        return False
+    return all(isinstance(value.payload.get(name), dict) for name in ("source", "position"))
 
 
 def _looks_like(value: Body) -> str:

@@ -23,6 +23,8 @@ SIGNALS = frozenset(
 )
 """What a record of a signal topic may ask for. Source: Debezium StandardActionProvider."""
 
+_MEMBERS = frozenset({"id", "type", "data"})
+_WITHOUT_DATA = frozenset({"pause-snapshot", "resume-snapshot", "stop-snapshot"})
 
 SIGNAL = "signal"
 """What stands for the table of the records of a signal topic."""
@@ -40,7 +42,21 @@ def is_signal(record: Record) -> bool:
         asked = parse(value)
     except ValueError:
         return False
-    return isinstance(asked, dict) and "source" not in asked and asked.get("type") in SIGNALS
+    return asks(asked)
+
+
+def asks(payload: object) -> bool:
+    """Whether a value has just the form of a signal, since rows have columns called `type` as well.
+
+    What a signal asks for is an object; only those that halt snapshots do without it. Source: Debezium
+    KafkaSignalChannel, SignalRecord: `id`, `type` and `data`.
+    """
+    if not isinstance(payload, dict) or not payload.keys() <= _MEMBERS:
+        return False
+    kind, data = payload.get("type"), payload.get("data")
+    if not isinstance(kind, str) or kind not in SIGNALS:
+        return False
+    return isinstance(data, dict) or (data is None and kind in _WITHOUT_DATA)
 
 
 def signal_notes(observed: Observation) -> tuple[Note, ...]:

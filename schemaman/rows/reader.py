@@ -277,18 +277,17 @@ class RowReader:
         if names is None:
             made = self._tables.of_key_alone(id)
             return Table(id, "json", None, single=made)
-        return self._tables.with_names(id, names)
+        return self._tables.with_names(id, names, origin.connector)
 
     def _flat_table(self, row: Flat, names: tuple[str, ...], form: Form) -> Table:
         known = form.decoders.get((row.table, names))
         if known is None:
+            connector = row.added.position_connector
             if form.schema is None:
-                known = self._tables.with_names(row.table, names)
+                known = self._tables.with_names(row.table, names, connector)
             else:
                 nodes = [f for f in fields_of(form.schema) if f["field"] in names]
-                known = self._tables.with_rows(
-                    row.table, nodes, form.written, row.added.connector, row.read_name
-                )
+                known = self._tables.with_rows(row.table, nodes, form.written, connector, row.read_name)
             form.decoders[row.table, names] = known
         return cast(Table, known)
 

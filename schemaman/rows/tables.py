@@ -46,7 +46,8 @@ class Table:
     """A table as records of one form tell it.
 
     `nodes` are the fields of its rows, None where no schema tells them. `candidates` are the versions that
-    rows can be of; `single` is what all rows are read by where they need not be asked which.
+    rows can be of; `single` is what all rows are read by where they need not be asked which. `connector` is
+    what the record tells, else the history of the table.
     """
 
     id: TableId
@@ -95,17 +96,19 @@ class Tables:
             table = Table(id, written, nodes, connector)
             table.single = self._decoders(table, columns, TableSchema(tuple(columns.values())), None)
             return table
-        candidates = faces(self.history(id), {str(c.emitted_name): c.type for c in wire})
-        return self._settled(Table(id, written, nodes, connector, candidates))
+        history = self.history(id)
+        candidates = faces(history, {str(c.emitted_name): c.type for c in wire})
+        return self._settled(Table(id, written, nodes, connector or history.connector, candidates))
 
-    def with_names(self, id: TableId, names: Sequence[str]) -> Table:
+    def with_names(self, id: TableId, names: Sequence[str], connector: str = "") -> Table:
         """The table of rows with fields of those names, and no schema. Raises as `with_rows` does."""
         if self.histories is None:
             raise UnreadableInput(NO_SCHEMA)
         history = self.history(id)
         if not any(_typed(version) for version in history.versions):
             raise UnreadableInput(f"{NO_SCHEMA}, and no version of {id} has any but those of JSON")
-        return self._settled(Table(id, "json", None, candidates=faces(history, dict.fromkeys(names))))
+        told = connector or history.connector
+        return self._settled(Table(id, "json", None, told, faces(history, dict.fromkeys(names))))
 
     def history(self, id: TableId) -> TableHistory:
         """What is known of a table. Raises UnreadableInput."""
@@ -227,7 +230,7 @@ class Tables:
     ) -> Made:
         _check_names(columns)
         if table.nodes is None:
-            cells = [self._untold(name, column) for name, column in columns.items()]
+            cells = [self._signed(self._untold(n, column), column, table) for n, column in columns.items()]
         else:
             cells = [self._cell(node, columns[node["field"]], table) for node in table.nodes]
         sure: list[Cell] = [(field, name, (), expected, read) for field, name, _, expected, read in cells]
@@ -235,6 +238,10 @@ class Tables:
 
     def _cell(self, node: Node, column: Column, table: Table) -> Cell:
         made = cell(node, column, table.written, self._modes, placeholder=self._placeholder)
+        return self._signed(made, column, table)
+
+    def _signed(self, made: Cell, column: Column, table: Table) -> Cell:
+        """The cell, with doubt in a sign that nobody declares."""
         doubted = table.connector in BY_DATABASE and self._modes.unsigned != "precise"
         return of_untold_sign(made) if doubted and sign_is_untold(column) else made
 

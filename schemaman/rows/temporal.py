@@ -67,11 +67,13 @@ def timestamp_us(value: object) -> Value:
 def timestamp_ns(value: object) -> Value:
     """Nanoseconds since 1970-01-01 as a timestamp without a zone; `Beyond` if microseconds do not tell it."""
     count = whole(value)
+    if count in _INFINITE:  # which end in zeros, and would be days of the year 2262
+        return _INFINITE[count]
     micros, nanos = divmod(count, 1000)
     if not nanos:
         return timestamp_us(micros)
     days, inside = divmod(count, _DAY_US * 1000)
-    return _INFINITE.get(count) or Beyond(f"{_civil(days)}T{clock(inside)}")
+    return Beyond(f"{_civil(days)}T{clock(inside)}")
 
 
 def instant_ms(value: object) -> Value:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as arrow
 
+from schemaman.rows.numbers import rescaled
 from schemaman.schema import Column
 from schemaman.types import (
     Array,
@@ -88,7 +89,7 @@ def key_bytes(key: Sequence[Column], values: Mapping[str, object]) -> bytes:
 def _plain(type: Type, value: object) -> object:
     match type, value:
         case Decimal(_, scale), Number():
-            return str(value.quantize(Number(1).scaleb(-scale)))
+            return str(rescaled(value, scale))
         case Timestamp(_, True), datetime():
             return value.astimezone(UTC).isoformat()
         case Floating(), float():
