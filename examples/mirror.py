@@ -153,13 +153,17 @@ def _tell(stream: str, report: BatchReport) -> None:
     lines = [f"{stream}: batch {report.number}"]
     if report.rejected:
         lines.append(f"  {report.rejected} records not understood, in quarantine")
+    if report.untargeted:
+        lines.append(f"  {report.untargeted} records of tables that have no target")
     for table in report.tables:
         told = [f"{table.records} records, {table.rows} rows written"]
         told += [f"{table.aside} in quarantine"] if table.aside else []
         told += [f"{table.replayed} out of quarantine"] if table.replayed else []
         told += [f"{table.ended} of a table that was dropped"] if table.ended else []
+        told += [f"{table.left} left alone"] if table.left else []
         lines.append(f"  {table.source_table} -> {table.lake_table}: {', '.join(told)}")
         lines += (f"    {statement.splitlines()[0]}" for statement in table.steps)
+        lines += (f"    note: {note}" for note in table.notes)
         lines += [f"    stopped: {table.stopped}"] if table.stopped else []
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()

@@ -1,0 +1,17 @@
+"""What the example job prints of a batch: whatever its report tells that is not all well."""
+
+from __future__ import annotations
+
+import pytest
+
+from examples.mirror import _tell
+from schemaman.spark.batch_report import BatchReport, TableReport
+
+
+def test_the_example_prints_what_was_left_and_what_is_to_know(capsys: pytest.CaptureFixture[str]) -> None:
+    table = TableReport("srv.public.t", "/lake/t", records=3, left=2, notes=("`b`: its default is told as 5",))
+    _tell("shop", BatchReport(7, tables=(table,), untargeted=4))
+    told = capsys.readouterr().out
+    assert "4 records of tables that have no target" in told
+    assert "3 records, 0 rows written, 2 left alone" in told
+    assert "    note: `b`: its default is told as 5\n" in told
