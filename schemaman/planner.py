@@ -50,6 +50,7 @@ from schemaman.rulings import Judge, blocked_by, kinds_of
 from schemaman.schema import Path, TableSchema
 from schemaman.stamps import stamp
 from schemaman.successors import NOTHING, Carried
+from schemaman.unfilled import unfilled
 from schemaman.unsettled import names_are_reused, not_to_add, unmade_columns, unmade_members
 
 _ORDER: tuple[type[Change], ...] = (ChangeNullable, ChangeType, ChangeComment, AddColumn, DropColumn)
@@ -189,6 +190,7 @@ class _Drawing:
             ruling = self.judge.rule(f"set {', '.join(sorted(upgrade))}", (), "upgrade")
             why = ruling.why if ruling.level == "approve" else ""
             self._add(cost, replace(live, properties={**live.properties, **upgrade}), why)
+        self.notes += unfilled(self.source, others, self.called)
         self._move_away(renames)
         self._rename(renames, [c for c in others if isinstance(c, RenameColumn)])
         for kind in _ORDER:

@@ -128,7 +128,6 @@ def test_a_delete_that_became_a_tombstone(value):
     assert outcome.kind == "tombstone"
 
 
-@pytest.mark.case(62)
 @pytest.mark.parametrize("whole", [True, False])
 def test_columns_called_source_and_position_are_columns(whole):
     """A table without a key can have them; records of a connector's own history have objects there."""
@@ -149,6 +148,7 @@ def test_columns_called_source_and_position_of_points_are_columns():
     assert names(observed(made)) == ("id", "note", "source", "position")
 
 
+@pytest.mark.case(62)
 def test_routing_wrote_the_table_into_the_key():
     """The physical identifier tells the table and is no column of the key."""
     seen = observed(

@@ -408,3 +408,16 @@ def test_a_table_that_vanished_is_not_made_anew_without_being_asked_for(
     lake.tables = kept
     lake.take([told(3, row={**row, "id": 4})])
     assert [row["id"] for row in alive(lake)] == [1, *([2] if changed else []), 4]
+
+
+def test_rows_that_keep_null_where_the_source_wrote_a_default_are_told_of_once(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([told(0, row={"id": 1, "n": 1})])
+    later = told(1, row={"id": 2, "n": 1, "b": 5})
+    assert later.value is not None
+    lake.take([replace(later, value=later.value.replace(b'"field": "b"', b'"default": 5, "field": "b"'))])
+    assert [row.get("b") for row in alive(lake)] == [None, 5]
+    (note,) = lake.notes
+    assert note.startswith("`b`: its default is told as 5; rows that are in the table already keep NULL")
+    lake.take([told(2, row={"id": 3, "n": 1, "b": 6})])
+    assert lake.notes == [note]

@@ -16,7 +16,7 @@ from schemaman.plan import VERSION_PROPERTY, Live, Past, Plan, Policy, Source, T
 from schemaman.planner import make_plan
 from schemaman.policy import PolicyRule
 from schemaman.retired_columns import retired
-from schemaman.schema import Column, TableId, TableSchema, fingerprint
+from schemaman.schema import Column, Scalar, TableId, TableSchema, fingerprint
 from schemaman.sources import source_of
 from schemaman.stamp_meaning import began_text
 from schemaman.targets import delta, iceberg
@@ -604,3 +604,25 @@ def test_a_source_knows_what_its_columns_were_called() -> None:
 
 def test_widening_is_what_the_types_say() -> None:
     assert widens(Integer(32), Integer(64))
+
+
+@both
+def test_a_new_column_with_a_default_says_that_rows_already_there_keep_null(format: str) -> None:
+    made = lake(format, "id INT NOT NULL, PRIMARY KEY (id)")
+    later = source("id INT NOT NULL, a INT, b INT, c INT NOT NULL, `Ord No` TEXT, PRIMARY KEY (id)")
+    defaults: dict[str, Scalar] = {"b": 5, "Ord No": "new"}
+    columns = tuple(replace(c, default=defaults.get(c.name)) for c in later.schema.columns)
+    later = replace(later, schema=replace(later.schema, columns=columns))
+    drawn = plan(format, later, made.live)
+    told = [note for note in drawn.notes if "keep NULL" in note]
+    assert [note.partition(";")[0] for note in told] == [
+        "`b`: its default is told as 5",
+        "`c`: it is NOT NULL at the source",
+        "`Ord No`: its default is told as 'new'",
+    ]
+    assert all("execute-snapshot" in note for note in told)
+    # a table that is made now has no rows
+    assert not any("keep NULL" in note for note in plan(format, later, None).notes)
+    # it is said by the plan that adds the column, and by no later one
+    migrated(made, drawn)
+    assert not any("keep NULL" in note for note in plan(format, later, made.live).notes)

@@ -177,7 +177,8 @@ class Bringer:
             if isinstance(last, Stopped) and last.for_now:
                 return last
             done = [each for each in (first, brought, last) if isinstance(each, Brought)]
-            notes = [
+            notes = [note for each in done for note in each.notes]
+            notes += [
                 f"{quote_name(n)}: {self._why_not(follower, first)}"
                 for n in _homeless(done[-1], history, left.named)
             ]
@@ -186,7 +187,7 @@ class Bringer:
                 for n in _homeless(done[-1], history, left.displaced)
             ]
             steps = tuple(step for each in done for step in each.steps)
-            return replace(done[-1], steps=steps, drops=drops, notes=tuple(notes))
+            return replace(done[-1], steps=steps, drops=drops, notes=tuple(dict.fromkeys(notes)))
         except (StatementFailed, Stale, PartlyApplied, NoHistory, BadReference) as error:
             return Stopped(_told(error), locked=isinstance(error, Locked))
         except (SchemamanError, *RAISED):
@@ -338,7 +339,8 @@ class Bringer:
             return Stopped("; ".join(done.reasons), plan)
         if done.differences:
             return Stopped("after the migration the table is not what its plan promised")
-        return Brought(done.live, tuple(o.statement for o in done.outcomes if o.state == "done"))
+        steps = tuple(o.statement for o in done.outcomes if o.state == "done")
+        return Brought(done.live, steps, notes=plan.notes if steps else ())
 
 
 def _homeless(brought: Brought, history: TableHistory, left: tuple[Column, ...]) -> tuple[str, ...]:
