@@ -173,11 +173,10 @@ class _Drawing:
         """An existing table: upgrades, renames and the stamp, then the rest by kind."""
         assert self.now is not None
         live = self.now
-        before = live.schema
-        if self.projection.wanted == before and not self.settled:
+        before, told = live.schema, self.projection
+        if told.wanted == before and not self.settled:
             return
-        told = self.projection
-        changes = diff(live.schema, told.wanted, told.renames, told.members)
+        changes = diff(before, told.wanted, told.renames, told.members)
         guarded = guards.staying(self._required(), told.renames)
         renames, others = self._judged(guards.bare(self.target, live, changes, guarded), changes)
         live = self._unguarded(live, (*renames, *others), guarded)

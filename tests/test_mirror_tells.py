@@ -9,7 +9,8 @@ from schemaman.spark.batch_report import BatchReport, TableReport
 
 
 def test_the_example_prints_what_was_left_and_what_is_to_know(capsys: pytest.CaptureFixture[str]) -> None:
-    table = TableReport("srv.public.t", "/lake/t", records=3, left=2, notes=("`b`: its default is told as 5",))
+    told = "`b`: its default is told as 5"
+    table = TableReport("srv.public.t", "/lake/t", records=3, left=2, notes=(told,))
     _tell("shop", BatchReport(7, tables=(table,), untargeted=4))
     told = capsys.readouterr().out
     assert "4 records of tables that have no target" in told
