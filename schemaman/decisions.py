@@ -192,16 +192,28 @@ def _with_members(
     versions: tuple[SchemaVersion, ...], decisions: Decisions, table: str
 ) -> tuple[SchemaVersion, ...]:
     """The versions with what people said of members of structs, which have no ids."""
-    told: dict[int, list[MemberAnswer]] = {}
+    said: dict[int, list[Rename | NotRename]] = {}
     answers: tuple[Rename | NotRename, ...] = (*decisions.renames, *decisions.not_renames)
     for answer in (each for each in answers if each.table == table):
         index = meant(versions, answer)
         if index and versions[index - 1].incarnation == versions[index].incarnation:
-            known = members.exchanged(versions[index - 1].schema, versions[index].schema)
-            pair = known.get((answer.old, answer.new))
-            if pair is not None:
-                told.setdefault(index, []).append(MemberAnswer(*pair, isinstance(answer, Rename)))
-    return tuple(replace(v, members=tuple(told[i])) if i in told else v for i, v in enumerate(versions))
+            said.setdefault(index, []).append(answer)
+    told = {i: _of_members(versions[i - 1].schema, versions[i].schema, each) for i, each in said.items()}
+    return tuple(replace(v, members=told[i]) if told.get(i) else v for i, v in enumerate(versions))
+
+
+def _of_members(
+    before: TableSchema, after: TableSchema, said: Sequence[Rename | NotRename]
+) -> tuple[MemberAnswer, ...]:
+    """What was said of members in one step; one inside of a renamed member needs what was said of that."""
+    told: tuple[MemberAnswer, ...] = ()
+    while True:
+        known = members.exchanged(before, after, told)
+        pairs = ((known.get((each.old, each.new)), isinstance(each, Rename)) for each in said)
+        found = tuple(MemberAnswer(*pair, same) for pair, same in pairs if pair is not None)
+        if len(found) <= len(told):
+            return told
+        told = found
 
 
 def proofs(history: TableHistory) -> tuple[Rename, ...]:
@@ -259,7 +271,7 @@ def exchanged(before: SchemaVersion, version: SchemaVersion) -> frozenset[tuple[
     """Each pair of a name that went in this step and one that came; none between two lives of a table.
 
     Columns of which none is known to have stayed went and came. Members of structs go by their paths,
-    `address.street`.
+    `address.street`; inside of one that was renamed, the old path by its old name and the new one by its new.
     """
     if before.incarnation != version.incarnation:
         return frozenset()
@@ -267,7 +279,7 @@ def exchanged(before: SchemaVersion, version: SchemaVersion) -> frozenset[tuple[
     columns = frozenset((a, b) for a in was if a not in now for b in now if b not in was)
     gone, came = made_anew(before, version)
     columns |= frozenset((a, b) for a in gone for b in came)
-    return columns | members.exchanged(before.schema, version.schema).keys()
+    return columns | members.exchanged(before.schema, version.schema, version.members).keys()
 
 
 def _others(version: SchemaVersion, decision: Rename) -> tuple[RenameCandidate, ...]:

@@ -120,7 +120,9 @@ class _Life:
             found[at] = dict.fromkeys(self.taken.get(at, ()), Became(None))
             for path, end in self.fates.get(at, {}).items():
                 if end.path is None or not end.sure or end.path[-1].lower() != path[-1].lower():
-                    found[at][path] = Became(None if end.path is None else end.path[-1], end.sure)
+                    name = None if end.path is None else end.path[-1]
+                    asked = None if end.sure or end.question is None else end.question
+                    found[at][path] = Became(name, end.sure, asked)
         return found
 
     def _end(self, at: int, path: Path) -> _End:
@@ -229,14 +231,20 @@ def named_now(path: Path, told: Mapping[Path, Became]) -> Path:
     return (path[0], *(now.name if now and now.name else part for now, part in between), path[-1])
 
 
-def exchanged(before: TableSchema, after: TableSchema) -> Mapping[tuple[str, str], tuple[Path, Path]]:
-    """Each pair of a member that went and one that came into the same struct, by how decisions name them."""
-    found: dict[tuple[str, str], tuple[Path, Path]] = {}
+def exchanged(
+    before: TableSchema, after: TableSchema, answers: Sequence[MemberAnswer]
+) -> Mapping[tuple[str, str], Question]:
+    """Each pair of a member that went and one that came into the same struct, by how decisions name them.
+
+    Which structs are the same hangs on `answers`; pairs that these are about are still among them.
+    """
+    found: dict[tuple[str, str], Question] = {}
     for column in before.columns:
         same = (c for c in after.columns if c.id == column.id and (c.id is not None or c.name == column.name))
         for other in same:
-            for pair in _structs(column.type, other.type, (column.name,), (other.name,), ()):
-                for a, b in ((a, b) for a in pair.went for b in pair.came):
+            for pair in _structs(column.type, other.type, (column.name,), (other.name,), answers):
+                names = replace(pair, partners=_partners(pair.old, pair.new, pair.here, pair.there, ()))
+                for a, b in ((a, b) for a in names.went for b in names.came):
                     old, new = (*pair.here, a.name), (*pair.there, b.name)
                     found[path_text(old), path_text(new)] = old, new
     return found
@@ -328,9 +336,7 @@ def _partners(
 
 
 def _asked(pair: _Pair, answers: Sequence[MemberAnswer]) -> list[Question]:
-    """Members that went, each with one that came and may be it; nobody can be asked inside a renamed one."""
-    if pair.here[1:] != pair.there[1:]:
-        return []
+    """Members that went, each with one that came and may be it, if nobody has said so."""
     answered = {(a.old, a.new) for a in answers}
     old, new = (TableSchema(tuple(map(_as_column, fields))) for fields in (pair.went, pair.came))
     pairs = (((*pair.here, c.old), (*pair.there, c.new)) for c in candidates(old, new, append_only=False))

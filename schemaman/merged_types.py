@@ -87,7 +87,7 @@ class Merging:
                 fields.append(old)
                 continue
             if partner is None:
-                asked = self._asked(at, live, [f.name for f, _ in news.values()])
+                asked = self._asked(at, (*there, old.name), live, [f.name for f, _ in news.values()])
                 if asked is not None:
                     news.pop(asked.lower())
                 fields += [old] if asked is not None else self._left(at, (*there, old.name), old)
@@ -159,23 +159,29 @@ class Merging:
             self.talk.refuse(change, reason, instead)
         return {name.lower() for old, names in unclear.items() for name in (old, *names)}
 
-    def _asked(self, path: Path, live: Sequence[Field], news: Sequence[str]) -> str | None:
-        """The new member that nobody has said to be this one or another; neither is touched."""
+    def _asked(self, path: Path, there: Path, live: Sequence[Field], news: Sequence[str]) -> str | None:
+        """The new member that nobody has said to be this one or another; neither is touched.
+
+        The words that answer it are those of the step in which it became a question.
+        """
         fate = self.fates.get(path)
-        name = None if fate is None or fate.became.sure else fate.became.name
+        if fate is None or fate.became.sure:
+            return None
+        name = fate.became.name
         if name is None or name.lower() not in {n.lower() for n in news}:
             return None
         if name.lower() in {f.name.lower() for f in live}:
             return None
         self.waiting = True
-        new = (*path[:-1], name)
+        new = (*there[:-1], name)
         change = f"rename {_words(path)} to {quote_name(name)}"
         ruling = self.talk.judge.rule(change, new, "rename-suspected")
         reason = "rename not decided: the values may belong to one member or to two"
         if ruling.level in ("ignore", "quarantine"):
             self.talk.note(new, f"{reason}; it is not in the lake ({ruling.why})")
         else:
-            words = f"{self.talk.judge.table} {path_text(path)} {path_text(new)}"
+            pair = fate.became.asked or (path, new)
+            words = " ".join((self.talk.judge.table, *map(path_text, pair)))
             say = f"say `schemaman decide rename {words}`, or not-rename"
             self.talk.refuse(change, reason, say)
         return name

@@ -13,11 +13,13 @@ from schemaman.types import Type
 class Became:
     """What a member of a struct is called now; without a name it has left.
 
-    Where nobody has said whether it left or got the name, it is not `sure`.
+    Where nobody has said whether it left or got the name, it is not `sure`: then `asked` are the member that
+    went and the one that came, by their paths in the step in which that became a question.
     """
 
     name: str | None
     sure: bool = True
+    asked: tuple[Path, Path] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,14 +257,20 @@ def _source_document(source: Source) -> _Json:
 
 def _past_document(past: Past) -> _Json:
     known_as = {"known_as": list(past.known_as)} if past.known_as else {}
-    members = [[list(path), now.name, now.sure] for path, now in past.members.items()]
+    members = [
+        [list(path), now.name, now.sure, *([list(map(list, now.asked))] if now.asked else ())]
+        for path, now in past.members.items()
+    ]
     parts = {"members": members} if members else {}
     types = {"types": {name: format_type(type) for name, type in past.types.items()}} if past.types else {}
     return {"id": past.id, "began": dict(past.began), "names": dict(past.names), **known_as, **parts, **types}
 
 
 def _past(told: _Json) -> Past:
-    members = {tuple(path): Became(name, sure) for path, name, sure in told.get("members", ())}
+    members = {
+        tuple(path): Became(name, sure, (tuple(asked[0][0]), tuple(asked[0][1])) if asked else None)
+        for path, name, sure, *asked in told.get("members", ())
+    }
     types = {name: parse_type(text) for name, text in told.get("types", {}).items()}
     return Past(told["id"], told["began"], told["names"], tuple(told.get("known_as", ())), members, types)
 

@@ -35,6 +35,7 @@ from tests.done import Done
 from tests.house import CAPTURES
 from tests.live.database import schema_of_its_own
 from tests.live.process import free_port
+from tests.records import event, node, struct
 
 POSTGRES = CAPTURES / "postgres" / "shop-json"
 AVRO = CAPTURES / "postgres" / "shop-avro"
@@ -737,6 +738,26 @@ def test_a_decision_that_fits_nothing_is_refused(run: Run, filled: Path) -> None
     assert run("decide", "rename", "customers", "email").code == 2
     assert run("decide", "confirm", "customers", "nullable:nonsense").code == 2
     assert not (filled / "schemaman.decisions.toml").exists()
+
+
+def test_members_inside_of_what_was_renamed_are_decided(run: Run, place: Path) -> None:
+    """Of a column or of a member, once the file says that it was."""
+    records: list[str] = []
+    for at, (s, p, a) in enumerate((("u", "p", "a"), ("t", "q", "b"))):
+        inner = struct(None, **{p: struct(None, **{a: node("int32")})})
+        told = event(struct("R", id=node("int32"), **{s: inner}), lsn=at + 1)
+        told["payload"]["after"] = {"id": 1, s: {p: {a: 1}}}
+        record = {"topic": "srv.public.t", "partition": 0, "offset": at, "key": None}
+        records.append(json.dumps({**record, "payload": json.dumps(told)}))
+    (place / "nested.jsonl").write_text("\n".join(records), encoding="utf-8")
+    assert run("ingest", "nested.jsonl").code == 0
+    pairs = [("u", "t"), ("u.p", "t.q"), ("u.p.a", "t.q.b")]
+    for known, pair in enumerate(pairs):
+        for early in pairs[known + 1 :]:
+            assert run("decide", "rename", "t", *early).code == 2
+        assert run("decide", "rename", "t", *pair).code == 0
+    assert "says so already" in run("decide", "rename", "t", *pairs[-1]).err
+    assert "says the contrary" in run("decide", "not-rename", "t", *pairs[1]).err
 
 
 def test_an_answer_that_means_nothing_is_not_written(run: Run, filled: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count, pairwise
 
@@ -39,6 +39,8 @@ TARGETS: dict[str, tuple[Target, str]] = {
 both = pytest.mark.parametrize("format", TARGETS)
 TABLE = "shop.app.public.t"
 DROPS = Policy(drops="drop")
+AUTO = Policy(rules=(PolicyRule("auto", ("drop-column",)),))
+Answer = Rename | NotRename
 
 
 def told(*ddl: str) -> TableHistory:
@@ -48,16 +50,23 @@ def told(*ddl: str) -> TableHistory:
 
 def renamed(history: TableHistory, *pairs: tuple[str, str], kind: type[Rename | NotRename] = Rename):
     """The history with an answer for each pair, in the step in which it was exchanged."""
-    answers = []
-    for old, new in pairs:
-        at = next(
-            v
-            for before, v in pairwise(history.versions)
-            if (old, new) in exchanged(before, v)
-        )
+    return with_words(history, *((kind, *pair) for pair in pairs))
+
+
+def with_words(history: TableHistory, *words: tuple[type[Rename | NotRename], str, str]) -> TableHistory:
+    """The history with these answers, each of a kind of its own; one may need those before it."""
+    answers: list[Answer] = []
+    found = history
+    for kind, old, new in words:
+        at = next(v for before, v in pairwise(found.versions) if (old, new) in exchanged(before, v))
         answers.append(kind(TABLE, old, new, at.id, place(at.at)))
-    told = {"renames": tuple(answers)} if kind is Rename else {"not_renames": tuple(answers)}
-    return decided(history, Decisions(**told))  # type: ignore[arg-type]
+        found = answered(history, answers)
+    return found
+
+
+def answered(history: TableHistory, answers: Sequence[Answer]) -> TableHistory:
+    renames = tuple(a for a in answers if isinstance(a, Rename))
+    return decided(history, Decisions(renames, tuple(a for a in answers if isinstance(a, NotRename))))
 
 
 def until(history: TableHistory, number: int) -> Source:
@@ -142,17 +151,16 @@ def test_a_member_that_left_stays_unless_drops_are_wanted(format: str) -> None:
 def test_what_was_kept_is_dropped_with_an_approval_alone(format: str) -> None:
     first, second = "s STRUCT<x: INT, y: INT> ID 1", "s STRUCT<x: INT> ID 1"
     history = told(first, second, f"{second}, n INT ID 2")
-    auto = Policy(rules=(PolicyRule("auto", ("drop-column",)),))
-    fresh = plan(format, until(history, 2), standing(format, history, 1), auto)
+    fresh = plan(format, until(history, 2), standing(format, history, 1), AUTO)
     assert "drop-columns" in kinds(fresh)
     assert fresh.approvals_needed == ()
     made = standing(format, history, 1)
     migrated(made, plan(format, until(history, 2), made))
-    late = plan(format, until(history, 3), made, auto)
+    late = plan(format, until(history, 3), made, AUTO)
     assert "DROP COLUMNS (`s`.`y`)" in statements(late)
     assert "kept when the source dropped it" in late.approvals_needed[0]
     unstamped = PaperLake(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
-    unsure = plan(format, until(history, 2), unstamped, auto)
+    unsure = plan(format, until(history, 2), unstamped, AUTO)
     assert "kept when the source dropped it" in unsure.approvals_needed[0]
 
 
@@ -206,6 +214,94 @@ def test_a_member_is_renamed_on_a_persons_word(format: str) -> None:
     back = rollback(drawn, half.live, 4)
     assert back.refusals == ()
     assert back.steps[-1].statement.endswith("RENAME COLUMN `s`.`b` TO `a`")
+
+
+INSIDE = {
+    "a struct": ("s STRUCT<p: STRUCT<%s: INT, x: INT>, z: INT> ID 1", "s", "p", ""),
+    "an array": ("s STRUCT<p: ARRAY<STRUCT<%s: INT, x: INT>>, z: INT> ID 1", "s", "p", ".element"),
+    "a map": ("s STRUCT<p: MAP<STRING, STRUCT<%s: INT, x: INT>>, z: INT> ID 1", "s", "p", ".value"),
+    "elements": ("l ARRAY<STRUCT<p: STRUCT<%s: INT, x: INT>, z: INT>> ID 1", "l.element", "p", ""),
+    "values": ("m MAP<STRING, STRUCT<p: STRUCT<%s: INT, x: INT>>> ID 1", "m.value", "p", ""),
+    "a deep one": ("s STRUCT<p: STRUCT<y: STRUCT<%s: INT, x: INT>>> ID 1", "s", "p", ".y"),
+}
+
+
+def quoted(path: str) -> str:
+    return ".".join(f"`{part}`" for part in path.split("."))
+
+
+@both
+@pytest.mark.parametrize("case", INSIDE)
+def test_inside_a_renamed_member_a_plan_asks(format: str, case: str) -> None:
+    ddl, above, p, below = INSIDE[case]
+    history = told(ddl % "a", ddl.replace("p:", "q:") % "b")
+    outer = (f"{above}.{p}", f"{above}.q")
+    old, new = f"{outer[0]}{below}.a", f"{outer[1]}{below}.b"
+    open = renamed(history, outer)
+    made = standing(format, open, 1)
+    for policy in (Policy(), DROPS, AUTO):
+        asked = plan(format, source_of(open), made, policy)
+        assert statements(asked) == []
+        assert {r.change for r in asked.refusals} == {
+            f"rename {quoted(outer[0])} to `q`", f"rename {quoted(f'{outer[0]}{below}')}.`a` to `b`"
+        }  # fmt: skip
+        says = [r.instead for r in asked.refusals]
+        assert f"say `schemaman decide rename {TABLE} {old} {new}`, or not-rename" in says
+        assert all("schemaman.version" not in step.statement for step in asked.steps)
+    same = renamed(history, outer, (old, new))
+    drawn = plan(format, source_of(same), made, AUTO)
+    assert drawn.refusals == ()
+    assert statements(drawn) == [
+        f"RENAME COLUMN {quoted(f'{outer[0]}{below}')}.`a` TO `b`",
+        f"RENAME COLUMN {quoted(outer[0])} TO `q`",
+    ]
+    there = quoted(f"{outer[1]}{below}")
+    moved = f"RENAME COLUMN {quoted(outer[0])} TO `q`"
+    other = with_words(history, (Rename, *outer), (NotRename, old, new))
+    assert statements(plan(format, source_of(other), made)) == [moved, f"ADD COLUMNS ({there}.`b` INT)"]
+    assert statements(plan(format, source_of(other), made, AUTO)) == [
+        moved,
+        f"ADD COLUMNS ({there}.`b` INT)",
+        f"DROP COLUMNS ({there}.`a`)",
+    ]
+    migrated(made, drawn)
+    assert plan(format, source_of(same), made, AUTO).steps == ()
+
+
+@both
+def test_an_answer_from_inside_a_renamed_member_holds_wherever_it_stands_in_the_file(format: str) -> None:
+    history = told("s STRUCT<p: STRUCT<a: INT>> ID 1", "s STRUCT<q: STRUCT<b: INT>> ID 1")
+    at = history.versions[-1]
+    pairs = ("s.p.a", "s.q.b"), ("s.p", "s.q")
+    words = [Rename(TABLE, old, new, at.id, place(at.at)) for old, new in pairs]
+    drawn = plan(format, source_of(answered(history, words)), standing(format, history, 1))
+    assert statements(drawn) == ["RENAME COLUMN `s`.`p`.`a` TO `b`", "RENAME COLUMN `s`.`p` TO `q`"]
+    alone = plan(format, source_of(answered(history, words[:1])), standing(format, history, 1))
+    assert [r.change for r in alone.refusals] == ["rename `s`.`p` to `q`"]
+    again = answered(history, words).versions
+    assert exchanged(*again) >= {("s.p", "s.q"), ("s.p.a", "s.q.b")}  # what was said can be gainsaid
+
+
+@both
+@pytest.mark.parametrize("later", [(), ("t STRUCT<r: STRUCT<b: INT, x: INT>, z: INT> ID 1",)])
+def test_the_question_is_put_in_the_words_that_answer_it(format: str, later: tuple[str, ...]) -> None:
+    """Whatever the column or the members above were called before, and are called since."""
+    first, second = (
+        f"{s} STRUCT<{p}: STRUCT<{a}: INT, x: INT>, z: INT> ID 1"
+        for s, p, a in (("u", "p", "a"), ("t", "q", "b"))
+    )
+    history = told(first, second, *later)
+    outer = [("u.p", "t.q"), *(("t.q", "t.r") for _ in later)]
+    made = standing(format, history, 1)
+    asked = plan(format, source_of(renamed(history, *outer)), made)
+    words = f"say `schemaman decide rename {TABLE} u.p.a t.q.b`, or not-rename"
+    assert words in [r.instead for r in asked.refusals]
+    drawn = plan(format, source_of(renamed(history, *outer, ("u.p.a", "t.q.b"))), made, AUTO)
+    assert drawn.refusals == ()
+    assert "DROP" not in "".join(statements(drawn))
+    migrated(made, drawn)
+    assert made.live is not None
+    assert made.live.schema.columns[0].type == history.latest.schema.columns[0].type
 
 
 @both
@@ -637,21 +733,28 @@ def histories(draw: st.DrawFn) -> TableHistory:
     history = history_of(
         [TableSchema((key, Column("s", one, id=2), Column("t", other, id=3))) for one, other in told_types]
     )
-    versions = history.versions
-    answers: list[Rename] = []
-    denied: list[NotRename] = []
-    for before, after in pairwise(versions):
+    answers: list[Answer] = []
+    for at in range(1, len(history.versions)):
         used: set[str] = set()
-        for old, new in sorted(exchanged(before, after)):
+        for old, new in in_turn(history, at, answers):
             if used & {old, new}:
                 continue
+            after = history.versions[at]
             match draw(st.sampled_from(["same", "other", "open"])):
                 case "same":
                     answers.append(Rename(TABLE, old, new, after.id, place(after.at)))
                     used |= {old, new}
                 case "other":
-                    denied.append(NotRename(TABLE, old, new, after.id, place(after.at)))
-    return decided(history, Decisions(tuple(answers), tuple(denied)))
+                    answers.append(NotRename(TABLE, old, new, after.id, place(after.at)))
+    return answered(history, answers)
+
+
+def in_turn(history: TableHistory, at: int, answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
+    """The pairs of a step, those that are known by `answers` too, which may grow meanwhile."""
+    seen: set[tuple[str, str]] = set()
+    while new := sorted(exchanged(*answered(history, answers).versions[at - 1 : at + 1]) - seen):
+        seen |= set(new)
+        yield from new
 
 
 Value = tuple[int, int]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import count, pairwise
+from itertools import count
 
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from schemaman.ddl import format_type
-from schemaman.decisions import Decisions, NotRename, Rename, decided, exchanged, place
+from schemaman.decisions import NotRename, Rename, place
 from schemaman.evidence import NOWHERE
 from schemaman.lake_rows import lake_change, row_map
 from schemaman.left_columns import with_members
@@ -37,8 +37,11 @@ from tests.test_members import (
     DROPS,
     TABLE,
     TARGETS,
+    Answer,
     Cells,
+    answered,
     both,
+    in_turn,
     lives_of,
     migrated,
     plan,
@@ -176,9 +179,6 @@ def worked_on(draw: st.DrawFn, type: Type, depth: int) -> Type:
             return type
 
 
-Answer = Rename | NotRename
-
-
 @st.composite
 def lives(draw: st.DrawFn) -> tuple[TableHistory, list[Answer], list[bool]]:
     """A life of documents, what is true of its members, and which of that somebody has said."""
@@ -188,18 +188,13 @@ def lives(draw: st.DrawFn) -> tuple[TableHistory, list[Answer], list[bool]]:
         types.append(draw(worked_on(types[-1], depth)))
     history = history_of([TableSchema((Column("s", each, id=1),)) for each in types])
     answers: list[Answer] = []
-    for before, after in pairwise(history.versions):
+    for at, after in enumerate(history.versions[1:], 1):
         used: set[str] = set()
-        for old, new in sorted(exchanged(before, after)):
+        for old, new in in_turn(history, at, answers):
             same = not used & {old, new} and draw(st.booleans())
             used |= {old, new} if same else set()
             answers.append((Rename if same else NotRename)(TABLE, old, new, after.id, place(after.at)))
     return history, answers, [draw(st.booleans()) for _ in answers]
-
-
-def answered(history: TableHistory, answers: Sequence[Answer]) -> TableHistory:
-    renames = tuple(a for a in answers if isinstance(a, Rename))
-    return decided(history, Decisions(renames, tuple(a for a in answers if isinstance(a, NotRename))))
 
 
 def in_part(

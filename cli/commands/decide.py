@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
+from itertools import islice, pairwise
 
 import click
 
@@ -14,6 +14,7 @@ from schemaman.decisions import (
     NotRename,
     Rename,
     contradicted,
+    decided,
     exchanged,
     parse,
     place,
@@ -47,10 +48,10 @@ def decide(door: Door, answer: str, table: str, words: tuple[str, ...]) -> None:
     registry = open_registry(door)
     history = registry.history(registry.find(in_stream(door, reference.name)))
     version = select(history, reference.selector).version if "@" in table else None
-    decision = _decision(answer, history, version, words)
     path = door.path(door.settings.decisions)
     before = read_file(str(path)) if path.exists() else ""
     known = parse(before, str(path))
+    decision = _decision(answer, history, known, version, words)
     if other := contradicted(history, known, decision):
         raise _contradiction(str(path), before, known, other)
     if decision in (*known.renames, *known.not_renames, *known.confirmations):
@@ -61,7 +62,11 @@ def decide(door: Door, answer: str, table: str, words: tuple[str, ...]) -> None:
 
 
 def _decision(
-    answer: str, history: TableHistory, version: SchemaVersion | None, words: tuple[str, ...]
+    answer: str,
+    history: TableHistory,
+    known: Decisions,
+    version: SchemaVersion | None,
+    words: tuple[str, ...],
 ) -> Answer:
     table = str(history.table)
     if answer == "confirm":
@@ -72,15 +77,23 @@ def _decision(
     if len(words) != 2:
         raise UsageError(f"{answer} needs two columns", hint=f"schemaman decide {answer} orders note remark")
     old, new = words
-    chosen = _replaced(history, version, old, new)
+    chosen = _replaced(history, known, version, old, new)
     kind = Rename if answer == "rename" else NotRename
     return kind(table, old, new, chosen.id, place(chosen.at))
 
 
-def _replaced(history: TableHistory, version: SchemaVersion | None, old: str, new: str) -> SchemaVersion:
-    """The version in which `old` is gone and `new` has come: the one that was named, or the newest."""
-    steps = zip(history.versions[-2::-1], history.versions[:0:-1], strict=True)
-    pairs = {after.number: (after, exchanged(before, after)) for before, after in steps}
+def _replaced(
+    history: TableHistory, decisions: Decisions, version: SchemaVersion | None, old: str, new: str
+) -> SchemaVersion:
+    """The version in which `old` is gone and `new` has come: the one that was named, or the newest.
+
+    Members of what was renamed, a column or another member, went and came as far as that is answered.
+    """
+    steps = reversed(list(pairwise(zip(history.versions, decided(history, decisions).versions, strict=True))))
+    pairs = {
+        after.number: (after, exchanged(before, after) | exchanged(told_before, told))
+        for (before, told_before), (after, told) in steps
+    }
     if version is None:
         found = next((v for v, known in pairs.values() if (old, new) in known), None)
         if found is not None:
