@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from schemaman.members import lowered
+from schemaman.members import lowered, named_now
 from schemaman.past import Became, Past
 from schemaman.plan import Source
 from schemaman.schema import Path
@@ -35,12 +35,15 @@ def fates(source: Source, standing: int | None) -> Mapping[Path, Fate]:
         found = {path: Fate(now, True) for path, now in source.past[standing].members.items()}
         # One that left, and whose name came back: a plan that was made in part may have filled it since.
         named: dict[Path, tuple[str, ...]] = {}
-        for path, fate in younger.items():
-            named[lowered(path)] = (*named.get(lowered(path), ()), *_names(fate))
+        for past in source.past[standing + 1 :]:
+            for path in past.members:
+                place = lowered(named_now(path, past.members))
+                named[place] = (*named.get(place, ()), *_names(younger[path]))
         left = {path for path, fate in found.items() if _unlike(path, fate.became)}
         # What an earlier plan kept still has the name under which that plan found it.
         left |= _lost(source.past[:standing]) - found.keys()
-        back = {path: names for path in left if (names := named.get(lowered(path)))}
+        stood = source.past[standing].members
+        back = {path: names for path in left if (names := named.get(lowered(named_now(path, stood))))}
         found = younger | {path: fate for path, fate in found.items() if path not in back}
         found |= {path: Fate(Became(None), False, names) for path, names in back.items()}
     else:

@@ -263,10 +263,11 @@ def became(versions: Sequence[SchemaVersion], ids: Ids) -> list[dict[Path, Becam
     for id, column in now.items():
         for at, found in _life(versions, id, ids).told().items():
             told[at] |= {(column.name, *path[1:]): now for path, now in found.items()}
-    changed = {lowered(path) for each in told for path in each}
+    changed = {lowered(named_now(path, each)) for each in told for path in each}
     for version, found in zip(versions, told, strict=True):
-        same = (path for path in _paths(version, now, ids) - found.keys() if lowered(path) in changed)
-        found |= {path: Became(path[-1]) for path in same}
+        same = (path for path in _paths(version, now, ids) - found.keys())
+        same = (path for path in same if lowered(named_now(path, found)) in changed)
+        found |= {path: Became(path[-1]) for path in list(same)}
     return told
 
 

@@ -633,6 +633,17 @@ def test_a_member_inside_of_one_that_came_back_is_followed_too(format: str) -> N
 
 
 @both
+@pytest.mark.parametrize("said", [(), ((NotRename, "s.p.a", "s.p.b"),)])
+def test_a_name_that_another_got_is_known_where_what_holds_it_was_renamed(format: str, said) -> None:
+    members = ("p", "a"), ("p", "b"), ("q", "a")
+    history = told(*(f"s STRUCT<{p}: STRUCT<{a}: INT>> ID 1" for p, a in members))
+    history = with_words(history, *said, (Rename, "s.p", "s.q"), (Rename, "s.p.b", "s.q.a"))
+    drawn = plan(format, source_of(history), standing(format, history, 1))
+    assert ANOTHER in [r.reason for r in drawn.refusals]
+    assert statements(drawn) == []
+
+
+@both
 def test_a_name_by_way_of_an_open_question_is_not_taken_for_the_same_member(format: str) -> None:
     history = renamed(lives_of("a", "b", "a"), ("s.b", "s.a"))
     drawn = plan(format, until(history, 3), standing(format, history, 1))
