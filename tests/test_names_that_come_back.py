@@ -249,3 +249,17 @@ def test_a_dropped_column_does_not_get_the_name_of_one_that_was_renamed_since(
     assert outcome(lake)[4] == {"b": "b4", "c": "c4"}
     (value,) = outcome(lake)[1].keys() - {"b"}
     assert (value in ("a", "a__old"), outcome(lake)[1][value]) == (True, "a1")
+
+
+def test_a_row_that_stands_between_two_that_are_remembered_is_of_the_version_that_was_there(
+    store: SqlStore,
+) -> None:
+    """One partition alone tells that the column left; rows of the other go on with one of its name."""
+    lake = mirror(store)
+    gone = replace(told(0, 110, id=2, b="B"), partition=1)
+    lake.take([told(0, 100, id=1, a="a", b="b"), gone])
+    first, between, last = (told(n, 110 + 10 * n, id=2 + n, a=f"a{n}", b="b") for n in (1, 2, 3))
+    lake.take([first, between, last])
+    assert lake.withheld() == {}
+    assert outcome(lake)[4] == {"a": "a2", "b": "b"}
+    assert [row.get("a__old") for row in outcome(lake).values()] == ["a", None, None, None, None]

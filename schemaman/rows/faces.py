@@ -69,11 +69,25 @@ def faces(history: TableHistory, fields: Fields) -> tuple[Face, ...]:
 
 
 def at(candidates: Sequence[Face], mark: Mark) -> Face:
-    """The version that a record at a mark is of: the last one that had begun there, else the first one."""
+    """The version that a record at a mark is of: the last one that had begun there, else the first one.
+
+    Where that one had ended by then, it is the next one: what is known of its begin is the first record that
+    is remembered of it, and others may stand before that.
+    """
     if len(candidates) == 1:
         return candidates[0]
-    begun = [face for face in candidates if _had_begun(face.version, mark)]
-    return begun[-1] if begun else candidates[0]
+    begun = [face for face in candidates if _stands_behind(mark, face.version.at)]
+    if not begun:
+        return candidates[0]
+    last = begun[-1].version
+    if last.until is not None and _stands_behind(mark, last.until):
+        later = [face for face in candidates if face.number > last.number]
+        return next((face for face in later if _may_have_begun(face.version, mark)), begun[-1])
+    return begun[-1]
+
+
+def _may_have_begun(version: SchemaVersion, mark: Mark) -> bool:
+    return version.after is not None and _stands_behind(mark, version.after)
 
 
 def same(candidates: Sequence[Face]) -> bool:
@@ -130,7 +144,7 @@ def _stood(version: SchemaVersion, mark: Mark, stood: str) -> bool:
     if (began.topic, began.partition) == (mark.topic, mark.partition):
         return began.offset <= mark.offset
     if began.position.kind == "none" or stood in ("", NOWHERE):
-        return _had_begun(version, mark)
+        return _stands_behind(mark, began)
     return place(began.position) <= stood
 
 
@@ -187,13 +201,13 @@ def _same_types(carried: Carried, fields: Fields) -> bool:
     )
 
 
-def _had_begun(version: SchemaVersion, mark: Mark) -> bool:
-    began = version.at
-    if began.position.kind == mark.position.kind and began.position.rank and mark.position.rank:
-        return began.position.rank <= mark.position.rank
-    if (began.topic, began.partition) == (mark.topic, mark.partition):
-        return began.offset <= mark.offset
-    return _time(began) <= _time(mark)
+def _stands_behind(mark: Mark, other: Mark) -> bool:
+    """Whether a record stands where another one does, or behind it, as far as their marks tell."""
+    if other.position.kind == mark.position.kind and other.position.rank and mark.position.rank:
+        return other.position.rank <= mark.position.rank
+    if (other.topic, other.partition) == (mark.topic, mark.partition):
+        return other.offset <= mark.offset
+    return _time(other) <= _time(mark)
 
 
 def _time(mark: Mark) -> int:

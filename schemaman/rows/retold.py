@@ -88,14 +88,15 @@ def _differences(
     *,
     known: bool,
 ) -> Iterator[Retold]:
-    """Between two neighbouring beginnings all rows of a naming are read alike: so one of each is asked.
+    """Between two neighbouring edges of versions all rows of a naming are read alike: one of each is asked.
 
     `past` are all versions of before, `every` those by now. A naming that was not `known` can have had rows
     that were read by one with more names, but only where the version that has it is the one of the place; and
     so any naming before the first version that has it.
     """
     begun = (*then, *(now if known else every))
-    marks = {place(f.version.at.position): f.version.at for f in begun}
+    edges = (m for f in begun for m in (f.version.after, f.version.until, f.version.at) if m is not None)
+    marks = {place(m.position): m for m in edges}
     # what is read beside the stream begins versions, too, and has no place
     kinds = [f.version.at.position.kind for f in (*then, *now) if f.version.at.position.kind != "none"]
     placed = [(text, m) for text, m in sorted(marks.items()) if m.position.kind in kinds[-1:]]
