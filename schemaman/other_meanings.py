@@ -14,7 +14,7 @@ from schemaman.representation import DEFAULT, Representation
 from schemaman.rulings import blocked_by
 from schemaman.schema import Path
 from schemaman.stamp_meaning import stamped
-from schemaman.types import Array, Decimal, Floating, Integer, Map, Numeric, Struct, Type, widens
+from schemaman.types import Array, Decimal, Floating, Integer, Json, Map, Numeric, Struct, Type, widens
 
 _NUMBERS = (Integer, Decimal, Numeric, Floating)
 
@@ -50,6 +50,9 @@ def say_of_meanings(
             if ruling.level == "block":
                 talk.refusals.append(blocked_by(change, ruling, reason))
                 free = False
+            elif ruling.level == "quarantine":
+                # The rows are set aside for as long as the stamp tells of the type of before.
+                free = False
             elif ruling.level == "approve":
                 asked.append(f"{change}: {reason} ({ruling.why})")
     return "; ".join(asked), free
@@ -70,7 +73,7 @@ def _hidden(
             yield from _hidden((*path, "element"), a, b, target, how)
         case Map(_, a), Map(_, b), Map():
             yield from _hidden((*path, "value"), a, b, target, how)
-        case (Struct(), Struct(), _) | (Array(), Array(), _) | (Map(), Map(), _):
+        case ((Struct() | Array() | Map() | Json()), (Struct() | Array() | Map() | Json()), _):
             return  # a text that tells its own structure
         case _:
             numbers = isinstance(old, _NUMBERS) and isinstance(new, _NUMBERS)

@@ -64,6 +64,25 @@ def test_values_of_another_meaning_are_approved_once(
 
 
 @both
+@pytest.mark.parametrize("types", [("MAP<STRING, INT>", "JSON"), ("JSON", "STRUCT<x: INT>")])
+def test_texts_that_tell_their_own_structure_are_of_one_meaning(format: str, types: tuple[str, str]) -> None:
+    *_, plan = after(format, policy("documents", "string"), *types)
+    assert (plan.rulings, plan.approvals_needed, plan.refusals) == ((), (), ())
+
+
+@both
+def test_while_the_policy_sets_the_rows_aside_the_table_keeps_its_stamp(format: str) -> None:
+    chosen = policy("time", "bigint", PolicyRule("quarantine", ("change-representation",)))
+    made, following, plan = after(format, chosen, "TIME(6)", "BIGINT")
+    assert (plan.steps, plan.refusals) == ((), ())
+    more = replace(following, schema=parse_columns("id INT ID 1, a BIGINT ID 2, b INT ID 3"))
+    migrated(made, make_plan(more, made.live, *TARGETS[format], chosen))
+    assert made.live is not None
+    assert made.live.schema.column("b") is not None
+    assert [r.level for r in drawn(format, following, made, chosen).rulings] == ["quarantine"]
+
+
+@both
 def test_where_the_policy_blocks_it_the_table_keeps_its_stamp(format: str) -> None:
     chosen = policy("time", "bigint", PolicyRule("block", ("change-representation",)))
     made, following, plan = after(format, chosen, "TIME(6)", "BIGINT")
