@@ -207,6 +207,7 @@ class PaperMirror:
     ended: set[Place] = field(default_factory=set)
     rejected: dict[Place, str] = field(default_factory=dict)
     unplaced: dict[Place, dict[str, Any]] = field(default_factory=dict)
+    keep_bytes: bool = True
     tried: Tried = field(default_factory=Tried)
     steps: list[str] = field(default_factory=list)
     left: dict[Place, str] = field(default_factory=dict)
@@ -386,7 +387,8 @@ class PaperMirror:
         ends = {row["row_order"]: pickle.loads(row["change"]) for row in rows if row["op"] == "t" and to.key}
         truncates = sorted(ends)
         paper.truncated = max([paper.truncated, *truncates])
-        others = unread((*_place(row), row["key"]) for row in self.unplaced.values())
+        unplaced = ((*_place(row), row["key"]) for row in self.unplaced.values())
+        others = unread(unplaced, lost=not self.keep_bytes)
         mapped = _mapped(ChangeMapper(to, unread=others), rows)
         mapped += _mapped(ChangeMapper(to, waiting=True), waiting)
         mapped.sort(key=lambda row: (row["row_key"] or b"", row["row_order"], *_place(row)))

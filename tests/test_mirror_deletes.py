@@ -282,3 +282,12 @@ def test_a_delete_stands_behind_what_was_understood_late(store: SqlStore, togeth
         lake.take([])
     lake.take([bare(3, 1)])
     assert (alive(lake), lake.withheld()) == ([{"id": 2, "n": 1}], {})
+
+
+def test_a_delete_does_not_wait_behind_what_nobody_will_ever_understand(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.keep_bytes = False
+    for batch in ([OTHER, OLD], [DAMAGED], [bare(3, 1)]):
+        lake.take(batch)
+    assert alive(lake) == [{"id": 2, "n": 1}]
+    assert [reason == GONE_BEHIND for reason in lake.withheld().values()] == [False]

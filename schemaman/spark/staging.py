@@ -101,7 +101,8 @@ LATE = (
 )
 GONE_BEHIND = (
     "a delete that tells no place, and nobody understood an older record of its partition, which may be of "
-    "its row and newer than where the delete would stand: it waits behind that one"
+    "its row and newer than where the delete would stand: it waits behind that one, or until somebody "
+    "deletes that one from the quarantine (lake_table = '')"
 )
 WAITING = "waiting"
 """The reason of a record that is in quarantine already, and only shows what has to wait behind it."""
@@ -192,8 +193,11 @@ class ChangeMapper:
                 return row | {"reason": fault, "row_key": self._key(told), "change": pickle.dumps(told)}
 
     def _stands_behind(self, change: RowChange) -> bool:
-        """Whether it is a delete without a place in a table whose other records tell theirs."""
-        behind = change.op == "d" and change.position.kind == "none"
+        """Whether it is a delete without a place in a table whose other records tell theirs.
+
+        It does not wait for what nobody will ever understand from here: its own bytes would be lost as well.
+        """
+        behind = change.op == "d" and change.position.kind == "none" and not self.unread.lost
         return behind and bool(self.to.key) and place_in(change.order)[0] != NOWHERE
 
     def _key(self, change: LakeChange) -> bytes:

@@ -19,10 +19,12 @@ class Unread:
     """Where such records stand: by topic and partition, then by the bytes of the key that they came with.
 
     Offsets go up. `crowded`: there are too many to know their keys; only the first of a partition is told.
+    `lost`: none of their bytes are kept, so nobody will ever understand them from here.
     """
 
     offsets: Mapping[tuple[str, int], _Offsets] = field(default_factory=dict)
     crowded: bool = False
+    lost: bool = False
 
     def before(self, place: Place, key: bytes | None) -> int | None:
         """The offset of the last one before a record that may be of the same row; None if there is none."""
@@ -37,13 +39,15 @@ class Unread:
 NONE_UNREAD = Unread()
 
 
-def unread(records: Iterable[tuple[str, int, int, bytes | None]], *, crowded: bool = False) -> Unread:
+def unread(
+    records: Iterable[tuple[str, int, int, bytes | None]], *, crowded: bool = False, lost: bool = False
+) -> Unread:
     """Made of topic, partition, offset and key of each record; without a key it may be of any row."""
     found: dict[tuple[str, int], dict[bytes | None, list[int]]] = {}
     for topic, partition, offset, key in records:
         found.setdefault((topic, partition), {}).setdefault(key, []).append(offset)
     sorted_ = {here: {k: tuple(sorted(o)) for k, o in keys.items()} for here, keys in found.items()}
-    return Unread(sorted_, crowded)
+    return Unread(sorted_, crowded, lost)
 
 
 def span(partition: int, first: int, last: int) -> str:

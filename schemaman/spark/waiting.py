@@ -64,13 +64,15 @@ def not_understood(
     if not come and (UNPLACED, "") not in held:
         return None
 
+    lost = not quarantine.keep_bytes
+
     @cache
     def ask() -> Unread:
         records = quarantine.records(spark, stream, Held(UNPLACED, "", come, 0))
         few = records.select("topic", "partition", "offset", "key").limit(KNOWN + 1).toArrow()
         if few.num_rows <= KNOWN:
-            return unread_of(tuple(row.values()) for row in few.to_pylist())
+            return unread_of((tuple(row.values()) for row in few.to_pylist()), lost=lost)
         first = records.groupBy("topic", "partition").agg(F.min("offset")).collect()
-        return unread_of(((*row, None) for row in first), crowded=True)
+        return unread_of(((*row, None) for row in first), crowded=True, lost=lost)
 
     return ask
