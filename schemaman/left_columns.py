@@ -104,8 +104,8 @@ def with_columns(history: TableHistory, columns: Collection[Column]) -> TableHis
 def with_members(history: TableHistory, versions: Collection[int]) -> TableHistory:
     """The history with members in its newest version still that left since these versions, by their numbers.
 
-    Each as it was last, behind those that are there; none of which nobody knows whether it left, and none
-    whose name another one has by now.
+    Each as it was last, behind those that are there; none whose name another one has by now, and none of a
+    column of which a question is open: among members that come back nobody would be asked it any more.
     """
     newest = history.latest
     columns = {c.name: c for c in newest.schema.columns}
@@ -128,11 +128,13 @@ def _left_members(history: TableHistory, versions: Collection[int]) -> list[tupl
     here = {lowered(path) for path, _, _ in walk(history.latest.schema)}
     found: dict[Path, tuple[Path, Type]] = {}
     borne: set[Path] = set()
-    for version, parts, open in zip(life, became(life, {}), unsettled(life), strict=True):
+    opens = unsettled(life)
+    asked = {path[0] for open in opens for path in open.asked}
+    for version, parts, open in zip(life, became(life, {}), opens, strict=True):
         columns = (replace(c, name=newest[c.id]) for c in version.schema.columns if c.id in newest)
         for path, type, _ in walk(TableSchema(tuple(columns))):
             place = named_now(path, parts)
-            gone = parts.get(path) == Became(None) and path not in open.asked and path not in open.lost
+            gone = parts.get(path) == Became(None) and path[0] not in asked and path not in open.lost
             if gone and lowered(place) not in here:
                 found[lowered(place)] = place, type
                 borne |= {lowered(place)} if version.number in versions else set()

@@ -283,10 +283,12 @@ def unsettled(versions: Sequence[SchemaVersion]) -> list[Unsettled]:
         for at, ends in life.fates.items():
             for path, end in ends.items():
                 here = (column.name, *path[1:])
+                place = lowered((column.name, *named_now(path, told[at])[1:]))
                 if end.question is not None:
                     found[at].asked[here] = end.question
+                    # It may have left too, and then under that name.
+                    left.setdefault(place, {}).setdefault(None, [])
                 elif end.path is None:
-                    place = lowered((column.name, *named_now(path, told[at])[1:]))
                     left.setdefault(place, {}).setdefault(end.left, []).append((at, here))
         for several in (each for each in left.values() if len(each) > 1):
             for at, here in (one for same in several.values() for one in same):

@@ -47,7 +47,9 @@ from tests.test_members import (
     plan,
     renamed,
     standing,
+    statements,
     until,
+    with_words,
 )
 from tests.test_values_in_their_columns import written
 
@@ -130,6 +132,27 @@ def test_of_two_that_left_under_one_name_nobody_knows_which_the_table_has(format
     migrated(made, plan(format, until(history, 5), made))
     for number in (1, 4):
         assert isinstance(came(history, number, {"k": 1, "x": 2, "a": 3}, made), str)
+
+
+@both
+def test_what_left_before_does_not_hide_that_a_member_may_have_become_another(format: str) -> None:
+    """Its old name is another's: kept under that, its values stood beside those of that other one."""
+    history = with_words(lives_of("a", "c", "a", "b"), (Rename, "s.a", "s.c"), (NotRename, "s.c", "s.a"))
+    made = PaperLake(TARGETS[format][1])
+    for number in (1, 2, 3):
+        now = replace(history, versions=history.versions[:number])
+        migrated(made, plan(format, source_of(with_members(now, range(1, number + 1))), made))
+    assert came(history, 3, {"k": 1, "a": 3}, made) == {"k": 1, "c": None, "a": 3}
+    assert with_members(history, range(1, 5)) == history
+    asked = plan(format, source_of(with_members(history, range(1, 5))), made)
+    assert [r.change for r in asked.refusals] == ["rename `s`.`a` to `b`"]
+    assert statements(asked) == []
+    assert came(history, 1, {"k": 1, "a": 2}, made) == "the lake's struct has no member 'a, which left'"
+    other = with_words(history, (Rename, "s.a", "s.c"), (NotRename, "s.c", "s.a"), (NotRename, "s.a", "s.b"))
+    migrated(made, plan(format, source_of(with_members(other, range(1, 5))), made))
+    for number in (1, 3):
+        assert str(came(other, number, {"k": 1, "a": 2}, made)).endswith("no member 'a, which left'")
+    assert came(other, 4, {"k": 1, "b": 4}, made) == {"k": 1, "c": None, "a": None, "b": 4}
 
 
 FEW = st.sampled_from("abc")
