@@ -13,6 +13,7 @@ from typing import Any
 
 from schemaman.decode.origin import DIALECTS
 from schemaman.history import fold
+from schemaman.names import adjusted_forms
 from schemaman.plan import Executor, Live
 from schemaman.registry import Memory
 from schemaman.rows.modes import UNTOLD, Modes
@@ -72,7 +73,7 @@ class LetThrough:
         if before is None or after is None:
             return None
         modes = self.modes if self.modes != UNTOLD else Modes(**known.get("modes", {}))
-        for one in told_once(retold(before, after, modes)):
+        for one in told_once([each for each in retold(before, after, modes) if _holds(live, each)]):
             found = executor.query(_rows_in(name, one))
             if found:
                 return _reason(history, name, one, found)
@@ -118,6 +119,14 @@ def _known(live: Live) -> Mapping[str, Any] | None:
     return dict(told) if right else None
 
 
+def _holds(live: Live, one: Retold) -> bool:
+    """Whether a table has what a stretch tells of: the two columns that are one by now."""
+    names = {name.casefold() for name in live.schema.names}
+    return all(
+        any(form.casefold() in names for form in adjusted_forms(column)) for column in one.beside or ()
+    )
+
+
 def _where(one: Retold) -> str:
     began = f"`{ORDER}` >= {literal(one.since)}"
     return began if one.until is None else f"{began} AND `{ORDER}` < {literal(one.until)}"
@@ -137,10 +146,16 @@ def _reason(history: TableHistory, name: str, one: Retold, found: Sequence[tuple
     offsets = ", ".join(f"offset {int(str(o))} of partition {int(str(p))}" for p, _, o in found)
     topics = " and ".join(history.topics) or "its topic"
     return Misread(
-        f"{count} of its rows were written before a change of the source was read that came before them, at "
-        f"{one.mark.position.value}: {one.why}. What stands in them may be wrong, so nothing is renamed, "
-        "altered or written over them",
+        f"{count} of its rows {_late(one)}: {one.why}. What stands in them may be wrong, so nothing is "
+        "renamed, altered or written over them",
         f"delete them (DELETE FROM {name} WHERE {_where(one)}) and read "
         f"{topics} again from {offsets} on, with a new checkpoint: until then its records wait. What these "
         "rows hold in columns that have left the source does not come again: copy it away before",
     )
+
+
+def _late(one: Retold) -> str:
+    at = one.mark.position.value
+    if one.beside:
+        return f"from {at} on were written before a change of the source was read that came behind them"
+    return f"were written before a change of the source was read that came before them, at {at}"

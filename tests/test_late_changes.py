@@ -293,6 +293,57 @@ def test_an_exchange_that_no_row_on_its_own_tells_is_noticed(store: SqlStore, si
     assert "`a` was another column by then" in reason
 
 
+E: Told = ("e", "VARCHAR", 12, 20)
+RENAMED_AND_MORE = (
+    [row(0, 200, {"id": 1, "e": "one"}, told=True), row(1, 210, {"id": 2, "e": "two"}, told=True)],
+    [row(2, 400, {"id": 3, "b": "three", "c": "c"}, told=True)],
+    [
+        created(E),
+        ddl(1, 300, "ALTER TABLE t RENAME COLUMN e TO b", ID, B),
+        ddl(2, 350, "ALTER TABLE t ADD c VARCHAR(20)", ID, B, C),
+    ],
+)
+"""All changes of a table come behind its rows: that the column that came is the one that left, nobody saw."""
+
+
+@pytest.mark.parametrize("sizes", [(3,), (1, 2), (2, 1)])
+@pytest.mark.parametrize("apart", [False, True], ids=["rows in one batch", "rows in two batches"])
+@pytest.mark.parametrize("rows", [False, True], ids=["no row comes", "a row comes"])
+def test_one_column_that_stands_in_two_stops_its_table_until_it_is_read_again(
+    store: SqlStore, sizes: tuple[int, ...], apart: bool, rows: bool
+) -> None:
+    old, new, changes = RENAMED_AND_MORE
+    lake = mirror(store)
+    for batch in (old, new) if apart else ([*old, *new],):
+        lake.take(batch)
+    more = [row(3, 500, {"id": 4, "b": "four", "c": "c"}, told=True)] if rows else []
+    for size in sizes:
+        lake.take([*changes[:size], *(more if size == len(changes) else [])])
+        changes = changes[size:]
+    (reason,) = (lake.withheld() if rows else lake.quiet).values()
+    assert reason.startswith("2 of its rows from")
+    assert "`e` was `b` by another name" in reason
+    assert "again from offset 0 of partition 0 on" in reason
+    ends = reason.partition(f"`{ORDER}` < '")[2].partition("'")[0]
+    (table,) = lake.tables.values()
+    table.rows = {key: r for key, r in table.rows.items() if place_in(r[ORDER])[0] >= ends}
+    lake.take([*old, *new])
+    assert (lake.withheld(), lake.quiet) == ({}, {})
+    told = {i: r["b"] for i, r in live(lake).items()}
+    assert told == {1: "one", 2: "two", 3: "three"} | ({4: "four"} if rows else {})
+
+
+def test_one_column_that_never_got_a_place_beside_its_later_self_stops_nothing(store: SqlStore) -> None:
+    old, _, changes = RENAMED_AND_MORE
+    lake = mirror(store)
+    lake.take(old)
+    lake.take([row(2, 400, {"id": 3, "b": "three"}, told=True)])
+    assert len(lake.withheld()) == 1  # asked whether `e` is `b`
+    lake.take(changes[:2])
+    assert (lake.withheld(), lake.quiet) == ({}, {})
+    assert live(lake) == {1: {"b": "one"}, 2: {"b": "two"}, 3: {"b": "three"}}
+
+
 def never(follower: Follower) -> Executor:
     raise AssertionError(f"{follower.lake_table} is looked at")
 

@@ -26,13 +26,15 @@ from schemaman.versions import SchemaVersion, TableHistory
 class Retold:
     """A stretch of the source's log, in the words of `rows.order`, in which rows are read otherwise now.
 
-    It goes from the place `since` up to `until`, None if it has no end; `mark` is where it begins.
+    It goes from the place `since` up to `until`, None if it has no end; `mark` is where it begins. `beside`
+    are two columns that are one by now: only a table that has both of them holds values in the wrong one.
     """
 
     since: str
     until: str | None
     mark: Mark
     why: str
+    beside: tuple[str, str] | None = None
 
 
 def reading_of(history: TableHistory) -> str:
@@ -54,7 +56,7 @@ def retold(before: TableHistory, after: TableHistory, modes: Modes) -> tuple[Ret
     every = tuple(_standing(version) for version in after.versions)
     known = dict.fromkeys(n for v in before.versions for n in _namings(v))
     later = dict.fromkeys(n for v in after.versions for n in _namings(v))
-    found: dict[tuple[str, str | None], Retold] = {}
+    found: dict[tuple[str, str | None, tuple[str, str] | None], Retold] = {}
     for names in known | later:
         try:
             then, now = (faces(h, dict.fromkeys(sorted(names))) for h in (before, after))
@@ -62,8 +64,10 @@ def retold(before: TableHistory, after: TableHistory, modes: Modes) -> tuple[Ret
             continue
         told_by = modes if plain else None
         for told in _differences(then, now, before.versions, every, told_by, known=names in known):
-            found.setdefault((told.since, told.until), told)
-    return tuple(found[key] for key in sorted(found, key=lambda key: key[0]))
+            found.setdefault((told.since, told.until, None), told)
+    for told in _made_one(before.versions, every):
+        found.setdefault((told.since, told.until, told.beside), told)
+    return tuple(found[key] for key in sorted(found, key=lambda key: (key[0], key[2] or ())))
 
 
 def _standing(version: SchemaVersion) -> Face:
@@ -110,6 +114,34 @@ def _differences(
         why = _difference(was, is_, _meant(was, past, now, every), modes)
         if why is not None:
             yield Retold(since, until, mark, why)
+
+
+def _made_one(past: Sequence[SchemaVersion], every: Sequence[Face]) -> Iterator[Retold]:
+    """Where rows have a value in a column of its own that is another one's earlier self by now.
+
+    No row alone shows that: each was read rightly, but the values of one column stand in two.
+    """
+    last = {column.id: (version, column) for version in past for column in version.schema.columns}
+    held: dict[tuple[int, int | None], tuple[SchemaVersion, Column]] = {}
+    for version, column in sorted(last.values(), key=lambda one: -one[0].number):
+        face = _begun_at(version, every)
+        meant = None if face is None else _of_name(face, column)
+        if face is None or meant is None:
+            continue
+        later, kept = held.setdefault((face.version.incarnation, meant.id), (version, column))
+        if kept.name != column.name and later.incarnation == version.incarnation:
+            why = f"`{column.name}` was `{kept.name}` by another name, which has a column of its own"
+            for since, until, mark in _stood(past, column):
+                yield Retold(since, until, mark, why, (column.name, kept.name))
+
+
+def _stood(past: Sequence[SchemaVersion], column: Column) -> Iterator[tuple[str, str | None, Mark]]:
+    """From where up to where in the log a column stood; where nothing stands before, from the very begin."""
+    placed = [version for version in past if version.at.position.kind != "none"]
+    for number, version in enumerate(placed):
+        if any(c.id == column.id for c in version.schema.columns):
+            ends = place(placed[number + 1].at.position) if number + 1 < len(placed) else None
+            yield place(version.at.position) if number else "", ends, version.at
 
 
 def _meant(was: Face, past: Sequence[SchemaVersion], now: Sequence[Face], every: Sequence[Face]) -> Face:
