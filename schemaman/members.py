@@ -26,13 +26,15 @@ class _End:
     """Where a member is (None: it left), whether that is sure, and the question on whose answer it hangs.
 
     One whose own name came back is sure, though an open question asks whether it did. `left`: for good,
-    before that version, and where it had been: two that left are one where that is the same.
+    before that version, and where it had been: two that left are one where that is the same. `asked_at`: the
+    version, by its place in the history, in whose step the question arose.
     """
 
     path: Path | None
     sure: bool = True
     question: Question | None = None
     left: tuple[int, Path] | None = None
+    asked_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ class _Life:
                 if end.path is None or not end.sure or end.path[-1].lower() != path[-1].lower():
                     name = None if end.path is None else end.path[-1]
                     asked = None if end.sure or end.question is None else end.question
-                    found[at][path] = Became(name, end.sure, asked)
+                    found[at][path] = Became(name, end.sure, asked, None if asked is None else end.asked_at)
         return found
 
     def _end(self, at: int, path: Path) -> _End:
@@ -136,16 +138,18 @@ class _Life:
             return left
         other = self._end(at, question[1])
         if left.path == other.path:
-            return left if other.path is None else replace(left, question=left.question or other.question)
+            if other.path is None or left.question is not None:
+                return left
+            return replace(left, question=other.question, asked_at=other.asked_at)
         same = left.path is not None and left.path[-1].lower() == place[-1].lower()
         if other.path is None or same:
-            return replace(left, question=question)
-        return _End(other.path, False, question)
+            return replace(left, question=question, asked_at=at)
+        return _End(other.path, False, question, asked_at=at)
 
     def _landed(self, at: int, place: Path) -> _End:
         """Where one is that came back in version `at`, unless an answer would make that another one."""
         end, question = self._end(at, place), self.steps[at - 1].asked.get(place)
-        return end if question is None else replace(end, question=question)
+        return end if question is None else replace(end, question=question, asked_at=at)
 
     def _inside(self, at: int, here: Path, type: Type, place: Path) -> dict[Path, _End]:
         """Where the members of one are that left before the next version, and came back."""
@@ -262,13 +266,18 @@ def became(versions: Sequence[SchemaVersion], ids: Ids) -> list[dict[Path, Becam
     told: list[dict[Path, Became]] = [{} for _ in versions]
     for id, column in now.items():
         for at, found in _life(versions, id, ids).told().items():
-            told[at] |= {(column.name, *path[1:]): now for path, now in found.items()}
+            told[at] |= {(column.name, *path[1:]): _numbered(now, versions) for path, now in found.items()}
     changed = {lowered(named_now(path, each)) for each in told for path in each}
     for version, found in zip(versions, told, strict=True):
         same = (path for path in _paths(version, now, ids) - found.keys())
         same = (path for path in same if lowered(named_now(path, found)) in changed)
         found |= {path: Became(path[-1]) for path in list(same)}
     return told
+
+
+def _numbered(now: Became, versions: Sequence[SchemaVersion]) -> Became:
+    """The same, with the version that asks by its number, as people call it."""
+    return now if now.version is None else replace(now, version=versions[now.version].number)
 
 
 def unsettled(versions: Sequence[SchemaVersion]) -> list[Unsettled]:

@@ -181,7 +181,8 @@ class Merging:
             self.talk.note(new, f"{reason}; it is not in the lake ({ruling.why})")
         else:
             pair = fate.became.asked or (path, new)
-            words = " ".join((self.talk.judge.table, *map(path_text, pair)))
+            asks = "" if fate.became.version is None else f"@{fate.became.version}"
+            words = " ".join((self.talk.judge.table + asks, *map(path_text, pair)))
             say = f"say `schemaman decide rename {words}`, or not-rename"
             self.talk.refuse(change, reason, say)
         return name

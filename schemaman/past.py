@@ -14,12 +14,14 @@ class Became:
     """What a member of a struct is called now; without a name it has left.
 
     Where nobody has said whether it left or got the name, it is not `sure`: then `asked` are the member that
-    went and the one that came, by their paths in the step in which that became a question.
+    went and the one that came, by their paths in the step in which that became a question, and `version` the
+    number of the version that this step led to: another step may have exchanged the same two.
     """
 
     name: str | None
     sure: bool = True
     asked: tuple[Path, Path] | None = field(default=None, compare=False)
+    version: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

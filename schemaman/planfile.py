@@ -258,7 +258,7 @@ def _source_document(source: Source) -> _Json:
 def _past_document(past: Past) -> _Json:
     known_as = {"known_as": list(past.known_as)} if past.known_as else {}
     members = [
-        [list(path), now.name, now.sure, *([list(map(list, now.asked))] if now.asked else ())]
+        [list(path), now.name, now.sure, *((list(map(list, now.asked)), now.version) if now.asked else ())]
         for path, now in past.members.items()
     ]
     parts = {"members": members} if members else {}
@@ -268,8 +268,8 @@ def _past_document(past: Past) -> _Json:
 
 def _past(told: _Json) -> Past:
     members = {
-        tuple(path): Became(name, sure, (tuple(asked[0][0]), tuple(asked[0][1])) if asked else None)
-        for path, name, sure, *asked in told.get("members", ())
+        tuple(path): Became(name, sure, (tuple(ask[0][0]), tuple(ask[0][1])) if ask else None, *ask[1:])
+        for path, name, sure, *ask in told.get("members", ())
     }
     types = {name: parse_type(text) for name, text in told.get("types", {}).items()}
     return Past(told["id"], told["began"], told["names"], tuple(told.get("known_as", ())), members, types)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count, pairwise
 
@@ -189,7 +190,7 @@ def test_a_member_is_renamed_on_a_persons_word(format: str) -> None:
         "rename `l`.`element`.`p` to `r`",
         "rename `m`.`value`.`v`.`w` to `u`",
     ]
-    assert "`schemaman decide rename shop.app.public.t s.a s.b`, or not-rename" in asked.refusals[0].instead
+    assert "`schemaman decide rename shop.app.public.t@2 s.a s.b`, or not-rename" in asked.refusals[0].instead
     assert statements(asked) == []
     assert all("schemaman.version" not in step.statement for step in asked.steps)
     pairs = ("s.a", "s.b"), ("l.element.p", "l.element.r"), ("m.value.v.w", "m.value.v.u")
@@ -246,7 +247,7 @@ def test_inside_a_renamed_member_a_plan_asks(format: str, case: str) -> None:
             f"rename {quoted(outer[0])} to `q`", f"rename {quoted(f'{outer[0]}{below}')}.`a` to `b`"
         }  # fmt: skip
         says = [r.instead for r in asked.refusals]
-        assert f"say `schemaman decide rename {TABLE} {old} {new}`, or not-rename" in says
+        assert f"say `schemaman decide rename {TABLE}@2 {old} {new}`, or not-rename" in says
         assert all("schemaman.version" not in step.statement for step in asked.steps)
     same = renamed(history, outer, (old, new))
     drawn = plan(format, source_of(same), made, AUTO)
@@ -294,7 +295,7 @@ def test_the_question_is_put_in_the_words_that_answer_it(format: str, later: tup
     outer = [("u.p", "t.q"), *(("t.q", "t.r") for _ in later)]
     made = standing(format, history, 1)
     asked = plan(format, source_of(renamed(history, *outer)), made)
-    words = f"say `schemaman decide rename {TABLE} u.p.a t.q.b`, or not-rename"
+    words = f"say `schemaman decide rename {TABLE}@2 u.p.a t.q.b`, or not-rename"
     assert words in [r.instead for r in asked.refusals]
     drawn = plan(format, source_of(renamed(history, *outer, ("u.p.a", "t.q.b"))), made, AUTO)
     assert drawn.refusals == ()
@@ -302,6 +303,47 @@ def test_the_question_is_put_in_the_words_that_answer_it(format: str, later: tup
     migrated(made, drawn)
     assert made.live is not None
     assert made.live.schema.columns[0].type == history.latest.schema.columns[0].type
+
+
+THERE_AND_BACK = {
+    "at once": ("s STRUCT<{}: INT, x: INT> ID 1", "abab"),
+    "by another name": ("s STRUCT<{}: INT, x: INT> ID 1", "abcab"),
+    "twice": ("s STRUCT<{}: INT, x: INT> ID 1", "ababab"),
+    "with what it holds": ("s STRUCT<{0}: STRUCT<{0}1: INT>> ID 1", "abab"),
+}
+
+
+def questions(members: Mapping[Path, Became]) -> dict[Path, tuple[object, int | None]]:
+    return {path: (now.asked, now.version) for path, now in members.items()}
+
+
+@both
+@pytest.mark.parametrize("kind", [Rename, NotRename])
+@pytest.mark.parametrize("case", THERE_AND_BACK)
+def test_each_answer_to_a_member_renamed_there_and_back_is_a_step_on(format: str, case: str, kind) -> None:
+    """The same two may be exchanged in several steps: the words say in which, and no words come twice."""
+    ddl, names = THERE_AND_BACK[case]
+    history = told(*(ddl.format(name) for name in names))
+    made = standing(format, history, 1)
+    said: list[Answer] = []
+    while True:
+        drawn = plan(format, source_of(answered(history, said)), made)
+        kept = from_text(to_text(drawn)).source
+        assert [questions(past.members) for past in kept.past] == [
+            questions(past.members) for past in drawn.source.past
+        ]
+        if not drawn.refusals:
+            break
+        words = re.search(rf"decide rename {TABLE}@(\d+) (\S+) (\S+)`", drawn.refusals[0].instead)
+        assert words is not None
+        at = history.versions[int(words[1]) - 1]
+        step = answered(history, said).versions[at.number - 2 : at.number]
+        assert (words[2], words[3]) in exchanged(*step)
+        answer = kind(TABLE, words[2], words[3], at.id, place(at.at))
+        assert answer not in said
+        said.append(answer)
+    migrated(made, drawn)
+    assert plan(format, source_of(answered(history, said)), made).steps == ()
 
 
 @both
