@@ -46,19 +46,28 @@ def member_places(
                 said = known[at].get(other.id)
                 if said is None:
                     continue
-                found = renaming(column.type, places[column.id], said.called, said.gone, said.wait)
+                lake = places[column.id]
+                gone = said.gone | {path for path, made in said.unsure.items() if not _made(made, lake)}
+                found = renaming(column.type, lake, said.called, gone, said.wait)
                 if found is not None:
                     yield (version.number, column.name), found
 
 
 @dataclass(slots=True)
 class _Said:
-    """What is known of the members of a column of a version, by their paths below it."""
+    """What is known of the members of a column of a version, by their paths below it.
+
+    `unsure` are gone, too, unless the lake made each of these renames inside of them (None: nothing tells).
+    """
 
     called: dict[Path, str] = field(default_factory=dict)
     gone: set[Path] = field(default_factory=set)
     wait: dict[Path, str] = field(default_factory=dict)
+    unsure: dict[Path, _Renames | None] = field(default_factory=dict)
 
+
+_Renames = set[tuple[Path, Path]]
+"""Where members were and are by their later names: as a lake compares them, below the column."""
 
 _Known = list[dict[int | None, _Said]]
 
@@ -86,9 +95,9 @@ def _known(versions: Sequence[SchemaVersion], stands: int, table: str) -> _Known
     here = {lowered(path) for path, _, _ in walk(versions[-1].schema)}
     lake = _Standing(versions, stands)
     found: _Known = [{} for _ in versions]
-    told = became(versions, {})
-    here |= _renamed_inside(told)
-    for at, (parts, open) in enumerate(zip(told, unsettled(versions), strict=True)):
+    told, opens = became(versions, {}), unsettled(versions)
+    inside = _renamed_inside(told, opens)
+    for at, (parts, open) in enumerate(zip(told, opens, strict=True)):
         for path in parts.keys() | open.asked.keys():
             said = found[at].setdefault(ids[path[0]], _Said())
             now, question = parts.get(path, Became(path[-1])), open.asked.get(path)
@@ -101,22 +110,40 @@ def _known(versions: Sequence[SchemaVersion], stands: int, table: str) -> _Known
                 said.called[path[1:]] = now.name
             elif path in open.lost or lowered(named_now(path, parts)) in here:
                 said.gone.add(path[1:])
+            elif (place := lowered(named_now(path, parts))) in inside:
+                said.unsure[path[1:]] = inside[place]
     return found
 
 
-def _renamed_inside(told: Sequence[Mapping[Path, Became]]) -> set[Path]:
-    """Places of members that left, and inside of which names were given to others before.
+def _renamed_inside(
+    told: Sequence[Mapping[Path, Became]], opens: Sequence[Unsettled]
+) -> dict[Path, _Renames | None]:
+    """Places of members that left, and inside of which names were given to others before, with those names.
 
-    Nothing tells whether a table made those renames before the whole was left as it stood.
+    No stamp tells whether a table made those renames before the whole was left as it stood; its names do
+    (None: not even they), where no other member had one of them and no question is open in there.
     """
-    return {
-        lowered(named_now(path[:length], parts))
-        for parts in told
-        for path, now in parts.items()
-        if now.name is not None and now.name.lower() != path[-1].lower()
-        for length in range(2, len(path))
-        if parts.get(path[:length]) == Became(None)
-    }
+    found: dict[Path, _Renames] = {}
+    others: set[Path] = set()
+    for parts, open in zip(told, opens, strict=True):
+        others |= {lowered(named_now(path, parts)) for path in open.asked.keys() | open.lost}
+        for path, now in parts.items():
+            old = lowered(named_now(path, parts))
+            if now.name is None or not now.sure:
+                others.add(old)
+            if now.name is None or now.name.lower() == path[-1].lower():
+                continue
+            for length in (n for n in range(2, len(path)) if parts.get(path[:n]) == Became(None)):
+                renames = found.setdefault(old[:length], set())
+                renames.add((old[1:], (*old[1:-1], now.name.lower())))
+    unknown = {place for place in found if any(o[: len(place)] == place and o != place for o in others)}
+    return {place: None if place in unknown else renames for place, renames in found.items()}
+
+
+def _made(renames: _Renames | None, lake: Type) -> bool:
+    """Whether a lake's column has the later names of members, and none of the earlier ones."""
+    there = {lowered(path[1:]) for path, _, _ in walk(TableSchema((Column("", lake),)))}
+    return renames is not None and all(new in there and old not in there for old, new in renames)
 
 
 def _why(path: Path, question: Question, table: str) -> str:

@@ -6,9 +6,9 @@ reason says what to answer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import count, pairwise
 
 import pytest
 from hypothesis import given, note, settings
@@ -48,6 +48,7 @@ from tests.test_members import (
     renamed,
     standing,
     statements,
+    told,
     until,
     with_words,
 )
@@ -153,6 +154,75 @@ def test_what_left_before_does_not_hide_that_a_member_may_have_become_another(fo
     for number in (1, 3):
         assert str(came(other, number, {"k": 1, "a": 2}, made)).endswith("no member 'a, which left'")
     assert came(other, 4, {"k": 1, "b": 4}, made) == {"k": 1, "c": None, "a": None, "b": 4}
+
+
+def followed(format: str, history: TableHistory, *numbers: int) -> PaperLake:
+    """A table that was brought to these versions, one after the other; what left is kept."""
+    made = PaperLake(TARGETS[format][1])
+    for number in numbers:
+        migrated(made, plan(format, until(history, number), made))
+    return made
+
+
+P = "s STRUCT<k: INT, p: {}> ID 1"
+HELD: list[tuple[str, str, Callable[[Value], Value]]] = [
+    ("STRUCT<k: INT, {}: INT>", "s.p", lambda value: value),
+    ("ARRAY<STRUCT<k: INT, {}: INT>>", "s.p.element", lambda value: [value]),
+    ("STRUCT<q: STRUCT<k: INT, {}: INT>>", "s.p.q", lambda value: {"q": value}),
+]
+
+
+def dropped_with(type: str, above: str, *names: str) -> TableHistory:
+    """A struct is dropped after a member of it got one name after another."""
+    history = told(*(P.format(type.format(name)) for name in names), "s STRUCT<k: INT> ID 1")
+    return renamed(history, *((f"{above}.{a}", f"{above}.{b}") for a, b in pairwise(names)))
+
+
+@both
+@pytest.mark.parametrize(("type", "above", "held"), HELD)
+def test_a_rename_that_the_table_made_is_known_when_the_whole_has_left(
+    format: str, type: str, above: str, held: Callable[[Value], Value]
+) -> None:
+    history = dropped_with(type, above, "a", "c")
+    made = followed(format, history, 1, 2, 3)
+    for number, name in ((1, "a"), (2, "c")):
+        found = came(history, number, {"k": 1, "p": held({"k": 1, name: 2})}, made)
+        assert found == {"k": 1, "p": held({"k": 1, "c": 2})}
+
+
+@both
+@pytest.mark.parametrize(("type", "above", "held"), HELD)
+def test_a_rename_that_the_table_did_not_make_waits_when_the_whole_has_left(
+    format: str, type: str, above: str, held: Callable[[Value], Value]
+) -> None:
+    """The stamp is of the last version."""
+    history = dropped_with(type, above, "a", "c")
+    made = followed(format, history, 1, 3)
+    for number, name in ((1, "a"), (2, "c")):
+        assert isinstance(came(history, number, {"k": 1, "p": held({"k": 1, name: 2})}, made), str)
+
+
+@both
+def test_a_table_that_made_some_of_the_renames_waits_when_the_whole_has_left(format: str) -> None:
+    history = dropped_with(*HELD[0][:2], "a", "c", "d")
+    half, whole = followed(format, history, 1, 2, 4), followed(format, history, 1, 3, 4)
+    for number, name in enumerate("acd", 1):
+        value: Value = {"k": 1, "p": {"k": 1, name: 2}}
+        assert isinstance(came(history, number, value, half), str)
+        assert came(history, number, value, whole) == {"k": 1, "p": {"k": 1, "d": 2}}
+
+
+@both
+def test_a_name_that_was_anothers_before_tells_nothing_when_the_whole_has_left(format: str) -> None:
+    """The table has the first one's `b`; the other that is called so came and went while nobody looked."""
+    kept = "STRUCT<k: INT, {}: INT>"
+    names = ("a", "b", "x", "b")
+    history = told(*(P.format(kept.format(name)) for name in names), "s STRUCT<k: INT> ID 1")
+    history = with_words(
+        history, (Rename, "s.p.a", "s.p.b"), (NotRename, "s.p.b", "s.p.x"), (Rename, "s.p.x", "s.p.b")
+    )
+    made = followed(format, history, 1, 2, 5)
+    assert isinstance(came(history, 3, {"k": 1, "p": {"k": 1, "x": 3}}, made), str)
 
 
 FEW = st.sampled_from("abc")
