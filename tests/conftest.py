@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,7 +35,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A run has one set of figures."""
+    """A run has one set of figures, and hears SIGINT, though a shell started it in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[_FIGURES] = Figures()
 
 

@@ -198,8 +198,6 @@ def test_signals_have_their_exit_codes(place: Path, number: signal.Signals, code
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # what a shell started in the background ignores SIGINT, and so would its children
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     while not (place / "schemaman.db").exists():
         time.sleep(0.05)

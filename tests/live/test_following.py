@@ -72,14 +72,7 @@ def following(folder: Path, *words: str) -> Iterator[Follower]:
     command = [sys.executable, "-m", "schemaman_cli.main", "ingest", *words, "--follow", "--interval", "0.2"]
     with said.open("w") as out, warned.open("w") as err:
         process = subprocess.Popen(
-            [*command, "--format", "json"],
-            stdout=out,
-            stderr=err,
-            cwd=folder,
-            env=os.environ,
-            text=True,
-            # what a shell started in the background ignores SIGINT, and so would its children
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            [*command, "--format", "json"], stdout=out, stderr=err, cwd=folder, env=os.environ, text=True
         )
         try:
             yield Follower(process, said, warned)
