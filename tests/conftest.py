@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.house import PROOF
+from tests.house import PROOF, ROOT
 from tests.live.database import database_server
 from tests.live.process import NotReady
 from tests.proof import FIGURES, Figures
@@ -26,12 +26,23 @@ settings.load_profile("proof" if PROOF else "quick")
 _JOBS = ("spark/test_mirror_killed.py", "spark/test_mirror_example.py", "live/test_mirroring.py")
 collect_ignore = [] if PROOF else ["browser", *_JOBS]
 
+_TOGETHER = {"jvm": "servers", "live": "servers"}
+"""Folders whose tests share what takes long to start."""
+
 _FIGURES = pytest.StashKey[Figures]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--bless` writes what came out into the stories and goldens; the reviewer reads the diff."""
     parser.addoption("--bless", action="store_true", help="rewrite expected blocks and golden files")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several processes share a run, keep together what shares a session, servers, or a file."""
+    for item in items:
+        first, *_ = item.path.relative_to(ROOT / "tests").parts
+        item.add_marker(pytest.mark.xdist_group(_TOGETHER.get(first, first)))
 
 
 def pytest_configure(config: pytest.Config) -> None:
