@@ -29,6 +29,15 @@ collect_ignore = [] if PROOF else ["browser", *_JOBS]
 _TOGETHER = {"jvm": "servers", "live": "servers"}
 """Folders whose tests share what takes long to start."""
 
+_SMALL = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+"""To compile a query costs more than to run it over ten rows; a proof has the session that users have."""
+
 _FIGURES = pytest.StashKey[Figures]()
 
 
@@ -49,6 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """A run has one set of figures, and hears SIGINT, though a shell started it in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[_FIGURES] = Figures()
+    if not PROOF:
+        os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -93,6 +104,6 @@ def spark(warehouse: Path) -> Iterator[object]:
     # Spark costs seconds to import: only runs that ask for it pay.
     from schemaman.spark.session import session
 
-    spark = session(warehouse=warehouse, master="local[2]")
+    spark = session(warehouse=warehouse, master="local[2]", settings={} if PROOF else _SMALL)
     yield spark
     spark.stop()
