@@ -36,7 +36,7 @@ check: setup ## what needs no Java: lint, types, floors
 test: java setup ## everything, with small fixed seeds
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 3 --dist loadgroup --no-loadscope-reorder
+	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 3 --dist loadscope --no-loadscope-reorder
 
 proof: java setup ## everything at full counts, in a browser too (Chromium); the figures go to docs/proof.md
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || { echo "make proof looks at the report in a browser: install Chromium (Debian: apt install chromium)" >&2; exit 3; }

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
 
-from tests.house import PROOF, ROOT
+from tests.house import PROOF
 from tests.live.database import database_server
 from tests.live.process import NotReady
 from tests.proof import FIGURES, Figures
+from tests.shared_run import SharedRun
 
 settings.register_profile("quick", max_examples=60, derandomize=True, deadline=None)
 settings.register_profile(
@@ -25,9 +27,6 @@ settings.load_profile("proof" if PROOF else "quick")
 # which costs a start of Spark or more; a plain run does not collect these at all.
 _JOBS = ("spark/test_mirror_killed.py", "spark/test_mirror_example.py", "live/test_mirroring.py")
 collect_ignore = [] if PROOF else ["browser", *_JOBS]
-
-_TOGETHER = {"jvm": "servers", "live": "servers"}
-"""Folders whose tests share what takes long to start."""
 
 _SMALL = {
     "spark.sql.adaptive.enabled": "false",
@@ -46,12 +45,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="rewrite expected blocks and golden files")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several processes share a run, keep together what shares a session, servers, or a file."""
-    for item in items:
-        first, *_ = item.path.relative_to(ROOT / "tests").parts
-        item.add_marker(pytest.mark.xdist_group(_TOGETHER.get(first, first)))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedRun:
+    """Where several processes share a run."""
+    return SharedRun(config, log)
 
 
 def pytest_configure(config: pytest.Config) -> None:
