@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from schemaman.ddl import quote_name
 from schemaman.decode.origin import DIALECTS
 from schemaman.history import fold
 from schemaman.names import adjusted_forms
@@ -73,10 +74,16 @@ class LetThrough:
         if before is None or after is None:
             return None
         modes = self.modes if self.modes != UNTOLD else Modes(**known.get("modes", {}))
-        for one in told_once([each for each in retold(before, after, modes) if _holds(live, each)]):
-            found = executor.query(_rows_in(name, one))
-            if found:
-                return _reason(history, name, one, found)
+        told_of = retold(before, after, modes)
+        for beside in dict.fromkeys(each.beside for each in told_of):
+            own = _own(live, beside)
+            if beside and own is None:
+                continue
+            for one in told_once([each for each in told_of if each.beside == beside]):
+                where = _where(one, own)
+                found = executor.query(_rows_in(name, where))
+                if found:
+                    return _reason(history, name, one, where, found)
         return None
 
     def note(self, history: TableHistory, live: Live, name: str, executor: Executor) -> bool:
@@ -119,36 +126,40 @@ def _known(live: Live) -> Mapping[str, Any] | None:
     return dict(told) if right else None
 
 
-def _holds(live: Live, one: Retold) -> bool:
-    """Whether a table has what a stretch tells of: the two columns that are one by now."""
-    names = {name.casefold() for name in live.schema.names}
-    return all(
-        any(form.casefold() in names for form in adjusted_forms(column)) for column in one.beside or ()
-    )
+def _own(live: Live, beside: tuple[str, str] | None) -> str | None:
+    """The column of a table that holds what belongs into another one by now; None if it lacks one of both."""
+    names = {name.casefold(): name for name in live.schema.names}
+    forms = [{form.casefold() for form in adjusted_forms(column)} for column in beside or ()]
+    found = [next((names[form] for form in sorted(each) if form in names), None) for each in forms]
+    return found[0] if len({None, *found}) == 3 else None
 
 
-def _where(one: Retold) -> str:
+def _where(one: Retold, own: str | None) -> str:
     began = f"`{ORDER}` >= {literal(one.since)}"
-    return began if one.until is None else f"{began} AND `{ORDER}` < {literal(one.until)}"
+    stretch = began if one.until is None else f"{began} AND `{ORDER}` < {literal(one.until)}"
+    # a row without a value there lacks nothing where it belongs
+    return stretch if own is None else f"{stretch} AND {quote_name(own)} IS NOT NULL"
 
 
-def _rows_in(name: str, one: Retold) -> str:
-    """By partition, how many rows stand in a stretch, and the first offset of their records."""
+def _rows_in(name: str, where: str) -> str:
+    """By partition, how many of a table's rows are so, and the first offset of their records."""
     partition = f"substring_index(substring_index(`{ORDER}`, '/', -1), '.', 1)"
     return (
         f"SELECT {partition}, count(*), min(substring_index(`{ORDER}`, '.', -1)) "
-        f"FROM {name} WHERE {_where(one)} GROUP BY 1 ORDER BY 1"
+        f"FROM {name} WHERE {where} GROUP BY 1 ORDER BY 1"
     )
 
 
-def _reason(history: TableHistory, name: str, one: Retold, found: Sequence[tuple[object, ...]]) -> Misread:
+def _reason(
+    history: TableHistory, name: str, one: Retold, where: str, found: Sequence[tuple[object, ...]]
+) -> Misread:
     count = sum(int(str(n)) for _, n, _ in found)
     offsets = ", ".join(f"offset {int(str(o))} of partition {int(str(p))}" for p, _, o in found)
     topics = " and ".join(history.topics) or "its topic"
     return Misread(
         f"{count} of its rows {_late(one)}: {one.why}. What stands in them may be wrong, so nothing is "
         "renamed, altered or written over them",
-        f"delete them (DELETE FROM {name} WHERE {_where(one)}) and read "
+        f"delete them (DELETE FROM {name} WHERE {where}) and read "
         f"{topics} again from {offsets} on, with a new checkpoint: until then its records wait. What these "
         "rows hold in columns that have left the source does not come again: copy it away before",
     )

@@ -183,7 +183,9 @@ class PaperCatalog:
         between = re.search(r"`_row_order` >= '([^']*)'(?: AND `_row_order` < '([^']*)')?", statement)
         if between is None:
             return self.altered.lake.query(statement)
-        orders = [row[ORDER] for row in self.altered.rows.values()]
+        own = re.search(r"`(\w+)` IS NOT NULL", statement)
+        held = self.altered.lake.fields[own[1]] if own else ORDER
+        orders = [row[ORDER] for row in self.altered.rows.values() if row.get(held) is not None]
         found: dict[str, list[str]] = {}
         for order in (o for o in orders if o >= between[1] and (between[2] is None or o < between[2])):
             partition, offset = order.rpartition("/")[2].split(".")

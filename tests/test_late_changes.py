@@ -324,6 +324,7 @@ def test_one_column_that_stands_in_two_stops_its_table_until_it_is_read_again(
     assert reason.startswith("2 of its rows from")
     assert "`e` was `b` by another name" in reason
     assert "again from offset 0 of partition 0 on" in reason
+    assert "AND `e` IS NOT NULL)" in reason
     ends = reason.partition(f"`{ORDER}` < '")[2].partition("'")[0]
     (table,) = lake.tables.values()
     table.rows = {key: r for key, r in table.rows.items() if place_in(r[ORDER])[0] >= ends}
@@ -331,6 +332,16 @@ def test_one_column_that_stands_in_two_stops_its_table_until_it_is_read_again(
     assert (lake.withheld(), lake.quiet) == ({}, {})
     told = {i: r["b"] for i, r in live(lake).items()}
     assert told == {1: "one", 2: "two", 3: "three"} | ({4: "four"} if rows else {})
+
+
+def test_one_column_that_stands_in_two_and_holds_no_value_in_the_first_stops_nothing(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([row(0, 200, {"id": 1, "e": None}, told=True), *RENAMED_AND_MORE[1]])
+    assert live(lake)[1] == {"e": None, "b": None, "c": None}
+    lake.take(RENAMED_AND_MORE[2])
+    lake.take([row(3, 500, {"id": 4, "b": "four", "c": "c"}, told=True)])
+    assert (lake.withheld(), lake.quiet) == ({}, {})
+    assert set(live(lake)) == {1, 3, 4}
 
 
 def test_one_column_that_never_got_a_place_beside_its_later_self_stops_nothing(store: SqlStore) -> None:
