@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from schemaman.ddl import quote_name
 from schemaman.exchanges import RESUME, free_name, phase_of
+from schemaman.names import GIVEN_AWAY
 from schemaman.plan import (
     NAMES_PROPERTY,
     SOURCE_PROPERTY,
@@ -274,7 +275,7 @@ def _away(name: str) -> str:
 
 
 def _renamed_away(name: str) -> str:
-    return f"RENAME COLUMN {quote_name(name)} TO {quote_name(f'{name}__old')}"
+    return f"RENAME COLUMN {quote_name(name)} TO {quote_name(name + GIVEN_AWAY)}"
 
 
 def _by_former_names(source: Source, live: Live, held: Collection[str], talk: Talk) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any
 from schemaman.ddl import quote_name
 from schemaman.decode.origin import DIALECTS
 from schemaman.history import fold
-from schemaman.names import adjusted_forms
+from schemaman.names import GIVEN_AWAY, adjusted_forms
 from schemaman.plan import Executor, Live
 from schemaman.registry import Memory
 from schemaman.rows.modes import UNTOLD, Modes
@@ -130,6 +130,8 @@ def _own(live: Live, beside: tuple[str, str] | None) -> str | None:
     """The column of a table that holds what belongs into another one by now; None if it lacks one of both."""
     names = {name.casefold(): name for name in live.schema.names}
     forms = [{form.casefold() for form in adjusted_forms(column)} for column in beside or ()]
+    if beside and beside[0] == beside[1]:  # the former one gave its name away
+        forms[0] = {f"{form}{GIVEN_AWAY}" for form in forms[0]}
     found = [next((names[form] for form in sorted(each) if form in names), None) for each in forms]
     return found[0] if len({None, *found}) == 3 else None
 

@@ -22,6 +22,9 @@ Release = tuple[int, int]
 NEWEST: Release = (3, 7)
 TOPIC_LENGTH = 249
 
+GIVEN_AWAY = "__old"
+"""What stands behind the name of a lake's column that gave it to a later one of its source."""
+
 _TOPIC = re.compile(r"[A-Za-z0-9._-]")
 _UNICODE_TOPIC = re.compile(r"[A-Za-z0-9.-]")
 _FIRST = re.compile(r"[A-Za-z_]")

@@ -258,7 +258,7 @@ def _source_document(source: Source) -> _Json:
 def _past_document(past: Past) -> _Json:
     known_as = {"known_as": list(past.known_as)} if past.known_as else {}
     members = [
-        [list(path), now.name, now.sure, *((list(map(list, now.asked)), now.version) if now.asked else ())]
+        [list(path), now.name, now.sure, *(told for told in (now.asked, now.version) if told is not None)]
         for path, now in past.members.items()
     ]
     parts = {"members": members} if members else {}

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from schemaman.columns import parse_columns
 from schemaman.errors import BadConfiguration, StalePlan
+from schemaman.past import Became
 from schemaman.plan import Past, Plan, Policy, Refusal, Ruled, Source, Step
 from schemaman.planfile import document, from_text, plan_hash, to_sql, to_text
 from schemaman.planner import make_plan
@@ -101,6 +102,16 @@ def test_a_plan_comes_back_from_its_file(plan: Plan) -> None:
 def test_another_layout_is_the_same_plan(plan: Plan, indent: int | None) -> None:
     told = json.loads(to_text(plan))
     assert from_text(json.dumps(dict(reversed(list(told.items()))), indent=indent)) == plan
+
+
+def test_a_plan_whose_questions_name_no_version_keeps_its_hash() -> None:
+    """Such files were written before questions had one, and may be approved."""
+    asked = Became("c", False, (("s", "a"), ("s", "c")))
+    past = Past("9f2c4e01aa37", {}, {}, members={("s", "a"): asked})
+    plan = replace(example(), source=replace(example().source, past=(past,)))
+    told = json.loads(to_text(plan))
+    assert told["source"]["past"][0]["members"] == [[["s", "a"], "c", False, [["s", "a"], ["s", "c"]]]]
+    assert plan_hash(from_text(to_text(plan))) == told["hash"]
 
 
 def example() -> Plan:

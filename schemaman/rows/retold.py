@@ -129,8 +129,8 @@ def _made_one(past: Sequence[SchemaVersion], every: Sequence[Face]) -> Iterator[
         if face is None or meant is None:
             continue
         later, kept = held.setdefault((face.version.incarnation, meant.id), (version, column))
-        if kept.name != column.name and later.incarnation == version.incarnation:
-            why = f"`{column.name}` was `{kept.name}` by another name, which has a column of its own"
+        if kept.id != column.id and later.incarnation == version.incarnation:
+            why = f"the `{column.name}` of then is `{kept.name}` by now, which has a column of its own"
             for since, until, mark in _stood(past, column):
                 yield Retold(since, until, mark, why, (column.name, kept.name))
 
