@@ -106,4 +106,4 @@ def test_what_is_planned_is_what_the_engine_makes_of_it(spark, format: str, figu
     assert all(found[outcome] for outcome in ("changed", "refused", "left as it is"))
     counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(found.items()))
     figure(f"pairs of schemas on {format}", f"{COUNT}: {counts}; {time.monotonic() - began:.0f} s")
-    print(f"{format}: {COUNT} pairs: {counts}; {time.monotonic() - began:.0f} s")  # noqa: T201
+    print(f"{format}: {COUNT} pairs: {counts}; {time.monotonic() - began:.0f} s")  # noqa: T201 - shown by `-s`
