@@ -14,6 +14,7 @@ from typing import Any
 from schemaman.ddl import quote_name
 from schemaman.decode.origin import DIALECTS
 from schemaman.history import fold
+from schemaman.lake_names import names_told
 from schemaman.names import GIVEN_AWAY, adjusted_forms
 from schemaman.plan import Executor, Live
 from schemaman.registry import Memory
@@ -128,12 +129,24 @@ def _known(live: Live) -> Mapping[str, Any] | None:
 
 def _own(live: Live, beside: tuple[str, str] | None) -> str | None:
     """The column of a table that holds what belongs into another one by now; None if it lacks one of both."""
-    names = {name.casefold(): name for name in live.schema.names}
-    forms = [{form.casefold() for form in adjusted_forms(column)} for column in beside or ()]
-    if beside and beside[0] == beside[1]:  # the former one gave its name away
-        forms[0] = {f"{form}{GIVEN_AWAY}" for form in forms[0]}
-    found = [next((names[form] for form in sorted(each) if form in names), None) for each in forms]
-    return found[0] if len({None, *found}) == 3 else None
+    if beside is None:
+        return None
+    former, kept = beside
+    gave = former == kept
+    held = _called(live, former, GIVEN_AWAY if gave else ""), _called(live, kept)
+    return held[0] if len({None, *held}) == 3 else None
+
+
+def _called(live: Live, column: str, behind: str = "") -> str | None:
+    """What a table calls a column of the source, with what stands `behind` its name; None if it has none.
+
+    What the table itself says of its names comes first, then the forms in which a name may travel.
+    """
+    told = names_told(live)
+    forms = {f"{form}{behind}".casefold() for form in adjusted_forms(column)}
+    said = (lake for lake, there in told.items() if there == f"{column}{behind}")
+    alike = sorted((lake for lake in live.schema.names if lake.casefold() in forms), key=told.__contains__)
+    return next(iter((*said, *alike)), None)
 
 
 def _where(one: Retold, own: str | None) -> str:

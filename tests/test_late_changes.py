@@ -17,7 +17,7 @@ import pytest
 from schemaman.evidence import Record
 from schemaman.log import Migrated
 from schemaman.plan import Executor
-from schemaman.policy import Policy, PolicyRule
+from schemaman.policy import Policy, PolicyRule, ProjectionRule
 from schemaman.registry import Registry
 from schemaman.rows.order import place_in
 from schemaman.spark.batches import remember
@@ -294,6 +294,7 @@ def test_an_exchange_that_no_row_on_its_own_tells_is_noticed(store: SqlStore, si
 
 
 E: Told = ("e", "VARCHAR", 12, 20)
+Q: Told = ("q", "VARCHAR", 12, 20)
 RENAMED_AND_MORE = (
     [row(0, 200, {"id": 1, "e": "one"}, told=True), row(1, 210, {"id": 2, "e": "two"}, told=True)],
     [row(2, 400, {"id": 3, "b": "three", "c": "c"}, told=True)],
@@ -354,6 +355,29 @@ def test_one_column_that_went_and_came_back_under_its_name_is_not_two(
     reason = lake.withheld()["srv.shop.t", 0, 4]
     assert "the `e` of then is `e` by now" in reason
     assert "AND `e__old` IS NOT NULL)" in reason
+
+
+@pytest.mark.parametrize(("first", "second"), [("a b", "a-b"), ("a-b", "a b")])
+def test_one_column_that_stands_in_two_is_known_under_its_number(
+    store: SqlStore, first: str, second: str
+) -> None:
+    """The names of both become one in the lake, so that the second got a number."""
+    numbered = ProjectionRule((("names", "avro"), ("collisions", "number")))
+    lake = PaperMirror(store, lambda _: None, "delta", Policy(projections=(numbered,)), modes=DEFAULTS)
+    lake.approve = lambda _: True
+    one: Told = (first, "VARCHAR", 12, 20)
+    two: Told = (second, "VARCHAR", 12, 20)
+    lake.take([row(0, 200, {"id": 1, first: None, second: "moves"}, told=True)])
+    lake.take([row(1, 400, {"id": 2, first: "x", "q": "y", "c": "z"}, told=True)])
+    assert live(lake)[1] == {"a_b": None, "a_b_2": "moves", "q": None, "c": None}
+    lake.take([
+        created(one, two),
+        ddl(1, 300, f"ALTER TABLE t RENAME COLUMN `{second}` TO q", ID, one, Q),
+        ddl(2, 350, "ALTER TABLE t ADD c VARCHAR(20)", ID, one, Q, C),
+    ])  # fmt: skip
+    (reason,) = lake.quiet.values()
+    assert reason.startswith("1 of its rows from")
+    assert "AND `a_b_2` IS NOT NULL)" in reason
 
 
 def test_one_column_that_stands_in_two_and_holds_no_value_in_the_first_stops_nothing(store: SqlStore) -> None:
