@@ -16,12 +16,12 @@ from schemaman.migrate import apply, check
 from schemaman.plan import STORE_PROPERTY
 from schemaman.spark.lake import SparkExecutor
 from schemaman.stores.sql import SqlStore
-from tests.house import PROOF, ROOT
+from tests.house import ROOT
+from tests.spark.formats import both, slow
 from tests.spark.ten_steps import TARGETS, Table, commits, planned, prepared, versions
 from tests.test_approvals import Run, run
 
 pytestmark = pytest.mark.spark
-both = pytest.mark.parametrize("format", ["delta", "iceberg"])
 __all__ = ["run"]
 
 
@@ -65,7 +65,7 @@ class _Balky(SparkExecutor):
         super().run(statement)
 
 
-@pytest.mark.parametrize("format", ["iceberg", "delta"] if PROOF else ["iceberg"])
+@slow
 def test_what_fails_on_the_clone_is_not_done_to_the_table(
     spark, warehouse: Path, tmp_path: Path, format: str
 ) -> None:

@@ -29,10 +29,10 @@ from tests.lives import source
 from tests.paper_lake import PaperJournal
 from tests.spark import second_reader
 from tests.spark.apply_in_child import applied
+from tests.spark.formats import both
 
 pytestmark = pytest.mark.spark
 TARGETS: dict[str, Target] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
-both = pytest.mark.parametrize("format", TARGETS)
 ROUNDS = 20 if PROOF else 2
 MAX = Decimal(2**64 - 1)
 

@@ -14,11 +14,16 @@ from schemaman.spark.quarantine import NO_OLD_ROW, Quarantine
 from schemaman.spark.staging import WAITS
 from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED
+from tests.house import PROOF
+from tests.spark.formats import slow
 from tests.spark.mirrored import Run, frame
 from tests.test_delivered_again import STREAMS, change, twice
 from tests.test_mirror_kept import BAD, BEHIND, BIG, FIRST, OLD, damaged, emptied, row, shrunk
 
 pytestmark = pytest.mark.spark
+
+WAYS = [("delta", 10_000), ("iceberg", 0)]
+"""A small run has one of them in each of the tests that take both."""
 
 
 def bigs(run: Run) -> dict[int, str]:
@@ -26,7 +31,7 @@ def bigs(run: Run) -> dict[int, str]:
     return {each["id"]: each["big"] for each in lake.rows if not each[DELETED]}
 
 
-@pytest.mark.parametrize(("format", "small"), [("delta", 10_000), ("iceberg", 0)])
+@pytest.mark.parametrize(("format", "small"), WAYS if PROOF else WAYS[1:])
 def test_an_update_waits_behind_one_in_quarantine(spark, tmp_path: Path, format: str, small: int) -> None:
     with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:
         run = Run(spark, store, format, f"kept_{format}", NO_REGISTRY)
@@ -46,7 +51,7 @@ def test_an_update_waits_behind_one_in_quarantine(spark, tmp_path: Path, format:
         assert {place[2] for *place, _, _ in run.withheld()} == {1}
 
 
-@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@slow
 def test_a_row_keeps_nothing_of_one_that_a_truncate_in_its_batch_ended(
     spark, tmp_path: Path, format: str
 ) -> None:
@@ -59,7 +64,7 @@ def test_a_row_keeps_nothing_of_one_that_a_truncate_in_its_batch_ended(
         assert [(each["a"], each["b"], each[DELETED]) for each in lake.rows] == [(130, None, False)]
 
 
-@pytest.mark.parametrize(("format", "small"), [("delta", 10_000), ("iceberg", 0)])
+@pytest.mark.parametrize(("format", "small"), WAYS if PROOF else WAYS[:1])
 def test_an_update_waits_behind_one_that_nobody_understood(
     spark, tmp_path: Path, format: str, small: int
 ) -> None:
@@ -98,7 +103,7 @@ def test_where_nobody_knows_whose_record_waits_each_that_lacks_a_value_does(spar
         assert [reason for *_, reason in run.withheld()].count(WAITS) == 2
 
 
-@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@slow
 def test_a_row_of_the_table_from_between_the_changes_of_a_batch_is_not_overwritten(
     spark, tmp_path: Path, format: str
 ) -> None:
@@ -122,7 +127,7 @@ def test_a_row_of_the_table_from_between_the_changes_of_a_batch_is_not_overwritt
             assert run.withheld() == []
 
 
-@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@slow
 def test_a_value_that_was_not_sent_of_a_row_that_is_not_there_is_not_written(
     spark, tmp_path: Path, format: str
 ) -> None:
@@ -143,7 +148,7 @@ def test_a_value_that_was_not_sent_of_a_row_that_is_not_there_is_not_written(
         assert [place[2] for *place, _, _ in run.withheld()] == [1]
 
 
-@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@slow
 def test_a_value_of_a_row_that_was_deleted_since_is_not_brought_back(
     spark, tmp_path: Path, format: str
 ) -> None:

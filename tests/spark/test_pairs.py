@@ -21,8 +21,9 @@ from schemaman.spark.lake import SparkExecutor
 from tests import chain
 from tests.house import PROOF
 from tests.lives import lives
+from tests.spark.formats import both
 from tests.spark.rows import literal
-from tests.spark.test_migrate import TARGETS, both
+from tests.spark.test_migrate import TARGETS
 
 pytestmark = pytest.mark.spark
 PAIRS = 60 if PROOF else 4

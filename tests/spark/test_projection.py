@@ -16,11 +16,11 @@ from schemaman.spark.lake import SparkExecutor
 from schemaman.targets import delta, iceberg
 from tests import sheets
 from tests.lives import source
+from tests.spark.formats import both
 from tests.spark.test_migrate import run
 
 pytestmark = pytest.mark.spark
 TARGETS: dict[str, Target] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
-both = pytest.mark.parametrize("format", TARGETS)
 ROWS = [row for name in sheets.sheets() for row in sheets.rows(name)]
 TYPES = sorted({row.type for row in ROWS} - {sheets.ABSENT, ""})
 PLAIN: dict[str, object] = {}

@@ -19,13 +19,13 @@ from tests.house import PROOF
 from tests.live.database import schema_of_its_own
 from tests.spark import appliers
 from tests.spark.appliers import Task
+from tests.spark.formats import both
 from tests.spark.ten_steps import TARGETS, planned, prepared, versions
 
 pytestmark = pytest.mark.spark
 RACES = 50 if PROOF else 3
 BASE = "id INT NOT NULL ID 1"
 KEY = "PRIMARY KEY (id)"
-both = pytest.mark.parametrize("format", ["delta", "iceberg"])
 MEDDLING = [("delta", False), ("iceberg", True), *([("delta", True), ("iceberg", False)] if PROOF else [])]
 
 

@@ -22,9 +22,9 @@ from schemaman.recipes import Cook
 from schemaman.retired_columns import retired
 from schemaman.rollback import restored, rollback, rows_written, version_before
 from schemaman.spark.lake import SparkExecutor
-from tests.house import PROOF
 from tests.paper_lake import PaperJournal
-from tests.spark.test_migrate import TARGETS, both, executor, plan, run, table_of, versions
+from tests.spark.formats import both, slow
+from tests.spark.test_migrate import TARGETS, executor, plan, run, table_of, versions
 
 pytestmark = pytest.mark.spark
 __all__ = ["executor"]
@@ -72,9 +72,6 @@ READ: tuple[tuple[object, ...], ...] = (
     (3, "2147483647", "999999.99", "1969-12-31T23:59:59.999999Z", "0001-01-01", [], {}, "NaN", 6),
 )  # fmt: skip
 COLUMNS = "id, n, d, t, `on`, l, m, f, kept"
-
-slow = both if PROOF else pytest.mark.parametrize("format", ["iceberg"])
-"""Long stories: on Delta each takes minutes."""
 
 
 @slow

@@ -26,6 +26,7 @@ from tests.house import CAPTURES, PROOF
 from tests.paper_mirror import batch_of
 from tests.records import event, node, record, struct
 from tests.spark.compared import compared
+from tests.spark.formats import slow
 from tests.spark.mirrored import Run, batches, frame, recorded
 from tests.test_late_changes import LATE, TOLD_MEANWHILE, added, exchanged
 from tests.test_mirror_deletes import bare
@@ -122,7 +123,7 @@ def document(offset: int, id: int, text: str | None, more: list[str | None] | No
     return Record(made.topic, 0, offset, 1, made.key, made.value)
 
 
-@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@slow
 def test_rows_from_before_a_members_rename_are_written_under_its_new_name(
     spark, tmp_path: Path, format: str
 ) -> None:
@@ -190,7 +191,7 @@ def test_executors_decode_as_this_process_does(spark, tmp_path: Path) -> None:
     assert tables[0] == tables[1]
 
 
-@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@slow
 def test_a_change_that_comes_late_stops_the_table_until_the_rows_it_retells_are_gone(
     spark, tmp_path: Path, format: str
 ) -> None:
@@ -219,7 +220,7 @@ def test_a_change_that_comes_late_stops_the_table_until_the_rows_it_retells_are_
         }
 
 
-@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@slow
 def test_a_batch_is_read_again_for_a_table_of_which_more_was_told_meanwhile(
     spark, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,8 +17,9 @@ from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.stream import Mirror
 from schemaman.stores.sql import SqlStore
 from tests.records import Node, event, node, record, struct
+from tests.spark.formats import both
 from tests.spark.mirrored import Run, frame
-from tests.spark.test_migrate import both, run
+from tests.spark.test_migrate import run
 
 pytestmark = pytest.mark.spark
 INT, TEXT = node("int32", optional=True), node("string", optional=True)
