@@ -87,7 +87,7 @@ def counterparts(source: Source, live: Live, held: Collection[str], talk: Talk) 
         pairs = {then: now for then, now in source.past[standing].names.items() if now and then != now}
         younger, unclear = _of_plans_in_part(source, live, standing, talk)
         pairs |= younger
-        frozen, away = _reused(source, live, standing, talk)
+        frozen, away = _reused(source, live, standing, waiting, talk)
         frozen |= unclear.keys()
     names = {c.name.lower(): c.name for c in live.schema.columns}
     pairs = {names[o.lower()]: n for o, n in pairs.items() if o.lower() in names and o.lower() != n.lower()}
@@ -160,11 +160,13 @@ def _say_of_the_end(source: Source, live: Live, talk: Talk) -> None:
 
 
 def _unanswered(source: Source, live: Live, talk: Talk) -> dict[str, str]:
-    """Rename questions that matter here: the old name is in the lake, the new one is not."""
+    """Rename questions that matter here: the old name is in the lake, the new one is no other column's."""
     waiting: dict[str, str] = {}
     for old, new in source.unanswered:
         column = column_of(live.schema, old)
-        if column is None or column_of(live.schema, new) is not None or column_of(source.schema, new) is None:
+        if column is None or column_of(source.schema, new) is None:
+            continue
+        if column_of(live.schema, new) not in (None, column):
             continue
         waiting[column.name] = new
         change = f"rename {quote_name(old)} to {quote_name(new)}"
@@ -178,10 +180,13 @@ def _unanswered(source: Source, live: Live, talk: Talk) -> dict[str, str]:
     return waiting
 
 
-def _reused(source: Source, live: Live, standing: int, talk: Talk) -> tuple[set[str], dict[str, str]]:
+def _reused(
+    source: Source, live: Live, standing: int, waiting: Collection[str], talk: Talk
+) -> tuple[set[str], dict[str, str]]:
     """Live columns whose name now means another column: one that left had it, and it may still be there.
 
-    Those that must not be touched, and those that go out of the way, under which name.
+    Those that must not be touched, and those that go out of the way, under which name. Of those that are
+    `waiting` for an answer nobody knows yet.
     """
     meant: dict[str, str | None] = dict.fromkeys((name.lower() for name in retired(live)), None)
     # What the version of the stamp does not have has left: another one's name by now is not that column's.
@@ -193,7 +198,7 @@ def _reused(source: Source, live: Live, standing: int, talk: Talk) -> tuple[set[
     in_the_lake = json.loads(live.properties.get(NAMES_PROPERTY, "{}"))
     for column in live.schema.columns:
         gone = meant.get(column.name.lower(), "") is None
-        if not gone or column_of(source.schema, column.name) is None:
+        if not gone or column.name in waiting or column_of(source.schema, column.name) is None:
             continue
         taken = (*live.schema.names, *in_the_lake, *source.schema.names, *away.values())
         change = f"fill {quote_name(column.name)} with another column"

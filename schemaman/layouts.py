@@ -6,10 +6,12 @@ Law: what one of two sides does not tell is no difference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from schemaman.ddl import quote_name
+from schemaman.diff import Change, RenameColumn
 from schemaman.plan import LayoutField, Live
-from schemaman.schema import Path
+from schemaman.schema import Path, TableSchema
 
 _WORDS = {
     "partitions": "partitions",
@@ -42,6 +44,18 @@ def rearranged(was: Mapping[str, str], now: Mapping[str, str]) -> str:
         for name, told in _WORDS.items()
         if name in was and name in now and was[name] != now[name]
     )
+
+
+def changed(live: Live, schema: TableSchema, changes: Iterable[Change]) -> Live:
+    """A live table after changes, which leave it this schema: a partition field stays with its column."""
+    renames = {c.path: (*c.path[:-1], c.name) for c in changes if isinstance(c, RenameColumn)}
+
+    def called(path: Path) -> Path:
+        found = ((*new, *path[len(old) :]) for old, new in renames.items() if path[: len(old)] == old)
+        return next(found, path)
+
+    names = {name: called(path) for name, path in live.partition_names.items()}
+    return replace(live, schema=schema, partition_names=names)
 
 
 def _fields(fields: Iterable[LayoutField]) -> str:

@@ -132,7 +132,7 @@ def _own(live: Live, beside: tuple[str, str] | None) -> str | None:
     if beside is None:
         return None
     former, kept = beside
-    gave = former == kept
+    gave = former.casefold() == kept.casefold()  # a lake knows names without regard to case
     held = _called(live, former, GIVEN_AWAY if gave else ""), _called(live, kept)
     return held[0] if len({None, *held}) == 3 else None
 

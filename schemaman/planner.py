@@ -26,7 +26,7 @@ from schemaman.diff import (
     patch,
 )
 from schemaman.exchanges import held_back
-from schemaman.layouts import layout_of
+from schemaman.layouts import changed, layout_of
 from schemaman.ordering import at_end, in_turn, inside, renamed, waves
 from schemaman.plan import (
     RETIRED_PROPERTY,
@@ -353,7 +353,7 @@ class _Drawing:
             drafts.append(drafted)
             after = patch(after, [placed])
         draft = drafts[0] if len(drafts) == 1 else self.target.together(self.now, drafts)
-        self._add(draft, replace(self.now, schema=after))
+        self._add(draft, changed(self.now, after, draft.changes))
 
     def _mark(self) -> None:
         """The stamp, once: a passenger of other steps, or the only step of a table that bears none yet.

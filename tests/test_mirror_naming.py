@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from schemaman.decisions import Decisions, NotRename, Rename, place
 from schemaman.evidence import Record
 from schemaman.policy import ChangeKind, Level, Policy, PolicyRule, ProjectionRule
 from schemaman.stores.sql import SqlStore
 from tests.paper_mirror import PaperMirror
 from tests.test_late_changes import ID, A, B, Told, created, ddl, live, row
-from tests.test_mirror_policy import DEFAULTS, told
+from tests.test_mirror_policy import DEFAULTS, alive, told
 
 SPACE, DASH = ("unit price", "VARCHAR", 12, 20), ("unit-price", "VARCHAR", 12, 20)
 X, Y, Z = ("x", "VARCHAR", 12, 20), ("y", "VARCHAR", 12, 20), ("z", "VARCHAR", 12, 20)
@@ -167,3 +168,33 @@ def test_what_a_kept_column_is_stays_told_until_it_is_dropped(store: SqlStore) -
     again = ddl(4, 800, "ALTER TABLE t ADD COLUMN x VARCHAR(20)", ID, A, Y, X)
     lake.take([again, row(5, 900, {"id": 6, "a": "a", "y": "y", "x": "third"}, told=True)])
     assert live(lake)[6] == {"a": "a", "y": "y", "x": "third"}
+
+
+ANOTHER: dict[bool, list[dict[str, object]]] = {
+    True: [{"id": 1, "z": "z", "b": "x"}, {"id": 2, "z": "z", "b": "y"}],
+    False: [{"id": 1, "z": "z", "b__old": "x", "B": None}, {"id": 2, "z": "z", "b__old": None, "B": "y"}],
+}
+
+
+@formats
+@pytest.mark.parametrize("numbered", [False, True], ids=["", "numbered"])
+@pytest.mark.parametrize("answer", ANOTHER, ids=["the same", "another"])
+def test_whether_a_column_is_one_that_only_case_tells_apart_is_asked(
+    store: SqlStore, format: str, numbered: bool, answer: bool
+) -> None:
+    """No statement tells it, and a lake knows both names as one."""
+    names = {"collisions": "number"} if numbered else {}
+    lake = mirror(store, ruled("auto", "reuse-name", **names), format)
+    lake.take([told(0, row={"id": 1, "z": "z", "b": "x"})])
+    lake.take([told(1, row={"id": 2, "z": "z", "B": "y"})])
+    (reason,) = lake.withheld().values()
+    assert "say with `schemaman decide` whether `b` became `B`" in reason
+    (table,) = store.tables()
+    history = store.history(table)
+    assert history is not None
+    begun = history.versions[1]
+    said = (str(table), "b", "B", begun.id, place(begun.at))
+    lake.decisions = Decisions((Rename(*said),)) if answer else Decisions((), (NotRename(*said),))
+    lake.take([])
+    assert lake.withheld() == {}
+    assert alive(lake) == ANOTHER[answer]

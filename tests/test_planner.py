@@ -569,6 +569,27 @@ def test_a_new_column_gets_no_name_that_a_partition_field_of_iceberg_has() -> No
     assert (refused.change, statements(plan("iceberg", bound, made))) == ("rename `id` to `ts_day`", [])
 
 
+def test_names_are_exchanged_though_a_partition_field_has_one_of_them() -> None:
+    """The field is of the column that gets its name; on its way that one has another name for a moment."""
+    made = lake("iceberg", "id INT, region TEXT, area TEXT").live
+    assert made is not None
+    made = replace(made, layout=("region",), partition_names={"Area": ("region",)})
+    first, later = source("id INT, region TEXT, area TEXT"), source("id INT, Area TEXT, region TEXT")
+    followed = {"id": "id", "region": "Area", "area": "region"}
+    past = (
+        Past(first.id, {"offset": 0}, followed),
+        Past(later.id, {"offset": 1}, {name: name for name in later.schema.names}),
+    )
+    later = replace(later, former_names={"Area": ("region",), "region": ("area",)}, past=past)
+    drawn = plan("iceberg", later, made)
+    assert drawn.refusals == ()
+    assert statements(drawn) == [
+        "RENAME COLUMN `region` TO `__schemaman_1`",
+        "RENAME COLUMN `area` TO `region`",
+        "RENAME COLUMN `__schemaman_1` TO `Area`",
+    ]
+
+
 def version(number: int, ddl: str, *candidates: tuple[str, str], incarnation: int = 1) -> SchemaVersion:
     schema = parse_columns(ddl)
     asked = tuple(RenameCandidate(old, new, "likely", ()) for old, new in candidates)

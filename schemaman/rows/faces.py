@@ -43,7 +43,8 @@ class Face:
 def faces(history: TableHistory, fields: Fields) -> tuple[Face, ...]:
     """The versions that can have such records, oldest first.
 
-    Those whose fields have the very types, if there are any; else those with the names.
+    Those whose fields have the very types, if there are any, and those of which only statements tell, so that
+    nobody knows how rows carry them; else those with the names.
 
     Raises:
         UnknownFace: no version has these fields.
@@ -65,7 +66,11 @@ def faces(history: TableHistory, fields: Fields) -> tuple[Face, ...]:
             f"no version of {history.table} has just the fields {', '.join(fields)}: "
             "read the records into the history first (schemaman ingest)"
         )
-    return tuple(typed or named)
+    return tuple(face for face in named if not typed or face in typed or _only_stated(face.version))
+
+
+def _only_stated(version: SchemaVersion) -> bool:
+    return all(told.witness in STATEMENTS for told in version.evidence)
 
 
 def at(candidates: Sequence[Face], mark: Mark) -> Face:
