@@ -48,7 +48,8 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "change-comment": "another comment on the table or a column",
     "reorder": "another order of columns; nobody reads by position, the lake keeps its own",
     "drop-column": "a column or member that the source dropped; `ignore` keeps it, nullable, with its values",
-    "rename-stated": "a rename that a statement or a person told, of a member of a struct too",
+    "rename-stated": "a rename that a statement or a person told, of a member of a struct too; or one that "
+    "makes room for another column of its name",
     "rename-proven": "a rename that no one told and the order of columns proves",
     "rename-suspected": "a rename that may as well be a drop and an addition: a person has to answer",
     "change-key": "other key columns: the rows were merged by the old ones",

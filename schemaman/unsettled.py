@@ -22,7 +22,10 @@ _HALF_STAMPED = (
 _ANOTHERS = (
     "another column had its name, and a table that is only partly migrated could not tell which one it has"
 )
-_OCCUPIED = "a column has this name that the source calls otherwise by now, and its rename is not made"
+_OCCUPIED = (
+    "a column has this name that the source calls otherwise by now or has no more, and it is not renamed out "
+    "of the way"
+)
 _RENAME_FIRST = 'let renames be made (rename-stated = "auto" in a [[policy]]), and settle the other refusals'
 _OTHERS_FIRST = "settle the others first"
 

@@ -116,7 +116,7 @@ def test_a_new_column_of_a_name_whose_rename_is_not_made_waits(store: SqlStore) 
     text = "ALTER TABLE t RENAME COLUMN a TO b, ADD COLUMN a VARCHAR(20)"
     lake.take(turned(text, B, A, b="was a", a="new"))
     (reason,) = lake.withheld().values()
-    assert "a column has this name that the source calls otherwise by now" in reason
+    assert "a column has this name that the source calls otherwise by now or has no more" in reason
     lake.policy = Policy()
     lake.take([])
     assert lake.withheld() == {}
@@ -168,6 +168,20 @@ def test_what_a_kept_column_is_stays_told_until_it_is_dropped(store: SqlStore) -
     again = ddl(4, 800, "ALTER TABLE t ADD COLUMN x VARCHAR(20)", ID, A, Y, X)
     lake.take([again, row(5, 900, {"id": 6, "a": "a", "y": "y", "x": "third"}, told=True)])
     assert live(lake)[6] == {"a": "a", "y": "y", "x": "third"}
+
+
+def test_a_column_made_anew_waits_where_the_one_of_before_must_not_make_room(store: SqlStore) -> None:
+    lake = mirror(store, ruled("ignore", "rename-stated"))
+    lake.take([created(A, B), row(0, 200, {"id": 1, "a": "old", "b": "b"}, told=True)])
+    lake.take([ddl(1, 250, "ALTER TABLE t DROP COLUMN a", ID, B)])
+    text = "ALTER TABLE t ADD COLUMN a VARCHAR(20)"
+    lake.take([ddl(2, 300, text, ID, B, A), row(1, 400, {"id": 2, "b": "b", "a": "new"}, told=True)])
+    (reason,) = lake.withheld().values()
+    assert "a column has this name that the source calls otherwise by now or has no more" in reason
+    assert live(lake) == {1: {"a": "old", "b": "b"}}
+    lake.policy = Policy()
+    lake.take([])
+    assert live(lake)[2]["a"] == "new"
 
 
 ANOTHER: dict[bool, list[dict[str, object]]] = {
