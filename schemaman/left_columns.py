@@ -133,7 +133,7 @@ def _left_members(history: TableHistory, versions: Collection[int]) -> list[tupl
     for version, parts, open in zip(life, became(life, {}), opens, strict=True):
         columns = (replace(c, name=newest[c.id]) for c in version.schema.columns if c.id in newest)
         for path, type, _ in walk(TableSchema(tuple(columns))):
-            place = named_now(path, parts)
+            place = (*named_now(path, parts)[:-1], open.renamed.get(path, path[-1]))
             gone = parts.get(path) == Became(None) and path[0] not in asked and path not in open.lost
             if gone and lowered(place) not in here:
                 found[lowered(place)] = place, type

@@ -48,7 +48,9 @@ def member_places(
                     continue
                 lake = places[column.id]
                 gone = said.gone | {path for path, made in said.unsure.items() if not _made(made, lake)}
-                found = renaming(column.type, lake, said.called, gone, said.wait)
+                called = {p: name for p, name in said.later.items() if _there(lake, (*p[:-1], name))}
+                gone |= said.later.keys() - called.keys()
+                found = renaming(column.type, lake, said.called | called, gone, said.wait)
                 if found is not None:
                     yield (version.number, column.name), found
 
@@ -58,12 +60,14 @@ class _Said:
     """What is known of the members of a column of a version, by their paths below it.
 
     `unsure` are gone, too, unless the lake made each of these renames inside of them (None: nothing tells).
+    `later` left under another name: gone, too, unless the lake has that one.
     """
 
     called: dict[Path, str] = field(default_factory=dict)
     gone: set[Path] = field(default_factory=set)
     wait: dict[Path, str] = field(default_factory=dict)
     unsure: dict[Path, _Renames | None] = field(default_factory=dict)
+    later: dict[Path, str] = field(default_factory=dict)
 
 
 _Renames = set[tuple[Path, Path]]
@@ -108,9 +112,11 @@ def _known(versions: Sequence[SchemaVersion], stands: int, table: str) -> _Known
                 said.wait[path[1:]] = _why(path, question, table)
             elif now.name is not None:
                 said.called[path[1:]] = now.name
-            elif path in open.lost or lowered(named_now(path, parts)) in here:
+            elif path in open.lost or (place := lowered(_last(path, parts, open))) in here:
                 said.gone.add(path[1:])
-            elif (place := lowered(named_now(path, parts))) in inside:
+            elif path in open.renamed:
+                said.later[path[1:]] = open.renamed[path]
+            elif place in inside:
                 said.unsure[path[1:]] = inside[place]
     return found
 
@@ -138,6 +144,15 @@ def _renamed_inside(
                 renames.add((old[1:], (*old[1:-1], now.name.lower())))
     unknown = {place for place in found if any(o[: len(place)] == place and o != place for o in others)}
     return {place: None if place in unknown else renames for place, renames in found.items()}
+
+
+def _last(path: Path, parts: Mapping[Path, Became], open: Unsettled) -> Path:
+    """Where a member was last, by the names that those have now that hold it."""
+    return (*named_now(path, parts)[:-1], open.renamed.get(path, path[-1]))
+
+
+def _there(lake: Type, path: Path) -> bool:
+    return lowered(path) in {lowered(at[1:]) for at, _, _ in walk(TableSchema((Column("", lake),)))}
 
 
 def _made(renames: _Renames | None, lake: Type) -> bool:

@@ -41,11 +41,13 @@ class _End:
 class Unsettled:
     """Members of a version, named as in `became`: those of which an open question keeps where they are now.
 
-    Also such whose own name came back: it may be another's. `lost` left, as another one of their name did.
+    Also such whose own name came back: it may be another's. `lost` left, as another one of their name did;
+    `renamed` left under another name, which is told.
     """
 
     asked: dict[Path, Question]
     lost: set[Path]
+    renamed: dict[Path, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +284,7 @@ def _numbered(now: Became, versions: Sequence[SchemaVersion]) -> Became:
 
 def unsettled(versions: Sequence[SchemaVersion]) -> list[Unsettled]:
     """For each version its members whose values nobody can place by what `became` tells."""
-    found = [Unsettled({}, set()) for _ in versions]
+    found = [Unsettled({}, set(), {}) for _ in versions]
     for column in versions[-1].schema.columns:
         if not isinstance(column.type, Array | Map | Struct):
             continue
@@ -292,13 +294,20 @@ def unsettled(versions: Sequence[SchemaVersion]) -> list[Unsettled]:
         for at, ends in life.fates.items():
             for path, end in ends.items():
                 here = (column.name, *path[1:])
-                place = lowered((column.name, *named_now(path, told[at])[1:]))
+                last = path[-1] if end.left is None else end.left[1][-1]
+                if not _alike((last,), path[-1:]):
+                    found[at].renamed[here] = last
+                above = (column.name, *named_now(path, told[at])[1:-1])
+                own, place = lowered((*above, path[-1])), lowered((*above, last))
                 if end.question is not None:
                     found[at].asked[here] = end.question
                     # It may have left too, and then under that name.
+                    left.setdefault(own, {}).setdefault(None, [])
                     left.setdefault(place, {}).setdefault(None, [])
                 elif end.path is None:
                     left.setdefault(place, {}).setdefault(end.left, []).append((at, here))
+                    # A table that did not follow has it under that name yet.
+                    left.setdefault(own, {}).setdefault(end.left, [])
         for several in (each for each in left.values() if len(each) > 1):
             for at, here in (one for same in several.values() for one in same):
                 found[at].lost.add(here)

@@ -124,7 +124,7 @@ class Merging:
         }
         taken = _taken(wanted, fates, live)
         renamed: dict[str, str] = {}
-        frozen = self._unclear(path, fates)
+        frozen = self._unclear(path, fates) | self._doubted(path, fates, news)
         lowered = [name.lower() for name in wanted.values()]
         for old, name in wanted.items():
             at, new = (*path, old), (*path, name)
@@ -159,6 +159,27 @@ class Merging:
             self.talk.refuse(change, reason, instead)
         return {name.lower() for old, names in unclear.items() for name in (old, *names)}
 
+    def _doubted(self, path: Path, fates: Mapping[str, Fate], news: Mapping[str, str]) -> set[str]:
+        """Members that may be another one now, while their name is a third one's: all these names."""
+        found: set[str] = set()
+        for old, fate in fates.items():
+            name = fate.became.name
+            if fate.became.sure or name is None or name.lower() == old.lower() or old.lower() not in news:
+                continue
+            at = (*path, old)
+            change = f"rename {_words(at)} to {quote_name(name)}"
+            reason = "rename not decided, and another member has the name of this one by now"
+            self.talk.refuse(change, reason, self._answer(at, (*path, name), fate))
+            found |= {old.lower(), name.lower()}
+        return found
+
+    def _answer(self, path: Path, new: Path, fate: Fate) -> str:
+        """The words that answer whether a member is another one, as the step said them that asks."""
+        pair = fate.became.asked or (path, new)
+        asks = "" if fate.became.version is None else f"@{fate.became.version}"
+        words = " ".join((self.talk.judge.table + asks, *map(path_text, pair)))
+        return f"say `schemaman decide rename {words}`, or not-rename"
+
     def _asked(self, path: Path, there: Path, live: Sequence[Field], news: Sequence[str]) -> str | None:
         """The new member that nobody has said to be this one or another; neither is touched.
 
@@ -180,11 +201,7 @@ class Merging:
         if ruling.level in ("ignore", "quarantine"):
             self.talk.note(new, f"{reason}; it is not in the lake ({ruling.why})")
         else:
-            pair = fate.became.asked or (path, new)
-            asks = "" if fate.became.version is None else f"@{fate.became.version}"
-            words = " ".join((self.talk.judge.table + asks, *map(path_text, pair)))
-            say = f"say `schemaman decide rename {words}`, or not-rename"
-            self.talk.refuse(change, reason, say)
+            self.talk.refuse(change, reason, self._answer(path, new, fate))
         return name
 
     def _left(self, path: Path, there: Path, live: Field) -> list[Field]:

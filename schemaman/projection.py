@@ -234,7 +234,7 @@ class _Projecting:
             told.renames,
             tuple(self.talk.notes),
             tuple(self.talk.refusals),
-            match.settled and not self.merging.waiting and self.told if match else True,
+            match is None or (match.settled and self.told and not (self.merging.waiting or self.doubled())),
             tuple(self.talk.judge.rulings),
             {self.exact.get(there, there): lake for there, lake in names.items()},
             self.properties(told, names),
@@ -243,6 +243,11 @@ class _Projecting:
             {placed(path): name for path, name in self.merging.renames.items()},
             self.asked,
         )
+
+    def doubled(self) -> bool:
+        """Whether the table has one column for several that only case tells apart: no stamp says which."""
+        spellings = Counter(name.lower() for name in self.source.schema.names)
+        return any(spellings[name.lower()] > 1 for name in (self.live.schema.names if self.live else ()))
 
     def say(self, told: Named) -> None:
         """What names columns get, where it is not their own, and which get none."""

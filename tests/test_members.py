@@ -645,6 +645,25 @@ def test_a_name_that_a_person_gave_to_another_member_is_not_one_that_came_back(
 
 
 @both
+@pytest.mark.parametrize("members", [("b", "a", "ab", "cb"), ("b", "a", "", "a", "ab", "cb")])
+def test_a_member_that_may_be_another_one_is_not_taken_for_a_third_one_of_its_name(
+    format: str, members: Sequence[str]
+) -> None:
+    """The table has the `b` that became `a`, which may be `c` by now; the `b` of now is none of them."""
+    history = renamed(lives_of(*members), ("s.b", "s.a"))
+    made = standing(format, history, 1)
+    drawn = plan(format, until(history, len(members)), made)
+    reason = "rename not decided, and another member has the name of this one by now"
+    (asked,) = (r for r in drawn.refusals if r.reason == reason)
+    assert asked.instead == f"say `schemaman decide rename {TABLE}@{len(members)} s.a s.c`, or not-rename"
+    assert statements(drawn) == []
+    assert all("schemaman.version" not in step.statement for step in drawn.steps)
+    told = renamed(history, ("s.a", "s.c"))
+    settled = plan(format, until(told, len(members)), made)
+    assert statements(settled) == ["RENAME COLUMN `s`.`b` TO `c`", "ADD COLUMNS (`s`.`b` INT)"]
+
+
+@both
 @pytest.mark.parametrize("points", [(1, 5), (1, 4, 5), (1, 2, 3, 4, 5)])
 def test_a_member_that_came_back_keeps_its_values_under_its_later_name(
     format: str, points: Sequence[int]

@@ -6,10 +6,11 @@ else the rows wait, and the reason is told.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -102,6 +103,26 @@ def written(plan: Plan) -> bool:
 def test_each_value_is_in_a_column_of_its_own(
     format: str, life: list[TableSchema], seen: list[bool], policies: list[Policy], partly: bool
 ) -> None:
+    follow(format, life, seen, policies, partly=partly)
+
+
+@pytest.mark.parametrize("format", TARGETS)
+def test_a_column_that_stood_beside_another_one_of_its_name_is_not_taken_for_it(format: str) -> None:
+    """The plan of the second version is made in part: of both columns of that name the table has one."""
+    versions: Sequence[Mapping[str, int]] = ({"N": 2, "n_2": 3}, {"N": 2, "n": 4}, {"n": 4}, {}, {"n": 5})
+    key = Column("key", Integer(32), nullable=False, id=1)
+    life = [
+        TableSchema((key, *(Column(n, Integer(32), id=i) for n, i in ids.items())), ("key",))
+        for ids in versions
+    ]
+    lower = ProjectionRule((("names", "lower"), ("collisions", "refuse")))
+    follow(format, life, [True] * 5, [Policy(projections=(lower,))], partly=True)
+
+
+def follow(
+    format: str, life: list[TableSchema], seen: list[bool], policies: list[Policy], *, partly: bool
+) -> None:
+    """A table goes through a life: each of its columns has values of one column of the source alone."""
     target, table = TARGETS[format]
     lake = PaperLake(table)
     whose: dict[int, int] = {}

@@ -130,8 +130,8 @@ def session_settings(warehouse: Path, catalog: str, master: str) -> dict[str, st
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(warehouse / "spark"),
         "spark.databricks.delta.snapshotPartitions": "2",
-        # Delta would keep what it read of 10,000 tables (`DeltaSQLConf`), and 700 of them fill this heap.
-        "spark.databricks.delta.delta.log.cacheSize": "200",
+        # Delta would keep what it read of 10,000 tables (`DeltaSQLConf`), 3 MB of each if it has few columns.
+        "spark.databricks.delta.delta.log.cacheSize": "50",
         ice: "org.apache.iceberg.spark.SparkCatalog",
         f"{ice}.type": "jdbc",
         f"{ice}.uri": f"jdbc:sqlite:{warehouse / f'{catalog}.db'}",
