@@ -6,8 +6,9 @@ no place under a name that another one has.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from schemaman.column_places import up_to_the_stamp
 from schemaman.members import Question, Unsettled, became, lowered, named_now, path_text, unsettled
@@ -50,7 +51,7 @@ def member_places(
                 gone = said.gone | {path for path, made in said.unsure.items() if not _made(made, lake)}
                 called = {p: name for p, name in said.later.items() if _there(lake, (*p[:-1], name))}
                 gone |= said.later.keys() - called.keys()
-                found = renaming(column.type, lake, said.called | called, gone, said.wait)
+                found = renaming(column.type, lake, said.called | called, gone, said.wait, said.stood)
                 if found is not None:
                     yield (version.number, column.name), found
 
@@ -60,10 +61,12 @@ class _Said:
     """What is known of the members of a column of a version, by their paths below it.
 
     `unsure` are gone, too, unless the lake made each of these renames inside of them (None: nothing tells).
-    `later` left under another name: gone, too, unless the lake has that one.
+    `later` left under another name: gone, too, unless the lake has that one. `stood`: what a lake calls them
+    that was left at an earlier version.
     """
 
     called: dict[Path, str] = field(default_factory=dict)
+    stood: dict[Path, str] = field(default_factory=dict)
     gone: set[Path] = field(default_factory=set)
     wait: dict[Path, str] = field(default_factory=dict)
     unsure: dict[Path, _Renames | None] = field(default_factory=dict)
@@ -102,13 +105,14 @@ def _known(versions: Sequence[SchemaVersion], stands: int, table: str) -> _Known
     told, opens = became(versions, {}), unsettled(versions)
     inside = _renamed_inside(told, opens)
     for at, (parts, open) in enumerate(zip(told, opens, strict=True)):
+        for id, path, name in lake.names(at):
+            found[at].setdefault(id, _Said()).stood[path] = name
         for path in parts.keys() | open.asked.keys():
             said = found[at].setdefault(ids[path[0]], _Said())
             now, question = parts.get(path, Became(path[-1])), open.asked.get(path)
-            name = lake.called(at, ids[path[0]], path[1:]) if question or now.name is None else None
-            if name is not None:
-                said.called[path[1:]] = name
-            elif question is not None:
+            if (question or now.name is None) and path[1:] in said.stood:
+                continue
+            if question is not None:
                 said.wait[path[1:]] = _why(path, question, table)
             elif now.name is not None:
                 said.called[path[1:]] = now.name
@@ -166,39 +170,44 @@ def _why(path: Path, question: Question, table: str) -> str:
     return _UNDECIDED.format(path_text(path), old, new, table, old, new)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Standing:
-    """The members of a table that was left at an earlier version, `stands`: what nobody renamed since.
+    """The members of a table that was left at an earlier version, `stands`: nobody renamed them since.
 
     Only a policy lets rows into such a table.
     """
 
     versions: Sequence[SchemaVersion]
     stands: int
-    between: dict[int, tuple[dict[Path, Became], Unsettled]] = field(default_factory=dict)
 
-    def called(self, at: int, id: int | None, path: Path) -> str | None:
-        """What the table calls a member of version number `at` that is surely one of its own; None if not."""
+    def names(self, at: int) -> Iterator[tuple[int | None, Path, str]]:
+        """What the table calls the members of version number `at` that are surely its own.
+
+        Each with the id of its column and its path below that.
+        """
         if not 0 <= self.stands < len(self.versions) - 1:
-            return None
+            return
         first, last = sorted((at, self.stands))
         window = self.versions[first : last + 1]
-        column = next((c for c in window[-1].schema.columns if c.id == id), None)
-        then = next((c for c in self.versions[self.stands].schema.columns if c.id == id), None)
-        if column is None or then is None:
+        parts, open = became(window, {})[0], unsettled(window)[0]
+        ids = {c.name: c.id for c in window[-1].schema.columns}
+        called = {id: name for name, id in ids.items()}
+        then = (replace(c, name=called[c.id]) for c in window[0].schema.columns if c.id in called)
+        ends = {path: _end(path, parts, open) for path, _, _ in walk(TableSchema(tuple(then)))}
+        several = Counter(lowered(end) for end in ends.values() if end is not None)
+        for path, end in ends.items():
+            if end is None or several[lowered(end)] > 1 or len(path) < 2:
+                continue
+            here, name = (path, end[-1]) if at <= self.stands else (end, path[-1])
+            yield ids[path[0]], here[1:], name
+
+
+def _end(path: Path, parts: Mapping[Path, Became], open: Unsettled) -> Path | None:
+    """Where a member of a version is in the end, if that is sure of it and of all that hold it."""
+    found = path[:1]
+    for length in range(2, len(path) + 1):
+        now = parts.get(path[:length], Became(path[length - 1]))
+        if now.name is None or not now.sure or path[:length] in open.asked:
             return None
-        if at not in self.between:
-            self.between[at] = became(window, {})[0], unsettled(window)[0]
-        parts, open = self.between[at]
-        whole = (column.name, *path)
-        if at <= self.stands:
-            now = parts.get(whole, Became(path[-1]))
-            return None if whole in open.asked or not now.sure else now.name
-        above = [whole[:n] for n in range(2, len(whole) + 1)]
-        stays = all(parts.get(p, Became(p[-1])) == Became(p[-1]) and p not in open.asked for p in above)
-        there = {p[1:] for p, _, _ in walk(TableSchema((_named(then, column),)))}
-        return path[-1] if stays and path in there else None
-
-
-def _named(column: Column, other: Column) -> Column:
-    return Column(other.name, column.type)
+        found = (*found, now.name)
+    return found

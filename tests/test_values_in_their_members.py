@@ -127,6 +127,21 @@ def test_what_a_table_has_that_was_left_where_it_stood_is_told_by_its_stamp(form
 
 
 @both
+@pytest.mark.parametrize("empty", [set(), {"c"}, {"b"}], ids=str)
+def test_a_table_that_takes_no_renames_has_values_where_they_were(format: str, empty: set[str]) -> None:
+    """A name that is another one's by now is not that one's in the table."""
+    history = renamed(lives_of("bc", "ba", "ca"), ("s.c", "s.a"), ("s.b", "s.c"))
+    made = standing(format, history, 1)
+    ignoring = Policy(rules=(PolicyRule("ignore", ("rename-stated",)),))
+    for number in (2, 3):
+        migrated(made, plan(format, until(history, number), made, ignoring))
+    for number, (one, two) in enumerate((("b", "c"), ("b", "a"), ("c", "a")), 1):
+        held = {"k": 1} | {name: None if name in empty else n for n, name in enumerate("bc", 2)}
+        value: Value = {"k": 1, one: held["b"], two: held["c"]}
+        assert came(history, number, value, made) == held
+
+
+@both
 def test_of_two_that_left_under_one_name_nobody_knows_which_the_table_has(format: str) -> None:
     history = renamed(lives_of("xa", "x", "xb", "xa", "x"), ("s.b", "s.a"))
     made = standing(format, history, 4)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from schemaman.rows.values import UnfitValue, Value
 from schemaman.schema import Path
-from schemaman.types import Array, Map, Struct, Type
+from schemaman.types import Array, Field, Map, Struct, Type
 
 Names = Mapping[Path, str]
 """What members of a column are called now, by their path below the column in the words of the record."""
@@ -45,40 +45,64 @@ def renaming(
     names: Names,
     gone: Collection[Path] = (),
     wait: Mapping[Path, str] | None = None,
+    stood: Names | None = None,
 ) -> Renaming | None:
     """How values of a type come to the names that a lake's type has; None where nothing is renamed.
 
     `gone` are members that left, and whose names others have now; `wait` tells why others have to wait.
+    `stood` is what a lake calls them that did not follow since.
     """
     waiting = wait or {}
-    taken = dict(_taken(type, lake, names, {*gone, *waiting}, ()))
+    taken = dict(_taken(type, lake, _Told(names, stood or {}, frozenset({*gone, *waiting})), ()))
     return Renaming(_type(type, taken, ()), type, taken, waiting) if taken else None
 
 
-def _taken(
-    type: Type, lake: Type, names: Names, gone: Collection[Path], at: Path
-) -> Iterator[tuple[Path, str]]:
-    """The names that the lake has; a name that two members would have changes neither."""
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is said of members: their names of now, those that the lake had before, and which are gone."""
+
+    now: Names
+    stood: Names
+    gone: Collection[Path]
+
+    def of(self, fields: Collection[Field], lake: Collection[str], at: Path) -> dict[str, str]:
+        """The names of a struct's members in a lake that has these; none is that of two.
+
+        What the lake called one is surer than what it is called now, and that than its own name.
+        """
+        own = {(*at, f.name): f.name for f in fields}
+        found: dict[str, str] = {}
+        for names in (self.stood, own | {**self.now}, own):
+            taken = {name.lower() for name in found.values()}
+            asking = {here: name for here, name in own.items() if here not in self.gone and name not in found}
+            wanted = {name: names[here] for here, name in asking.items() if here in names}
+            several = Counter(name.lower() for name in wanted.values())
+            for member, name in wanted.items():
+                if name.lower() in lake and name.lower() not in taken and several[name.lower()] == 1:
+                    found[member] = name
+        return found
+
+
+def _taken(type: Type, lake: Type, told: _Told, at: Path) -> Iterator[tuple[Path, str]]:
+    """The names that the lake has; one of which another has the name gets none that a struct has."""
     match type, lake:
         case Struct(fields), Struct(others):
             there = {f.name.lower(): f.type for f in others}
-            told = {f.name: names.get((*at, f.name), f.name) for f in fields}
-            given = Counter(now.lower() for name, now in told.items() if (*at, name) not in gone)
+            names = told.of(fields, there.keys(), at)
             for field in fields:
-                here, now = (*at, field.name), told[field.name]
-                if here in gone:
+                here, now = (*at, field.name), names.get(field.name)
+                if here in told.gone:
                     yield here, f"{field.name}, which left"
-                    continue
-                if now.lower() not in there or given[now.lower()] > 1:
-                    now = field.name
-                if now != field.name:
+                elif now is None and field.name.lower() in there:
+                    yield here, f"{field.name}, whose name another one has"
+                elif now is not None and now != field.name:
                     yield here, now
-                if now.lower() in there:
-                    yield from _taken(field.type, there[now.lower()], names, gone, here)
+                if here not in told.gone and now is not None:
+                    yield from _taken(field.type, there[now.lower()], told, here)
         case Array(element), Array(other):
-            yield from _taken(element, other, names, gone, (*at, "element"))
+            yield from _taken(element, other, told, (*at, "element"))
         case Map(_, member), Map(_, other):
-            yield from _taken(member, other, names, gone, (*at, "value"))
+            yield from _taken(member, other, told, (*at, "value"))
         case _:
             return
 

@@ -85,9 +85,14 @@ def test_columns_are_those_of_the_catalogue(told: Told) -> None:
 
 @pytest.mark.case(23, 43)
 def test_all_else_is_so_or_known_not_to_be(told: Told) -> None:
-    """NOT NULL by a later statement of the transaction is in doubt; what is generated is not streamed."""
-    assert {str(d) for d in told.differences()} == {
-        "shop.carts@3 nullable:b at begin: says NOT NULL, truth nullable (unconfirmed)",
-        "shop.lines@2 column:twice at both: says not there, truth generated",
-    }
+    """NOT NULL by a later statement of the transaction is in doubt; what is generated is not streamed.
+
+    Debezium asks the catalogue for NOT NULL as it reads the transaction, which may be before others see that
+    it was committed: PostgreSQL writes that to the WAL first.
+    """
+    told_after = "shop.carts@3 nullable:b at begin: says NOT NULL, truth nullable (unconfirmed)"
+    told_before = "shop.carts@3 nullable:b at end: says nullable, truth NOT NULL"
+    generated = "shop.lines@2 column:twice at both: says not there, truth generated"
+    found = {str(d) for d in told.differences()}
+    assert found in ({told_after, generated}, {told_before, generated})
     assert [d.kind for d in told.histories["lines"].disagreements] == ["column-not-streamed"]
