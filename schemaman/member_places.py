@@ -51,7 +51,7 @@ def member_places(
                 gone = said.gone | {path for path, made in said.unsure.items() if not _made(made, lake)}
                 called = {p: name for p, name in said.later.items() if _there(lake, (*p[:-1], name))}
                 gone |= said.later.keys() - called.keys()
-                found = renaming(column.type, lake, said.called | called, gone, said.wait, said.stood)
+                found = renaming(column.type, lake, said.called | called, gone, said.wait, said.sure)
                 if found is not None:
                     yield (version.number, column.name), found
 
@@ -61,12 +61,12 @@ class _Said:
     """What is known of the members of a column of a version, by their paths below it.
 
     `unsure` are gone, too, unless the lake made each of these renames inside of them (None: nothing tells).
-    `later` left under another name: gone, too, unless the lake has that one. `stood`: what a lake calls them
-    that was left at an earlier version.
+    `later` left under another name: gone, too, unless the lake has that one. `sure`: what a lake calls them,
+    or they have no place in it.
     """
 
     called: dict[Path, str] = field(default_factory=dict)
-    stood: dict[Path, str] = field(default_factory=dict)
+    sure: dict[Path, str] = field(default_factory=dict)
     gone: set[Path] = field(default_factory=set)
     wait: dict[Path, str] = field(default_factory=dict)
     unsure: dict[Path, _Renames | None] = field(default_factory=dict)
@@ -106,16 +106,18 @@ def _known(versions: Sequence[SchemaVersion], stands: int, table: str) -> _Known
     inside = _renamed_inside(told, opens)
     for at, (parts, open) in enumerate(zip(told, opens, strict=True)):
         for id, path, name in lake.names(at):
-            found[at].setdefault(id, _Said()).stood[path] = name
+            found[at].setdefault(id, _Said()).sure[path] = name
         for path in parts.keys() | open.asked.keys():
             said = found[at].setdefault(ids[path[0]], _Said())
             now, question = parts.get(path, Became(path[-1])), open.asked.get(path)
-            if (question or now.name is None) and path[1:] in said.stood:
+            if (question or now.name is None) and path[1:] in said.sure:
                 continue
             if question is not None:
                 said.wait[path[1:]] = _why(path, question, table)
             elif now.name is not None:
                 said.called[path[1:]] = now.name
+                if lowered((*named_now(path, parts)[:-1], path[-1])) in here:
+                    said.sure.setdefault(path[1:], now.name)
             elif path in open.lost or (place := lowered(_last(path, parts, open))) in here:
                 said.gone.add(path[1:])
             elif path in open.renamed:

@@ -142,6 +142,22 @@ def test_a_table_that_takes_no_renames_has_values_where_they_were(format: str, e
 
 
 @both
+def test_a_member_that_the_table_dropped_is_not_put_under_a_name_it_had_before(format: str) -> None:
+    """The stamp is of the version before: a rename of another one was not made."""
+    types = ("y: INT, k: INT", "x: INT, k: INT", "y: INT, l: INT")
+    history = told(*(f"s STRUCT<{members}> ID 1" for members in types))
+    words = (Rename, "s.y", "s.x"), (NotRename, "s.x", "s.y"), (NotRename, "s.k", "s.y")
+    history = with_words(history, *words, (NotRename, "s.x", "s.l"), (Rename, "s.k", "s.l"))
+    made = followed(format, history, 1, 2)
+    ignoring = replace(DROPS, rules=(PolicyRule("ignore", ("rename-stated",)),))
+    migrated(made, plan(format, source_of(history), made, ignoring))
+    assert came(history, 3, {"y": 3, "l": 2}, made) == {"y": 3, "k": 2}
+    assert came(history, 1, {"y": None, "k": 2}, made) == {"y": None, "k": 2}
+    another = "the lake's struct has no member 'y, whose name another one has'"
+    assert came(history, 1, {"y": 1, "k": 2}, made) == another
+
+
+@both
 def test_of_two_that_left_under_one_name_nobody_knows_which_the_table_has(format: str) -> None:
     history = renamed(lives_of("xa", "x", "xb", "xa", "x"), ("s.b", "s.a"))
     made = standing(format, history, 4)
@@ -465,8 +481,9 @@ def test_each_value_that_comes_late_is_in_a_member_of_its_own(
 
 
 POLICIES = [Policy(), Policy(), DROPS] + [
-    Policy(rules=(PolicyRule("ignore", kinds),))
-    for kinds in (("rename-suspected",), ("rename-stated",), ("add-column",))
+    replace(policy, rules=(*policy.rules, PolicyRule("ignore", (kind,))))
+    for policy in (Policy(), DROPS)
+    for kind in ("rename-suspected", "rename-stated", "add-column")
 ]
 
 
@@ -495,7 +512,7 @@ def test_each_value_is_in_a_member_of_its_own(
         if not seen[number - 1]:
             continue
         now = replace(known, versions=known.versions[:number])
-        left = with_members(now, range(1, number + 1)) if policy != DROPS else now
+        left = with_members(now, range(1, number + 1)) if policy.drops == "keep" else now
         for following in (left, now):
             drawn = make_plan(source_of(following), lake.live, target, table, policy)
             if drawn.steps and written(drawn):

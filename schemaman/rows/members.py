@@ -45,37 +45,37 @@ def renaming(
     names: Names,
     gone: Collection[Path] = (),
     wait: Mapping[Path, str] | None = None,
-    stood: Names | None = None,
+    sure: Names | None = None,
 ) -> Renaming | None:
     """How values of a type come to the names that a lake's type has; None where nothing is renamed.
 
     `gone` are members that left, and whose names others have now; `wait` tells why others have to wait.
-    `stood` is what a lake calls them that did not follow since.
+    `sure` are names that a lake has for them, or they have no place; no name of their own counts.
     """
     waiting = wait or {}
-    taken = dict(_taken(type, lake, _Told(names, stood or {}, frozenset({*gone, *waiting})), ()))
+    taken = dict(_taken(type, lake, _Told(names, sure or {}, frozenset({*gone, *waiting})), ()))
     return Renaming(_type(type, taken, ()), type, taken, waiting) if taken else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What is said of members: their names of now, those that the lake had before, and which are gone."""
+    """What is said of members: their names of now, those of which a lake is known to bear none but that."""
 
     now: Names
-    stood: Names
+    sure: Names
     gone: Collection[Path]
 
     def of(self, fields: Collection[Field], lake: Collection[str], at: Path) -> dict[str, str]:
         """The names of a struct's members in a lake that has these; none is that of two.
 
-        What the lake called one is surer than what it is called now, and that than its own name.
+        What the lake is known to call one goes before what it is called now, and that before its own name.
         """
-        own = {(*at, f.name): f.name for f in fields}
+        stay = [(*at, f.name) for f in fields if (*at, f.name) not in self.gone]
+        own = {here: here[-1] for here in stay if here not in self.sure}
         found: dict[str, str] = {}
-        for names in (self.stood, own | {**self.now}, own):
+        for names in (self.sure, own | {**self.now}, own):
             taken = {name.lower() for name in found.values()}
-            asking = {here: name for here, name in own.items() if here not in self.gone and name not in found}
-            wanted = {name: names[here] for here, name in asking.items() if here in names}
+            wanted = {here[-1]: names[here] for here in stay if here in names and here[-1] not in found}
             several = Counter(name.lower() for name in wanted.values())
             for member, name in wanted.items():
                 if name.lower() in lake and name.lower() not in taken and several[name.lower()] == 1:
