@@ -106,11 +106,15 @@ def _known(versions: Sequence[SchemaVersion], stands: int, table: str) -> _Known
     inside = _renamed_inside(told, opens)
     for at, (parts, open) in enumerate(zip(told, opens, strict=True)):
         for id, path, name in lake.names(at):
-            found[at].setdefault(id, _Said()).sure[path] = name
+            said = found[at].setdefault(id, _Said())
+            said.sure[path] = name
+            # Where somebody renamed it by hand since, it has the name of today.
+            said.called[path] = path[-1]
         for path in parts.keys() | open.asked.keys():
             said = found[at].setdefault(ids[path[0]], _Said())
             now, question = parts.get(path, Became(path[-1])), open.asked.get(path)
             if (question or now.name is None) and path[1:] in said.sure:
+                del said.called[path[1:]]
                 continue
             if question is not None:
                 said.wait[path[1:]] = _why(path, question, table)

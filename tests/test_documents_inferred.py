@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.columns import format_columns
+from schemaman.decode.additions import additions, is_document
 from schemaman.decode.decode import decode
 from schemaman.decode.origin import DIALECTS
 from schemaman.evidence import Mark, Observation, Record, Seen, Tally
@@ -373,6 +374,18 @@ def test_flattened_documents_without_schemas_tell_kinds_of_json():
         "n UNKNOWN('json:number')",
     ]  # fmt: skip
     assert version.schema.key == ("_id",)
+
+
+@pytest.mark.parametrize("own", [700, 1, "x"])
+def test_a_flattened_document_may_have_an_id_of_its_own(own):
+    """Its key is called `id`, too: it is no table's for that, and what it lacks has not been dropped."""
+    document = {"_id": 1, "id": own, "name": "ann"}
+    (made,) = flattened([document], schemas=True)
+    assert folded([made]).latest.schema.key == ("_id",)
+    assert is_document(document, {"id": 1}, additions(document))
+    row = {**document, "id": 1, "__connector": "mysql"}
+    assert not is_document(row, {"id": 1}, additions(row))
+    assert not is_document({**document, "_id": 7}, {"id": own}, additions(document))
 
 
 @pytest.mark.case(61)

@@ -142,6 +142,19 @@ def test_a_table_that_takes_no_renames_has_values_where_they_were(format: str, e
 
 
 @both
+def test_a_member_that_somebody_renamed_by_hand_takes_its_values(format: str) -> None:
+    """The table has the stamp of before still: no plan has anything to do."""
+    history = lives_of("a", "b")
+    made = standing(format, history, 1)
+    assert made.live is not None
+    (rename,) = plan(format, source_of(renamed(history, ("s.a", "s.b"))), made).steps[:1]
+    made.run(rename.statement)
+    said = renamed(history, ("s.a", "s.b"))
+    assert came(said, 2, {"k": 1, "b": 2}, made) == {"k": 1, "b": 2}
+    assert came(said, 1, {"k": 1, "a": 2}, made) == {"k": 1, "b": 2}
+
+
+@both
 def test_a_member_that_the_table_dropped_is_not_put_under_a_name_it_had_before(format: str) -> None:
     """The stamp is of the version before: a rename of another one was not made."""
     types = ("y: INT, k: INT", "x: INT, k: INT", "y: INT, l: INT")

@@ -153,12 +153,15 @@ def flattened_row(
 def is_document(row: Mapping[str, object], key: object, added: Additions) -> bool:
     """Whether a flattened row is a document of MongoDB: its `_id` is the key, which is called `id` there.
 
-    Such a row may have members that others of its collection lack, and its schema is made for it alone.
+    Such a row may have members that others of its collection lack, also an `id` of its own, and its schema is
+    made for it alone. A row of a table with columns of both names may look so, unless its connector is told.
     Source: Debezium ExtractNewDocumentState, MongoDataConverter; `collection` is a field of its source alone.
     """
-    if added.source.get("connector") == "mongodb" or "collection" in added.source:
+    if "connector" in added.source:
+        return added.source["connector"] == "mongodb"
+    if "collection" in added.source:
         return True
-    if "_id" not in row or "id" in row or not isinstance(key, Mapping):
+    if "_id" not in row or not isinstance(key, Mapping):
         return False
     return {name for name in key if name != ROUTED.decode()} == {"id"} and key["id"] == row["_id"]
 
