@@ -36,6 +36,12 @@ class _End:
     left: tuple[int, Path] | None = None
     asked_at: int | None = None
 
+    def asks(self, name: str) -> bool:
+        """Whether a member of that name may be another one by now, also where its own name came back."""
+        if self.sure and self.question is not None and self.path is not None:
+            return self.path[-1].lower() == name.lower() == self.question[0][-1].lower()
+        return not self.sure
+
 
 @dataclass(frozen=True, slots=True)
 class Unsettled:
@@ -123,9 +129,10 @@ class _Life:
         for at in sorted(self.fates.keys() | self.taken.keys()):
             found[at] = dict.fromkeys(self.taken.get(at, ()), Became(None))
             for path, end in self.fates.get(at, {}).items():
-                if end.path is None or not end.sure or end.path[-1].lower() != path[-1].lower():
+                told = end.asks(path[-1])
+                if end.path is None or told or end.path[-1].lower() != path[-1].lower():
                     name = None if end.path is None else end.path[-1]
-                    asked = None if end.sure or end.question is None else end.question
+                    asked = end.question if told else None
                     found[at][path] = Became(name, end.sure, asked, None if asked is None else end.asked_at)
         return found
 

@@ -164,6 +164,8 @@ class Merging:
         found: set[str] = set()
         for old, fate in fates.items():
             name = fate.became.name
+            if name is not None and fate.exact and fate.became.sure and fate.became.asked is not None:
+                found |= self._came_back(path, old, fate.became.asked[1][-1], fate, news)
             if fate.became.sure or name is None or name.lower() == old.lower() or old.lower() not in news:
                 continue
             at = (*path, old)
@@ -172,6 +174,18 @@ class Merging:
             self.talk.refuse(change, reason, self._answer(at, (*path, name), fate))
             found |= {old.lower(), name.lower()}
         return found
+
+    def _came_back(self, path: Path, old: str, new: str, fate: Fate, news: Mapping[str, str]) -> set[str]:
+        """What must wait, as nobody has said whether a name that came back means the same member."""
+        at = (*path, old)
+        change = f"rename {_words(at)} to {quote_name(new)}"
+        ruling = self.talk.judge.rule(change, (*path, new), "rename-suspected")
+        reason = "rename not decided: what has the name of this one now may be it, or another one"
+        if ruling.level in ("ignore", "quarantine"):
+            self.talk.note(at, f"{reason}; it is taken for the same ({ruling.why})")
+            return set()
+        self.talk.refuse(change, reason, self._answer(at, (*path, new), fate))
+        return {old.lower(), *(name for name in news if name == new.lower())}
 
     def _answer(self, path: Path, new: Path, fate: Fate) -> str:
         """The words that answer whether a member is another one, as the step said them that asks."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from schemaman.columns import parse_columns
 from schemaman.conditions import holds
+from schemaman.ddl import format_type
 from schemaman.decisions import Decisions, NotRename, Rename, decided, exchanged, place
 from schemaman.diff import Change, DropColumn, RenameColumn, diff, patch
 from schemaman.lake_rows import row_map
@@ -931,3 +932,30 @@ def test_the_diff_knows_renames_of_members(history: TableHistory) -> None:
     changes = diff(here, told.wanted, told.renames, told.members)
     assert patch(here, changes) == told.wanted
     assert len([c for c in changes if isinstance(c, RenameColumn)]) == len(told.members)
+
+
+@both
+def test_a_question_stays_open_though_its_old_name_comes_back(format: str) -> None:
+    """Another member may have it: the answer tells, and until then the table stays where it is."""
+    history = lives_of("a", "b", "ba")
+    made = standing(format, history, 1)
+    reason = "rename not decided: what has the name of this one now may be it, or another one"
+    instead = f"say `schemaman decide rename {TABLE}@2 s.a s.b`, or not-rename"
+    asked = plan(format, source_of(history), made)
+    told_of = [(r.change, r.reason, r.instead) for r in asked.refusals]
+    assert told_of == [("rename `s`.`a` to `b`", reason, instead)]
+    assert statements(asked) == []
+    ignoring = Policy(rules=(PolicyRule("ignore", ("rename-suspected",)),))
+    told = plan(format, source_of(history), made, ignoring)
+    assert not told.refusals
+    assert any("is taken for the same" in note for note in told.notes)
+    same = plan(format, source_of(renamed(history, ("s.a", "s.b"), kind=NotRename)), made)
+    assert not same.refusals
+    assert not same.notes
+    assert len(statements(same)) == 1
+    assert "ADD COLUMN" in statements(same)[0]
+    other = plan(format, source_of(renamed(history, ("s.a", "s.b"))), made)
+    assert not other.refusals
+    migrated(made, other)
+    assert made.live is not None
+    assert format_type(made.live.schema.columns[0].type) == "STRUCT<k: INT, b: INT, a: INT>"
