@@ -98,6 +98,28 @@ def test_a_transaction_that_began_before_the_snapshot_and_ended_behind_it_wins()
     assert newest(read, streamed(1, 90, None), streamed(2, 140, 120), streamed(3, 90, None)) == 2
 
 
+def of_oracle(offset: int, scn: int, commit: int | None = None, op: str = "u") -> Record:
+    block: dict[str, Any] = {"scn": str(scn), "commit_scn": None if commit is None else str(commit)}
+    return told(offset, op, connector="oracle", snapshot="true" if op == "r" else "false", **block)
+
+
+def test_so_does_one_of_oracle_of_which_no_commit_is_told() -> None:
+    read = of_oracle(0, 30, op="r")
+    assert newest(read, of_oracle(1, 25)) == 1
+    assert newest(read, of_oracle(1, 25), of_oracle(2, 26)) == 2
+    # another process knows of the read from the history
+    here = (TableId("srv", "shop", "public", "t"), "srv.public.t", 0)
+    past = Horizon({}, {here: [order(Position("scn", "30"), 0, 0, 0)]})
+    mark = Mark(*here[1:], 1, Position("scn", "25"))
+    assert past.order(here[0], mark, {}, read=False)[0] > order(Position("scn", "30"), 0, 0, 0)
+    # what stands behind the snapshot is where it was, and so is what tells its commit
+    assert newest(read, of_oracle(1, 50), of_oracle(2, 40)) == 1
+    assert newest(read, of_oracle(1, 25, 29)) == 0
+    assert newest(read, of_oracle(1, 25, 40), of_oracle(2, 35)) == 1
+    # delivered again behind later ones it is what it was
+    assert newest(read, of_oracle(1, 25), of_oracle(2, 50), of_oracle(3, 25)) == 2
+
+
 def test_a_second_snapshot_wins_over_what_was_streamed_before_it() -> None:
     assert newest(streamed(0, 90, 80), told(1, "r", snapshot="true", lsn=200, sequence='["150","200"]')) == 1
 

@@ -2,9 +2,9 @@
 
 Law: a read beside the stream stands behind all that its own partition had streamed before it, and before all
 that it streams later; what the stream tells of its place is never changed by what was read before, but for
-two cases: the first transaction behind a snapshot, whose commit no release tells, and which the snapshot did
-not see; and what is delivered again behind a delete that tells no place, of which offsets alone say that it
-is the later one.
+two cases: a transaction that was open at a snapshot, which the snapshot did not see, where no commit is told
+(PostgreSQL: that of the first one; Oracle: where the release or the flattened row leaves it out); and what is
+delivered again behind a delete that tells no place, of which offsets alone say that it is the later one.
 """
 
 from __future__ import annotations
@@ -170,11 +170,16 @@ class Horizon:
 
 
 def _commit_untold(mark: Mark, source: Mapping[str, Any]) -> bool:
-    """Whether a record is of the first transaction behind a snapshot.
+    """Whether a record tells its place and no commit: a snapshot that stands behind it may not show it.
 
-    Source: Debezium PostgresSchemaFactory, `sequence`: the lsn of the last commit, null before there was one.
+    PostgreSQL's is of the first transaction behind a snapshot. Oracle's may be any: one that comes after a
+    snapshot and stands before it was open when that was taken, since what had been committed is skipped.
+
+    Source: Debezium PostgresSchemaFactory, `sequence`: the lsn of the last commit, null before there was one;
+    XstreamStreamingChangeEventSource, which begins with the snapshot's number, in order of commits.
     """
-    return mark.position.kind == "lsn" and mark.position.commit is None and "sequence" in source
+    kind, commit = mark.position.kind, mark.position.commit
+    return commit is None and (kind == "scn" or (kind == "lsn" and "sequence" in source))
 
 
 def _read_at(order: str) -> str:
