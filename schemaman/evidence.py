@@ -19,6 +19,8 @@ Stated = tuple[str, Attribute | Literal["anew"], str | None]
 
 `anew`: the text drops the column and adds another of its name."""
 Rank = tuple[int | str, ...]
+Order = tuple[str | tuple[str, ...], ...]
+"""Fields of `source`, most significant first; several as one are the greatest number among them."""
 STATEMENTS: frozenset[Witness] = frozenset({"declared", "internal"})
 """The witnesses of which each record is one statement, where events are many of one structure."""
 
@@ -64,7 +66,8 @@ class Position:
     `lsn` (PostgreSQL): the lsn, with `commit` = `sequence[0]`, None when unknown.
     `commit_lsn` (Db2, SQL Server, Informix): the change lsn, with `commit` = the commit lsn; a snapshot has
     no change lsn. SQL Server adds the event's number: `change lsn:number`.
-    `scn` (Oracle): the system change number, with `commit` = that of the commit, None when unknown.
+    `scn` (Oracle): the system change number, with `commit` = that of the commit, None when unknown; where
+    that is the smaller number, it is another one's.
     `binlog` (MySQL, MariaDB): `file:pos:row`. `mongo` (MongoDB): `ts_ms:ord`. Kinds never compare.
     """
 
@@ -81,9 +84,13 @@ class Position:
         event's number; Oracle Scn compares numbers; MySqlOffset file by its number, position, row.
         """
         match self.kind:
-            case "lsn" | "scn":
+            case "lsn":
                 number = int(self.value)
                 return (number if self.commit is None else int(self.commit), number)
+            case "scn":
+                # no commit stands before its change: a smaller one is another transaction's
+                number = int(self.value)
+                return (max(number, int(self.commit or number)), number)
             case "commit_lsn":
                 change, _, serial = self.value.rpartition(":")
                 if change.count(":") < 2:
@@ -331,9 +338,13 @@ class Dialect(Protocol):
     while columns and types are of the record's own place in the log.
     Source: Debezium PgOutputMessageDecoder.handleRelationMessage reads them through JDBC."""
 
-    order: tuple[str, ...]
-    """The fields of `source` that alone make up the position, most significant first: where their texts are
-    of equal length and not smaller, the position is not smaller. Empty if that cannot be said."""
+    @property
+    def order(self) -> Order:
+        """The fields of `source` that alone make up the position, most significant first.
+
+        Where their texts are of equal length and not smaller, the position is not smaller. Empty if that
+        cannot be said.
+        """
 
     def declared_type(self, column: DeclaredColumn) -> Type:
         """The logical type of a declared column; `Unknown` for one that nobody knows."""

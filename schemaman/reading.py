@@ -18,7 +18,7 @@ from schemaman.decode.origin import DIALECTS
 from schemaman.decode.wire import Reading
 from schemaman.edges import EdgeHashes, Edges, Extents, same
 from schemaman.errors import SchemamanError, UnknownName, UnreadableInput, UsageError
-from schemaman.evidence import NOWHERE, Dialect, Position, Record, Run, awaits_schema, record_hash
+from schemaman.evidence import NOWHERE, Dialect, Order, Position, Record, Run, awaits_schema, record_hash
 from schemaman.scan import Scanner, merge
 
 CHUNK = 50_000
@@ -329,6 +329,6 @@ def _dialect(connector: str) -> Dialect | None:
         return None
 
 
-def _order_of(connector: str) -> tuple[str, ...]:
+def _order_of(connector: str) -> Order:
     dialect = _dialect(connector)
     return () if dialect is None else dialect.order

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from schemaman.ddl import format_type, parse_type
 from schemaman.decode.origin import DIALECTS
+from schemaman.decode.outline import outline
 from schemaman.dialects._spelling import spell
 from schemaman.evidence import NOWHERE, Position
 from schemaman.fold.faces import carries, lost
@@ -134,7 +135,8 @@ def test_positions(dialect, source, position):
 
 @pytest.mark.parametrize(("dialect", "sources"), [
     ("oracle", [{"scn": "9"}, {"scn": "10"}, {"scn": "7", "commit_scn": "11"}, {"scn": "90"},
-                {"scn": "100", "commit_scn": "100"}, {"scn": 1000}]),
+                {"scn": "100", "commit_scn": "100"}, {"scn": "110", "commit_scn": "50"},
+                {"scn": "111", "commit_scn": "50"}, {"scn": "90", "commit_scn": "120"}, {"scn": 1000}]),
     ("informix", [{"commit_lsn": "9", "change_lsn": "-1"}, {"commit_lsn": "9", "change_lsn": "8"},
                   {"commit_lsn": "10", "change_lsn": "9"}, {"commit_lsn": "10", "change_lsn": "10"}]),
     ("sqlserver", [{"commit_lsn": "0000002c:000005d8:0012"},
@@ -151,19 +153,29 @@ def test_positions_are_ordered_as_numbers_not_as_texts(dialect, sources):
     assert len(set(ranks)) == len(ranks)
 
 
-@given(st.integers(0, 10**12), st.one_of(st.none(), st.integers(0, 10**12)),
-       st.integers(0, 10**12), st.one_of(st.none(), st.integers(0, 10**12)))  # fmt: skip
-def test_what_orders_texts_of_equal_length_orders_positions(scn, commit, other, other_commit):
+SCN = st.integers(0, 120) | st.integers(0, 10**12)
+
+
+@given(SCN, st.none() | SCN, SCN, st.none() | SCN, st.booleans())
+@example(90, 50, 70, 60, True)
+@example(99, 50, 70, 60, False)
+@example(99, 50, 99, 99, True)
+def test_what_orders_texts_of_equal_length_orders_positions(scn, commit, other, other_commit, as_text):
     """`Dialect.order` is the promise that the fast reading builds on."""
     dialect = DIALECTS.get("oracle")
-    sources = [{"scn": str(a), "commit_scn": None if b is None else str(b)}
-               for a, b in ((scn, commit), (other, other_commit))]  # fmt: skip
-    texts = [[source[name] for name in dialect.order] for source in sources]
-    alike = [[None if t is None else len(t) for t in told] for told in texts]
-    if alike[0] == alike[1]:
-        plain = [[t or "" for t in told] for told in texts]
+    numbers = ((scn, commit), (other, other_commit))
+    sources = [{"scn": a, "commit_scn": b} for a, b in numbers]
+    if as_text:
+        sources = [{k: None if n is None else str(n) for k, n in told.items()} for told in sources]
+    tails = [json.dumps({"source": source}, separators=(",", ":")).encode()[1:] for source in sources]
+    learned = outline(tails[0], ("t",), dialect.order)
+    assert learned is not None
+    texts = [learned.texts(match) for tail in tails if (match := learned.match(tail, 0)) is not None]
+    assert texts
+    if len(texts) == 2:
+        before, behind = ([text] if isinstance(text, bytes) else list(text) for text in texts)
         ranks = [dialect.position(source).rank for source in sources]
-        assert (plain[0] <= plain[1]) == (ranks[0] <= ranks[1])
+        assert (before <= behind) == (ranks[0] <= ranks[1])
 
 
 @pytest.mark.parametrize(

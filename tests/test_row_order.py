@@ -120,6 +120,14 @@ def test_so_does_one_of_oracle_of_which_no_commit_is_told() -> None:
     assert newest(read, of_oracle(1, 25), of_oracle(2, 50), of_oracle(3, 25)) == 2
 
 
+def test_a_change_never_stands_before_its_own_number() -> None:
+    # 1.9.5 to 2.3 tell of all but the last event of a transaction the commit before it in its redo thread
+    assert newest(of_oracle(0, 95, 100), of_oracle(1, 110, 50)) == 1
+    assert newest(of_oracle(0, 95, 100), of_oracle(1, 110, 50), of_oracle(2, 111, 120)) == 2
+    # one that is told right is where it was
+    assert order(Position("scn", "95", "100"), 1, 0, 0).startswith(f"{100:020}.{95:020}/")
+
+
 def test_a_second_snapshot_wins_over_what_was_streamed_before_it() -> None:
     assert newest(streamed(0, 90, 80), told(1, "r", snapshot="true", lsn=200, sequence='["150","200"]')) == 1
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import methodcaller
 
+from schemaman.evidence import Order
+
 Texts = bytes | tuple[bytes, ...]
 """One captured text, or several; compared with those of the same layout alone."""
 
@@ -44,9 +46,10 @@ class Outline:
     shapes: dict[bytes, str] = field(default_factory=dict)
 
 
-def outline(tail: bytes, table: tuple[str, ...], order: tuple[str, ...]) -> Outline | None:
+def outline(tail: bytes, table: tuple[str, ...], order: Order) -> Outline | None:
     """The outline of a tail that was parsed; None if it has a form that cannot be told by a pattern."""
-    wanted = {name.encode(): place for place, name in enumerate(order)}
+    names = dict.fromkeys(name for part in order for name in ((part,) if isinstance(part, str) else part))
+    wanted = {name.encode(): place for place, name in enumerate(names)}
     parts: list[bytes] = []
     texts: list[bytes] = []
     found: dict[int, tuple[bytes, range]] = {}
@@ -67,14 +70,30 @@ def outline(tail: bytes, table: tuple[str, ...], order: tuple[str, ...]) -> Outl
         else:
             parts.append(_value(key, text))
     groups = [i + 1 for place in sorted(found) for i in found[place][1]]
-    texts_of: Callable[[re.Match[bytes]], Texts] = methodcaller("group", *groups) if groups else _no_texts
-    layout = b"\n".join(b"%d %s" % (place, found[place][0]) for place in sorted(found)) if order else None
+    first = 0 if not order or isinstance(order[0], str) else len(order[0])
+    numbers = [len(captured) for place, (_, captured) in found.items() if place < first]
+    texts_of = _texts_of(groups, sum(numbers))
+    told = order and max(numbers, default=0) < 2  # a number that is written in pieces is none to compare
+    layout = b"\n".join(b"%d %s" % (place, found[place][0]) for place in sorted(found)) if told else None
     pattern = re.compile(b"".join(parts) + rb"\Z")
     return Outline(pattern.match, table, texts_of, layout) if pattern.match(tail) else None
 
 
+def _texts_of(groups: list[int], first: int) -> Callable[[re.Match[bytes]], Texts]:
+    """What takes the texts of groups from a match; the greatest of the `first` ones stands for the first."""
+    if not groups:
+        return _no_texts
+    group: Callable[[re.Match[bytes]], Texts] = methodcaller("group", *groups)
+    return group if first < 2 else lambda match: _greatest(group(match), first)
+
+
 def _no_texts(match: re.Match[bytes]) -> Texts:
     return ()
+
+
+def _greatest(told: Texts, first: int) -> Texts:
+    numbers = told[:first]
+    return (max(numbers, key=lambda text: (len(text), text)), *told[1:])
 
 
 def flat(payload: bytes) -> re.Pattern[bytes] | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from schemaman.decode.framing import AUTO, Forms, Framed, SchemaId
-from schemaman.evidence import Position, Record
+from schemaman.evidence import Order, Position, Record
 
 JsonObject = dict[str, object]
 TOMBSTONE = "tombstone"
@@ -51,7 +51,7 @@ class Reading:
     position_of: Callable[[str, Mapping[str, object]], Position]
     schemas: Callable[[SchemaId], str | None]
     decode_body: Callable[[str, bytes, Framed], object]
-    order_of: Callable[[str], tuple[str, ...]] = field(default=lambda connector: ())
+    order_of: Callable[[str], Order] = field(default=lambda connector: ())
     forms: Forms = AUTO
 
 

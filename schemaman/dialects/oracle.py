@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from schemaman.dialects import _numbers
-from schemaman.evidence import NOWHERE, DeclaredColumn, Dialect, Position
+from schemaman.evidence import NOWHERE, DeclaredColumn, Dialect, Order, Position
 from schemaman.types import (
     Binary,
     Boolean,
@@ -49,7 +49,7 @@ class Oracle:
     name = "oracle"
     append_only = False
     late_facts = False
-    order: tuple[str, ...] = ("commit_scn", "scn")
+    order: Order = (("commit_scn", "scn"), "scn")
 
     def declared_type(self, column: DeclaredColumn) -> Type:
         """The logical type of a column as a statement declares it, or the driver when a table is read.
@@ -80,6 +80,7 @@ class Oracle:
         """The system change number, with that of the commit which orders first; both are numbers.
 
         They are texts since 1.5 and whole numbers before; a snapshot has no commit and may have no number.
+        From 1.9.5 to 2.3 a transaction's events but the last tell the commit before it in its redo thread.
         Source: Debezium OracleSourceInfoStructMaker, Scn, CommitScn.
         """
         scn, commit = _number(source.get("scn")), _number(source.get("commit_scn"))
