@@ -219,7 +219,7 @@ def _reused(
 def _of_plans_in_part(
     source: Source, live: Live, standing: int, talk: Talk
 ) -> tuple[dict[str, str], dict[str, set[str]]]:
-    """Columns that are younger than the stamp: a plan that was made in part added them, and left no stamp.
+    """Columns that are younger than the stamp: they were added while other changes were not made.
 
     Those whose name has meant one column only, which is called otherwise by now, with the name of that; and
     those whose name has meant several, with what these are called: all of them are left as they are.
@@ -234,7 +234,7 @@ def _of_plans_in_part(
         if len(meant) > 1 and column_of(source.schema, column.name) is not None:
             talk.refuse(
                 f"follow {quote_name(column.name)}",
-                "a plan that was made in part added it, and its name has meant several columns since",
+                "it was added while other changes were not made, and its name has meant several columns",
                 f"rename it to what it is, {_renamed_away(column.name)} if the source has it no more, or set "
                 f"the table property {VERSION_PROPERTY} to the version that it follows; then plan again",
             )

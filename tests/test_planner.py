@@ -310,6 +310,8 @@ def test_a_column_that_a_plan_in_part_has_added_is_known_by_what_its_name_has_me
     unclear = source("id INT, b INT, y INT, x INT, PRIMARY KEY (id)", past=another, **open_)
     drawn = plan(format, unclear, made.live)
     assert "follow `x`" in [refusal.change for refusal in drawn.refusals]
+    (reason,) = (refusal.reason for refusal in drawn.refusals if refusal.change == "follow `x`")
+    assert reason.startswith("it was added while other changes were not made")
     assert [s for s in statements(drawn) if "`x`" in s or "`y`" in s] == []
 
 
