@@ -6,6 +6,7 @@ made null. What the types decide is `projection`'s; here only values are asked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date, datetime, time
 from decimal import Decimal as Number
@@ -32,6 +33,9 @@ from schemaman.types import (
     Timestamp,
     Type,
 )
+
+_FINER = re.compile(r"(?!0000)[0-9]{4}-[^.]*\.[0-9]{7}")
+"""How a time of the years 1 to 9999 begins that is finer than microseconds."""
 
 
 def fitter(source: Type, lake: Type) -> Convert:
@@ -194,6 +198,9 @@ def _timestamp(zoned: bool) -> Convert:
 
 
 def _outside(value: object, name: str) -> str:
+    if isinstance(value, Beyond) and _FINER.match(value.text):
+        instead = '`nanoseconds = "string"` keeps such values in a new table'
+        return f"{value.text} is finer than the microseconds of {name}; {instead}"
     if isinstance(value, Beyond):
         return f"{value.text} is no {name} of a lake: the years 1 to 9999, in microseconds"
     return f"{told(value)} is no {name}"
