@@ -13,13 +13,15 @@ from typing import Any
 
 from schemaman.ddl import quote_name
 from schemaman.decode.origin import DIALECTS
+from schemaman.evidence import STATEMENTS
 from schemaman.history import fold
 from schemaman.lake_names import names_told
 from schemaman.names import GIVEN_AWAY, adjusted_forms
-from schemaman.plan import Executor, Live
+from schemaman.plan import SOURCE_PROPERTY, Executor, Live
 from schemaman.registry import Memory
 from schemaman.rows.modes import UNTOLD, Modes
 from schemaman.rows.retold import Retold, reading_of, retold, told_once
+from schemaman.schema import TableId
 from schemaman.targets._spark_sql import literal, set_properties
 from schemaman.upserts import ORDER
 from schemaman.versions import TableHistory
@@ -85,7 +87,16 @@ class LetThrough:
                 found = executor.query(_rows_in(name, where))
                 if found:
                     return _reason(history, name, one, where, found)
+        former = self._renamed_since(before, after)
+        if former is not None and executor.query(_rows_in(name, f"`{ORDER}` >= ''")):
+            return _apart(history, name, former)
         return None
+
+    def _renamed_since(self, before: TableHistory, after: TableHistory) -> TableId | None:
+        """A table that had rows, and that is known to have become this one only by what was told since."""
+        known, told = ({a.name for a in h.aliases if a.kind == "table"} for h in (before, after))
+        tables = (table for table in self.store.tables() if str(table) in told - known)
+        return next((t for t in tables if any(o.witness not in STATEMENTS for o in self.store.load(t))), None)
 
     def note(self, history: TableHistory, live: Live, name: str, executor: Executor) -> bool:
         """The table bears what its rows are read as from now on; False if the store tells more by now.
@@ -177,6 +188,17 @@ def _reason(
         f"delete them (DELETE FROM {name} WHERE {where}) and read "
         f"{topics} again from {offsets} on, with a new checkpoint: until then its records wait. What these "
         "rows hold in columns that have left the source does not come again: copy it away before",
+    )
+
+
+def _apart(history: TableHistory, name: str, former: TableId) -> Misread:
+    topics = " and ".join(history.topics) or "its topic"
+    return Misread(
+        f"its rows were written before it was read that the source had renamed {former} to {history.table}: "
+        f"those of {former} are not among them",
+        f"drop it, rename the lake table that has the rows of {former} to {name}, set that one's property "
+        f"{SOURCE_PROPERTY} to {history.table}, and read {topics} again from its first row on, with a new "
+        f"checkpoint: until then its records wait. Or leave both apart: unset its property {READ_PROPERTY}",
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import pytest
 
 from schemaman.evidence import Record
+from schemaman.let_through import READ_PROPERTY
 from schemaman.log import Migrated
 from schemaman.plan import Executor
 from schemaman.policy import Policy, PolicyRule, ProjectionRule
@@ -399,6 +400,47 @@ def test_one_column_that_never_got_a_place_beside_its_later_self_stops_nothing(s
     lake.take(changes[:2])
     assert (lake.withheld(), lake.quiet) == ({}, {})
     assert live(lake) == {1: {"b": "one"}, 2: {"b": "two"}, 3: {"b": "three"}}
+
+
+RENAMED = ddl(1, 300, "ALTER TABLE t RENAME TO u", ID, A, table="u")
+
+
+@pytest.mark.parametrize("busy", [True, False])
+@pytest.mark.parametrize("restarted", [True, False])
+def test_a_rename_of_a_table_that_comes_behind_rows_of_its_new_name_stops_that(
+    store: SqlStore, busy: bool, restarted: bool
+) -> None:
+    """The rows of before are in the table of the former name, which looks as if it lived on."""
+    lake = mirror(store)
+    lake.take([created(A), row(0, 200, {"id": 1, "a": "x"}), row(1, 210, {"id": 2, "a": "y"})])
+    lake.take([row(0, 400, {"id": 1, "a": "z"}, told=True, table="u")])
+    if restarted:
+        again = mirror(store)
+        again.tables, again.sources = lake.tables, lake.sources
+        lake = again
+    more = [row(1, 500, {"id": 3, "a": "new"}, told=True, table="u")] if busy else []
+    lake.take([RENAMED, *more])
+    lake.take([])
+    reasons = {*lake.withheld().values(), *lake.quiet.values()}
+    assert len(reasons) == 1
+    assert "the source had renamed srv.shop.t to srv.shop.u" in reasons.pop()
+    (held,) = (table for name, table in lake.tables.items() if "shop..u" in name)
+    assert held.lake.live is not None
+    left = {name: text for name, text in held.lake.live.properties.items() if name != READ_PROPERTY}
+    held.lake.live = replace(held.lake.live, properties=left)
+    lake.take([])
+    assert (lake.withheld(), lake.quiet) == ({}, {})
+    assert len(held.rows) == 1 + busy
+
+
+def test_a_rename_of_a_table_of_which_no_row_was_read_stops_nothing(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([created(A)])
+    lake.take([row(0, 400, {"id": 1, "a": "z"}, told=True, table="u")])
+    lake.take([RENAMED])
+    lake.take([row(1, 500, {"id": 2, "a": "y"}, told=True, table="u")])
+    assert (lake.withheld(), lake.quiet) == ({}, {})
+    assert live(lake) == {1: {"a": "z"}, 2: {"a": "y"}}
 
 
 def never(follower: Follower) -> Executor:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from schemaman.decode.origin import DIALECTS
 from schemaman.edges import Extents
 from schemaman.errors import SchemamanError, StatementFailed
-from schemaman.evidence import Observation
+from schemaman.evidence import STATEMENTS, Observation
 from schemaman.history import fold
 from schemaman.let_through import LetThrough
 from schemaman.log import Covered, Observed, tables_of
@@ -128,9 +128,15 @@ class Learnt:
         before = fold(told[:-new], table, DIALECTS.get)
         after = fold(told, table, DIALECTS.get) if before else None
         if before is None or after is None:
-            return False
+            return _stated_behind_rows(told)
         # its rows may have been read when even less was told
         return _is_late(told[:-new], told[-new:]) or bool(retold(before, after, self.modes))
+
+
+def _stated_behind_rows(told: Sequence[Observation]) -> bool:
+    """Whether a statement was read after a row, of a table of which nobody can tell what was known before."""
+    rows = (at for at, each in enumerate(told) if each.witness not in STATEMENTS)
+    return any(each.witness in STATEMENTS for each in told[next(rows, len(told)) :])
 
 
 def _is_late(told: Sequence[Observation], new: Sequence[Observation]) -> bool:
