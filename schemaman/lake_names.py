@@ -145,8 +145,10 @@ def _seconds(
         return {}
     apart = {own: name for name, own in exact.items()}
     spellings = Spellings(names_told(live), ([exact.get(name, name) for name in p.names] for p in past))
-    found = {lake: spellings.of(lake) for lake in names}
-    return {lake: apart[there] for lake, there in found.items() if there in apart}
+    # One that left is what it was when it did, and not what later versions call so but for case.
+    left = {lake: each.column for lake, each in retired(live).items() if each.column}
+    found = {lake: there for lake in names if (there := spellings.of(lake)) in apart}
+    return {lake: apart[there] for lake, there in found.items() if left.get(lake, there) == there}
 
 
 class Spellings:
@@ -197,7 +199,9 @@ def lake_names(schema: TableSchema, live: Live) -> dict[str, str]:
     told = names_told(live)
     spellings = Spellings(told, [schema.names])
     found: dict[str, str] = {}
-    for lake in sorted(live.schema.names, key=lambda name: name not in told):
+    # A name that is exactly the source's goes before one that only case tells apart from it.
+    near = {name: (told.get(name, name) not in schema.names, name not in told) for name in live.schema.names}
+    for lake in sorted(near, key=near.__getitem__):
         name = spellings.of(lake)
         if name is not None:
             found.setdefault(name, lake)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
 
@@ -27,6 +28,7 @@ from schemaman.targets import delta, iceberg
 from schemaman.types import Binary, Floating, Integer, String, Timestamp, Type, widens
 from tests import sheets
 from tests.lives import ALIKE, lives
+from tests.lives import source as following_all
 from tests.paper_lake import PaperJournal, PaperLake
 from tests.strategies import TYPES
 
@@ -251,7 +253,8 @@ def test_names_never_collide_and_what_is_in_the_lake_keeps_its_name(
             assert whose.setdefault(number, column.id) == column.id
             before = ages.get(column.id)
             if before is not None and before[0] == column.name:
-                assert lake_name == before[1]
+                # The source may have changed the case alone, which is seen when another such column comes.
+                assert lake_name.lower() == before[1].lower()
             ages[column.id] = column.name, lake_name
 
 
@@ -281,6 +284,30 @@ def test_names_that_differ_only_by_case_are_numbered_where_that_is_wanted(format
     assert "collisions = number" in refused.refusals[0].instead
     drawn = plan(format, source("id INT, ID INT"), None, Representation(collisions="number"))
     assert drawn.wanted.names == ("id", "ID_2")
+
+
+@both
+@pytest.mark.parametrize(
+    ("life", "field"),
+    [
+        (("id INT ID 1, ID INT ID 2", "id INT ID 1"), 1),
+        (("id INT ID 1, ID INT ID 2", "id INT ID 1", "ID INT ID 1"), 1),
+        (("id INT ID 1, ID INT ID 2", "ID INT ID 2"), 2),
+        (("id INT ID 1, ID INT ID 2", "ID INT ID 2", "Id INT ID 2"), 2),
+    ],
+)
+def test_a_column_of_which_only_case_tells_one_that_left_stays_itself(
+    format: str, life: Sequence[str], field: int
+) -> None:
+    made, how = PaperLake(TARGETS[format][1]), Representation(collisions="number")
+    schemas = [parse_columns(ddl) for ddl in life]
+    for number in range(1, len(schemas) + 1):
+        following = following_all(schemas[:number])
+        migrated(made, plan(format, following, made.live, how))
+        assert plan(format, following, made.live, how).steps == ()
+    assert made.live is not None
+    (here,) = lake_names(schemas[-1], made.live).values()
+    assert made.fields[here] == field
 
 
 @both
