@@ -43,7 +43,9 @@ def create(broker: str, topic: str, partitions: int = 1, **settings: str) -> Non
 
 
 def send(broker: str, records: Iterable[Record]) -> None:
-    producer = Producer({"bootstrap.servers": broker, "acks": "all", "log_level": 0, "linger.ms": 0})
+    # Without it a batch that is sent again, as no leader was known yet, comes behind the next one.
+    ordered = {"enable.idempotence": True, "acks": "all"}
+    producer = Producer({"bootstrap.servers": broker, "log_level": 0, "linger.ms": 0, **ordered})
     for r in records:
         headers: list[tuple[str, str | bytes | None]] | None = [*r.headers] or None
         producer.produce(r.topic, r.value, r.key, r.partition, timestamp=r.timestamp_ms or 0, headers=headers)
