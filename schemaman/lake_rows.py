@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from schemaman.column_places import places
+from schemaman.evidence import STATEMENTS, PositionKind, Rank
 from schemaman.lake_names import lake_names
 from schemaman.member_places import member_places
 from schemaman.metadata_columns import metadata_told
@@ -47,7 +48,8 @@ class RowMap:
     followed. `called` maps names of the newest version to the lake's where they differ, to an empty one where
     it has none; `beside` maps roles to the metadata columns for them. `members` has columns of which members
     are called otherwise in the lake, by a version's number and their name in it.
-    `left` are the columns of the table that the newest version has no more.
+    `left` are the columns of the table that the newest version has no more, or may not have: rows from behind
+    it lack them.
     """
 
     columns: tuple[Column, ...]
@@ -106,8 +108,30 @@ def row_map(
     types = {c.name: c.type for c in columns}
     placed_types = {id: types[n] for id, n in names.items() if n in types}
     moved = dict(member_places(told, history, sourced, placed_types))
-    left = frozenset(c.name for c in columns).difference(now.values(), beside.values())
+    there = {here for name, here in now.items() if name not in _missing(history)}
+    left = frozenset(c.name for c in columns).difference(there, beside.values())
     return RowMap(columns, key, names, homeless, lives, life, called, beside, moved, left)
+
+
+def _missing(history: TableHistory) -> frozenset[str]:
+    """Columns of the newest version that rows lack which stand behind all that show it.
+
+    They are of an older version: that these columns left was told in a record that is not read yet.
+    """
+    newest = history.latest
+    life = [v for v in history.versions[:-1] if v.incarnation == newest.incarnation]
+    kind = newest.at.position.kind
+    shown = max(_shown(newest, kind), newest.at.position.rank)
+    later = [v for v in life if _shown(v, kind) > shown]
+    borne = [{c.id for c in v.schema.columns} for v in later]
+    return frozenset(c.name for c in newest.schema.columns if any(c.id not in ids for ids in borne))
+
+
+def _shown(version: SchemaVersion, kind: PositionKind) -> Rank:
+    """The place of the last row of a version, among places of a kind; empty if none has one."""
+    rows = (e for e in version.evidence if e.witness not in STATEMENTS)
+    places = (mark.position for e in rows for mark in e.marks)
+    return max((place.rank for place in places if place.kind == kind), default=())
 
 
 def _same_columns(told: TableHistory, joined: TableHistory) -> dict[int, int]:

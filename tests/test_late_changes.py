@@ -23,6 +23,7 @@ from schemaman.registry import Registry
 from schemaman.rows.order import place_in
 from schemaman.spark.batches import remember
 from schemaman.spark.following import Follower
+from schemaman.spark.staging import LATE as LATE_VALUE
 from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED, ORDER
 from tests.paper_mirror import PaperMirror, batch_of
@@ -60,7 +61,7 @@ def row(offset: int, pos: int, after: dict[str, Any] | None, before: dict[str, A
         *, told: bool = False, table: str = "t") -> Record:  # fmt: skip
     """An event of a row; `told`: with its schema."""
     image = after or before or {}
-    op = "d" if after is None else "c"
+    op = "d" if after is None else "c" if before is None else "u"
     typed = struct(f"srv.shop.{table}.Value", **{n: WIRE.get(n, TEXT) for n in image})
     value = event(typed, op)
     value["payload"]["source"] |= at(pos, table)
@@ -618,6 +619,19 @@ def test_of_rows_of_a_key_the_one_that_nobody_could_read_never_overtakes_newer_o
     )
     assert lake.withheld() == {}
     assert live(lake) == {1: {"a": "last", "b": None}}
+
+
+def test_a_value_of_a_column_whose_end_is_not_read_yet_is_not_passed_over(store: SqlStore) -> None:
+    """A row waits for its column to be told; a newer one, from behind its end, was written meanwhile."""
+    lake = mirror(store)
+    first = row(0, 200, {"id": 1, "a": "x", "b": "kept"}, told=True)
+    lake.take([created(A), first, row(1, 400, {"id": 1, "a": "y"}, {"id": 1, "a": "x"}, told=True)])
+    assert live(lake) == {1: {"a": "y"}}
+    began = ddl(1, 150, "ALTER TABLE t ADD b VARCHAR(20)", ID, A, B)
+    for late in (began, ddl(2, 300, "ALTER TABLE t DROP b", ID, A)):
+        lake.take([late])
+        assert live(lake) == {1: {"a": "y", "b": None}}
+        assert lake.withheld() == {("srv.shop.t", 0, 0): LATE_VALUE}
 
 
 @pytest.mark.parametrize("level", ["auto", "block"])

@@ -96,8 +96,8 @@ WAITS = (
     "in quarantine: this one waits behind it"
 )
 LATE = (
-    "it came later than a newer one of its row, and has a value of a column that has left the source: nobody "
-    "can tell whether that one still had the column"
+    "it came later than a newer one of its row, and has a value of a column that has left the source, or "
+    "that later rows lack: nobody can tell whether that one still had the column"
 )
 GONE_BEHIND = (
     "a delete that tells no place, and nobody understood an older record of its partition, which may be of "
