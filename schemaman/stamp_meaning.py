@@ -6,8 +6,11 @@ Law: a table is never moved by a history that does not know where it stands, nor
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from schemaman.evidence import Position, Rank
 from schemaman.plan import BEGAN_PROPERTY, VERSION_PROPERTY, Live, Past, Refusal, Source
 
 _UNSET = f"unset its property {VERSION_PROPERTY}"
@@ -91,4 +94,26 @@ def _fitting(versions: Sequence[Past], id: str | None, began: str | None) -> lis
     exact = [n for n in same if n in here]
     # Late evidence may move the beginning of a version, or refine what it is: one of the two is enough, and
     # one record begins one version.
-    return exact[-1:] or same or here
+    if exact or len(same) < 2:
+        return exact[-1:] or same or here
+    # It moves no beginning behind what was of that version already.
+    around = _around(versions, began)
+    return [around] if around in same else same
+
+
+def _around(versions: Sequence[Past], began: str | None) -> int | None:
+    """The version in whose time a place of the source's log stands; None where places do not tell."""
+    try:
+        place, places = _rank(json.loads(began or "{}")), [_rank(past.began) for past in versions]
+    except (LookupError, TypeError, ValueError):  # somebody edited it, or a hand-made source has none
+        return None
+    alike = len({kind for kind, _ in (place, *places)}) == 1
+    if not alike or not place[1] or places != sorted(places):
+        return None
+    standing = bisect_right(places, place)
+    return standing - 1 if standing else None
+
+
+def _rank(began: Mapping[str, Any]) -> tuple[str, Rank]:
+    position = Position(began["position"]["kind"], began["position"]["value"])
+    return position.kind, position.rank

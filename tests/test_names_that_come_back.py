@@ -128,6 +128,25 @@ def test_late_rows_of_a_column_that_gave_its_name_away_find_it(store: SqlStore, 
     assert lake.withheld() == {}
 
 
+def test_one_that_left_is_found_by_its_place_where_two_versions_were_shown_alike(store: SqlStore) -> None:
+    """The table was made of rows alone: what it remembers names both, once rows show the second one, too."""
+    begun, first, *others = STREAMS["dropped, and one of its name added"]
+    last = others.pop()
+    lake = mirror(store)
+    lake.take([first])
+    lake.take([begun, *(r for r in others if r.topic == "srv")])
+    lake.take([row(7, 250, {"id": 7, "a": "a7", "b": "b7"}, told=True)])
+    lake.take([last])
+    lake.take([row(8, 260, {"id": 8, "a": "a8", "b": "b8"}, told=True)])
+    assert outcome(lake) == {
+        1: {"a__old": "a1", "b": "b1"},
+        3: {"a": "a3", "b": "b3"},
+        7: {"a__old": "a7", "b": "b7"},
+        8: {"a__old": "a8", "b": "b8"},
+    }
+    assert lake.withheld() == {}
+
+
 def test_a_kept_column_takes_no_values_of_one_that_came_and_went_under_its_name(store: SqlStore) -> None:
     lake, records = mirror(store), STREAMS["two of one name, and none at the end"]
     lake.take(records[:4])
