@@ -58,10 +58,6 @@ class SimulatedSource:
     """What each row holds, and what it held last in columns that have left."""
     structures: list[tuple[int, tuple[SourceColumn, ...]]] = field(default_factory=list)
     """From each place in the log on, the columns."""
-    renamed: set[int] = field(default_factory=set)
-    """Columns that had another name once."""
-    shown: dict[int, set[tuple[str, int, str]]] = field(default_factory=dict)
-    """What was told of each row since it began: names, columns, values."""
     _place: int = 100
     _commit: int = 0
     _numbers: int = 0
@@ -122,7 +118,6 @@ class SimulatedSource:
     def _insert(self, id: int) -> None:
         self._next()
         self.rows[id] = {c.id: self._value(c) for c in self.columns}
-        self.shown[id] = set()
         self._tell("c", id, self.rows[id], None)
 
     def _update(self, id: int) -> None:
@@ -197,8 +192,6 @@ class SimulatedSource:
 
     def _structure(self, text: str, columns: tuple[SourceColumn, ...]) -> None:
         """Have other columns; PostgreSQL tells it by the next row alone."""
-        had = {c.id: c.name for c in self.columns}
-        self.renamed |= {c.id for c in columns if had.get(c.id, c.name) != c.name}
         self.columns = columns
         self._next()
         self.structures.append((self._place, columns))
@@ -230,8 +223,6 @@ class SimulatedSource:
             named = {c.name: (values or {}).get(c.id) for c in self.columns}
             return None if values is None else {"id": id} | named
 
-        self.shown[id] |= {(c.name, c.id, str(values[c.id])) for values in (before, after) if values
-                           for c in self.columns if c.id in values}  # fmt: skip
         value = event(self._value_node(), op)
         value["payload"]["source"] |= self._source() | dict(beside or {})
         value["payload"] |= {"before": told(before), "after": told(after), "ts_ms": 1005 + self._place}

@@ -131,17 +131,30 @@ def _made_one(past: Sequence[SchemaVersion], every: Sequence[Face]) -> Iterator[
         later, kept = held.setdefault((face.version.incarnation, meant.id), (version, column))
         if kept.id != column.id and later.incarnation == version.incarnation:
             why = f"the `{column.name}` of then is `{kept.name}` by now, which has a column of its own"
-            for since, until, mark in _stood(past, column):
+            for since, until, mark in _stood(past, column, kept):
                 yield Retold(since, until, mark, why, (column.name, kept.name))
 
 
-def _stood(past: Sequence[SchemaVersion], column: Column) -> Iterator[tuple[str, str | None, Mark]]:
-    """From where up to where in the log a column stood; where nothing stands before, from the very begin."""
+def _stood(
+    past: Sequence[SchemaVersion], column: Column, kept: Column
+) -> Iterator[tuple[str, str | None, Mark]]:
+    """From where up to where in the log rows may hold a value of a column that is `kept` in another one.
+
+    A row that was written again keeps what stood there: it ends where a third one takes the name, if any.
+    Where nothing stands before the column, it goes from the very begin.
+    """
     placed = [version for version in past if version.at.position.kind != "none"]
-    for number, version in enumerate(placed):
-        if any(c.id == column.id for c in version.schema.columns):
-            ends = place(placed[number + 1].at.position) if number + 1 < len(placed) else None
-            yield place(version.at.position) if number else "", ends, version.at
+    having = [n for n, version in enumerate(placed) if column.id in {c.id for c in version.schema.columns}]
+    if not having:
+        return
+    name, own = column.name.casefold(), {column.id, kept.id}
+    taken = (
+        place(version.at.position)
+        for version in placed[having[-1] + 1 :]
+        if any(c.name.casefold() == name and c.id not in own for c in version.schema.columns)
+    )
+    mark = placed[having[0]].at
+    yield place(mark.position) if having[0] else "", next(taken, None), mark
 
 
 def _meant(was: Face, past: Sequence[SchemaVersion], now: Sequence[Face], every: Sequence[Face]) -> Face:
