@@ -108,7 +108,8 @@ def row_map(
     types = {c.name: c.type for c in columns}
     placed_types = {id: types[n] for id, n in names.items() if n in types}
     moved = dict(member_places(told, history, sourced, placed_types))
-    there = {here for name, here in now.items() if name not in _missing(history)}
+    missing = _missing(history)
+    there = {here for name, here in now.items() if name not in missing}
     left = frozenset(c.name for c in columns).difference(there, beside.values())
     return RowMap(columns, key, names, homeless, lives, life, called, beside, moved, left)
 
