@@ -80,8 +80,13 @@ class SimulatedSource:
         for step in self.random.choices([*weighed], [*weighed.values()], k=steps):
             self._next()
             step()
+        self.show()
+
+    def show(self) -> None:
+        """Write a row in every partition, of the last structure."""
         for partition in range(self.partitions):
-            self._insert(next(i for i in range(100, 200) if i % self.partitions == partition))
+            free = (i for i in range(100, 200) if i not in self.rows)
+            self._insert(next(i for i in free if i % self.partitions == partition))
 
     def column_at(self, place: int, name: str) -> int | None:
         """The identity of the column of this name at a place in the log."""
@@ -259,13 +264,18 @@ def delivered(log: Sequence[Told], random: Random, crashes: int) -> list[Told]:
             begin -= 1
         again = [each for each in told[begin:end] if each.kind != "read"]
         told = [*told[:end], *again, *told[end:]]
+    return placed(told)
+
+
+def placed(told: Sequence[Told]) -> list[Told]:
+    """The records with their offsets, in the order in which they arrive."""
     offsets: dict[tuple[str, int], int] = {}
-    placed: list[Told] = []
+    found: list[Told] = []
     for each in told:
         at = each.record.topic, each.record.partition
-        placed.append(replace(each, record=replace(each.record, offset=offsets.get(at, 0))))
+        found.append(replace(each, record=replace(each.record, offset=offsets.get(at, 0))))
         offsets[at] = offsets.get(at, 0) + 1
-    return placed
+    return found
 
 
 def batches(told: Sequence[Told], random: Random, *, lag: bool) -> Iterator[list[Record]]:

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemaman.decisions import Decisions, NotRename, Rename, place
+from schemaman.plan import VERSION_PROPERTY
 from schemaman.policy import Policy, PolicyRule
 from schemaman.registry import Registry
 from schemaman.spark.batches import remember
@@ -23,7 +24,7 @@ from schemaman.stores.sql import SqlStore
 from schemaman.upserts import DELETED
 from tests.house import PROOF
 from tests.paper_mirror import PaperMirror, batch_of
-from tests.simulated_source import Connector, SimulatedSource, batches, delivered
+from tests.simulated_source import Connector, SimulatedSource, batches, delivered, placed
 from tests.test_mirror_policy import DEFAULTS
 
 POLICY = Policy(rules=(PolicyRule("auto", ("truncate", "rename-proven")),))
@@ -64,7 +65,6 @@ def _place(rank: tuple[object, ...]) -> int:
 def mirrored(source: SimulatedSource, store: SqlStore, chance: random.Random) -> tuple[PaperMirror, set[int]]:
     """The lake once all was delivered, in a stream with crashes on both sides; and the rows that wait."""
     told = delivered(source.log, chance, chance.choice((0, 1, 3)))
-    rows = {(t.record.topic, t.record.partition, t.record.offset): t.row for t in told}
     lake = opened(store)
     for batch in batches(told, chance, lag=chance.random() < 0.5):
         happens = chance.random()
@@ -78,11 +78,28 @@ def mirrored(source: SimulatedSource, store: SqlStore, chance: random.Random) ->
         lake.take(batch)
         if chance.random() < 0.1:
             lake.take(batch)
+    if _behind(lake, store):
+        begun = len(source.log)
+        source.show()
+        told = placed([*told, *source.log[begun:]])
+        lake.take([t.record for t in told[-source.partitions :]])
     for _ in range(2):
         lake.decisions = answers(store, source)
         lake.take([])
+    rows = {(t.record.topic, t.record.partition, t.record.offset): t.row for t in told}
     waiting = {rows[at] for at in lake.withheld() if at not in lake.ended}
     return lake, {id for id in waiting if id is not None}
+
+
+def _behind(lake: PaperMirror, store: SqlStore) -> bool:
+    """Whether the last structure was told behind all rows, and looked like an older one in them.
+
+    A table follows before rows are written, not without any.
+    """
+    (table,) = lake.tables.values()
+    (history,) = filter(None, map(store.history, store.tables()))
+    live = table.lake.live
+    return live is not None and live.properties[VERSION_PROPERTY] != history.latest.id
 
 
 def faults(source: SimulatedSource, lake: PaperMirror, waiting: set[int]) -> list[str]:
