@@ -7,6 +7,7 @@ name there whatever comes later, unless the source renames it.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -57,17 +58,17 @@ def spelled(name: str, style: Names) -> str:
     return legal.lower() if style in ("lower", "avro-lower") else legal
 
 
-def told_apart(source: Source) -> tuple[Source, dict[str, str]]:
+def told_apart(source: Source, *, newest: bool) -> tuple[Source, dict[str, str]]:
     """The source with other names for columns that only case tells apart, and those names → the exact ones.
 
     A lake knows names without regard to case, and so do those who compare them: within one version the
     second of `id` and `ID` is called `ID#2` among them. One that takes the place of the other is no second.
+    Names that are in the `newest` version together keep theirs, if so wanted, for the target to refuse them.
     """
     versions = [tuple(past.names) for past in source.past] + [source.schema.names]
-    together: set[str] = set()
-    for names in versions:
-        lowered = [name.lower() for name in names]
-        together |= {name for name in lowered if lowered.count(name) > 1}
+    together = {name for names in versions for name in _doubled(names)}
+    if not newest:
+        together -= _doubled(source.schema.names)
     if not together:
         return source, {}
     seen: dict[str, list[str]] = {}
@@ -76,6 +77,11 @@ def told_apart(source: Source) -> tuple[Source, dict[str, str]]:
             seen[name.lower()].append(name)
     apart = {n: f"{n}#{i}" for names in seen.values() for i, n in enumerate(names, 1) if i > 1}
     return _renamed(source, apart), {new: old for old, new in apart.items()}
+
+
+def _doubled(names: Iterable[str]) -> set[str]:
+    """Names, in small letters, that several of them come to."""
+    return {name for name, times in Counter(name.lower() for name in names).items() if times > 1}
 
 
 def only_case_tells_apart(live: Live) -> bool:

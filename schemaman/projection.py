@@ -117,7 +117,7 @@ class _Projecting:
         self, source: Source, live: Live | None, target: Target, how: Representation, talk: Talk
     ) -> None:
         apart = how.collisions == "number" or (live is not None and only_case_tells_apart(live))
-        self.source, self.exact = told_apart(source) if apart else (source, {})
+        self.source, self.exact = told_apart(source, newest=apart)
         self.target = target
         self.how = how
         self.talk = talk

@@ -106,17 +106,28 @@ def test_each_value_is_in_a_column_of_its_own(
     follow(format, life, seen, policies, partly=partly)
 
 
+def schema_of(ids: Mapping[str, int]) -> TableSchema:
+    """A version with these columns beside the key."""
+    key = Column("key", Integer(32), nullable=False, id=1)
+    return TableSchema((key, *(Column(n, Integer(32), id=i) for n, i in ids.items())), ("key",))
+
+
 @pytest.mark.parametrize("format", TARGETS)
 def test_a_column_that_stood_beside_another_one_of_its_name_is_not_taken_for_it(format: str) -> None:
     """The plan of the second version is made in part: of both columns of that name the table has one."""
     versions: Sequence[Mapping[str, int]] = ({"N": 2, "n_2": 3}, {"N": 2, "n": 4}, {"n": 4}, {}, {"n": 5})
-    key = Column("key", Integer(32), nullable=False, id=1)
-    life = [
-        TableSchema((key, *(Column(n, Integer(32), id=i) for n, i in ids.items())), ("key",))
-        for ids in versions
-    ]
     lower = ProjectionRule((("names", "lower"), ("collisions", "refuse")))
-    follow(format, life, [True] * 5, [Policy(projections=(lower,))], partly=True)
+    follow(format, list(map(schema_of, versions)), [True] * 5, [Policy(projections=(lower,))], partly=True)
+
+
+@pytest.mark.parametrize("format", TARGETS)
+def test_a_column_that_the_lake_left_out_is_not_taken_for_the_one_of_its_name(format: str) -> None:
+    """Numbers are refused by the time it is renamed, and the other one of its name has left."""
+    versions: Sequence[Mapping[str, int]] = ({"N": 2, "n_2": 3}, {"N": 2, "n": 4}, {"n_2": 4})
+    refused = Policy(projections=(ProjectionRule((("collisions", "refuse"),)),))
+    left_out = (PolicyRule("ignore", ("add-column",)),)
+    numbered = Policy(rules=left_out, projections=(ProjectionRule((("collisions", "number"),)),))
+    follow(format, list(map(schema_of, versions)), [True] * 3, [refused, numbered], partly=False)
 
 
 def follow(
