@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from schemaman.stores.sql import SqlStore
 from tests.house import CAPTURES
+from tests.spark import mirrored
 from tests.spark.test_cli import Run, checked, run
 
 pytestmark = pytest.mark.spark
@@ -142,6 +144,35 @@ def test_a_rename_on_proof_waits_for_approval_and_touches_nothing(
     assert (done["state"], Path(told["file"]).exists()) == ("applied", False)
     assert shown(spark, lake) == in_the_new_name(rows, PROVEN)
     assert run("drift").code == 0
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_mirrored_table_that_nobody_writes_follows_at_once(
+    spark: Any, run: Run, tmp_path: Path, format: str
+) -> None:
+    records, schemas = mirrored.recorded(str(RECORDS.relative_to(CAPTURES)))
+    name = f"quiet_{format}"
+    with SqlStore.open("sqlite:///schemaman.db", create=True) as store:
+        mirror = mirrored.Run(spark, store, format, name, schemas)
+        moving = mirror.mirror()
+        moving(mirrored.frame(spark, records[: STATED.before]), 0)
+        moving(mirrored.frame(spark, records[STATED.before : STATED.after]), 1)
+        before = the_book(mirror)
+        assert before
+        assert (STATED.old in before[0], STATED.new in before[0]) == (True, False)
+        lake = mirror.target()
+        place = f'path = "{lake.path}"' if format == "delta" else f'table = "{lake.table}"'
+        target = f'[[target]]\nname = "lake"\nformat = "{format}"\ntables = ["{STATED.table}"]\n{place}\n'
+        Path("schemaman.toml").write_text(target, encoding="utf-8")
+        told = run("sync", cut(tmp_path, STATED.after), "--once", "--format", "json")
+        assert (told.code, states(checked("sync", told))) == (0, {STATED.table: "applied"})
+        assert sorted(the_book(mirror), key=repr) == in_the_new_name(before, STATED)
+
+
+def the_book(mirror: mirrored.Run) -> list[dict[str, Any]]:
+    """The rows of the mirrored table that `STATED` renames a column of."""
+    (found,) = [lake for lake in mirror.lake() if lake.source.table == STATED.table]
+    return found.rows
 
 
 def before_the_rename(
