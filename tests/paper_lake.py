@@ -144,8 +144,7 @@ class PaperLake:
                 raise StatementFailed(f"{error} is there already, or is not there: {action}") from error
             self._follow(change)
             if isinstance(change, RenameColumn):
-                moved = {change.path: (*change.path[:-1], change.name)}
-                live = replace(live, identifiers=tuple(moved.get(each, each) for each in live.identifiers))
+                live = _identified(live, change)
             # A table knows no key of ours: it is a property, and stays until it is set again.
             schema = replace(patched, key=live.schema.key)
         lowered = [name.lower() for name in schema.names]
@@ -188,6 +187,16 @@ class PaperJournal:
 
     def write(self, line: Migrated) -> None:
         self.lines.append(line)
+
+
+def _identified(live: Live, rename: RenameColumn) -> Live:
+    """The table after a rename: an identifier field is one of Iceberg's by its id, so it keeps its part."""
+    moved = {rename.path: (*rename.path[:-1], rename.name)}
+    fields = tuple(moved.get(each, each) for each in live.identifiers)
+    if fields == live.identifiers:
+        return live
+    told = {"identifier-fields": identifier_fields(".".join(path) for path in fields)}
+    return replace(live, identifiers=fields, properties={**live.properties, **told})
 
 
 def _changes(schema: TableSchema, action: str) -> list[Change]:
