@@ -6,19 +6,17 @@ rows that no guard can be put on are found before the first step.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from schemaman.ddl import quote_name
-from schemaman.diff import Change, ChangeType, DropColumn, RenameColumn, patch
+from schemaman.diff import Change, ChangeType, DropColumn, RenameColumn
+from schemaman.layouts import IDENTIFIERS
+from schemaman.ordering import renamed
 from schemaman.plan import Draft, Live, Refusal, Source, Step, Target, column_of, words
 from schemaman.schema import TableSchema
 from schemaman.targets import _spark_sql as sql
 from schemaman.upserts import ORDER
-
-IDENTIFIERS = "identifier-fields"
-"""The property under which an executor tells the identifier fields of an Iceberg table."""
 
 
 def required(source: Source, wanted: TableSchema, names: Mapping[str, str]) -> tuple[str, ...]:
@@ -49,8 +47,7 @@ def in_the_way(
     if unkeyed is None:
         return
     whole = [c for c in changes if isinstance(c, RenameColumn) and len(c.path) == 1]
-    renames = {change.path[0]: change.name for change in whole}
-    moved = _renamed(live, renames)
+    moved = renamed(live, whole)
     freed = [
         change
         for change in changes
@@ -122,14 +119,6 @@ def after(live: Live, draft: Draft) -> Live:
 def _stands_against(target: Target, live: Live, guard: Draft, change: Change) -> bool:
     refused = isinstance(target.alter(live, change), Refusal)
     return refused and isinstance(target.alter(after(live, guard), change), Draft)
-
-
-def _renamed(live: Live, renames: Mapping[str, str]) -> Live:
-    """The table under its new names, identifier fields too: the other changes go by those."""
-    schema = patch(live.schema, [RenameColumn((old,), new) for old, new in renames.items()])
-    told = json.loads(live.properties.get(IDENTIFIERS, "[]"))
-    named = json.dumps([renames.get(name, name) for name in told], ensure_ascii=False)
-    return replace(live, schema=schema, properties={**live.properties, IDENTIFIERS: named})
 
 
 def _moves(changes: Sequence[Change], column: str) -> bool:

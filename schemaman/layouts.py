@@ -5,6 +5,7 @@ Law: what one of two sides does not tell is no difference.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -12,6 +13,10 @@ from schemaman.ddl import quote_name
 from schemaman.diff import Change, RenameColumn
 from schemaman.plan import LayoutField, Live
 from schemaman.schema import Path, TableSchema
+from schemaman.targets._spark_sql import identifier_fields
+
+IDENTIFIERS = "identifier-fields"
+"""The property under which an executor tells the identifier fields of an Iceberg table."""
 
 _WORDS = {
     "partitions": "partitions",
@@ -47,7 +52,10 @@ def rearranged(was: Mapping[str, str], now: Mapping[str, str]) -> str:
 
 
 def changed(live: Live, schema: TableSchema, changes: Iterable[Change]) -> Live:
-    """A live table after changes, which leave it this schema: a partition field stays with its column."""
+    """A live table after changes, which leave it this schema: a partition field stays with its column.
+
+    So does an identifier field.
+    """
     renames = {c.path: (*c.path[:-1], c.name) for c in changes if isinstance(c, RenameColumn)}
 
     def called(path: Path) -> Path:
@@ -55,7 +63,20 @@ def changed(live: Live, schema: TableSchema, changes: Iterable[Change]) -> Live:
         return next(found, path)
 
     names = {name: called(path) for name, path in live.partition_names.items()}
-    return replace(live, schema=schema, partition_names=names)
+    whole = {path[0]: new[0] for path, new in renames.items() if len(path) == 1}
+    return replace(live, schema=schema, partition_names=names, properties=identified(live, whole))
+
+
+def identified(live: Live, names: Mapping[str, str]) -> Mapping[str, str]:
+    """The properties of a table whose columns got new names, given by the old ones.
+
+    An identifier field stays one. Source: Iceberg table spec, "Identifier Field IDs": they are kept by id.
+    """
+    told = live.properties.get(IDENTIFIERS)
+    if told is None:
+        return live.properties
+    fields = identifier_fields(names.get(name, name) for name in json.loads(told))
+    return {**live.properties, IDENTIFIERS: fields}
 
 
 def _fields(fields: Iterable[LayoutField]) -> str:

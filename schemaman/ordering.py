@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from schemaman.counterparts import TEMPORARY
 from schemaman.diff import AddColumn, Change, ChangeKey, Member, RenameColumn, patch
+from schemaman.layouts import identified
 from schemaman.plan import Live
 from schemaman.schema import Path, TableSchema, walk
 from schemaman.types import Struct
@@ -90,10 +91,11 @@ def _apart(one: Change, other: Change) -> bool:
 
 
 def renamed(live: Live, renames: Sequence[RenameColumn]) -> Live:
-    """The table once its columns have their new names."""
+    """The table once its columns have their new names, identifier fields too: other changes go by those."""
     names = {c.path[0]: c.name for c in renames}
     layout = tuple(names.get(name, name) for name in live.layout)
-    return replace(live, schema=patch(live.schema, renames), layout=layout)
+    schema = patch(live.schema, renames)
+    return replace(live, schema=schema, layout=layout, properties=identified(live, names))
 
 
 def inside(path: Path, places: Collection[Path]) -> bool:

@@ -20,6 +20,7 @@ from schemaman.targets import delta, iceberg
 from schemaman.types import Floating, Integer
 from schemaman.upserts import with_row_columns
 from tests.lives import lives
+from tests.lives import source as life_source
 from tests.paper_lake import PaperJournal, PaperLake
 from tests.test_planner import TARGETS, both, lake, migrated, plan, source
 from tests.test_recipes import live_of
@@ -94,6 +95,31 @@ def test_identifier_fields_come_off_for_a_change_and_stand_again() -> None:
     assert drawn.steps[-1].statement.endswith("SET IDENTIFIER FIELDS `id`")
     assert any("stand against" in approval for approval in drawn.approvals_needed)
     assert drawn.refusals == ()
+
+
+@pytest.mark.parametrize(
+    ("ddl", "first_of_all"),
+    [
+        ("a INT NOT NULL ID 1, id INT ID 2, PRIMARY KEY (a)", []),
+        ("b INT ID 1, id INT NOT NULL ID 2, PRIMARY KEY (b)", ["drop-key"]),
+    ],
+    ids=["handed on", "exchanged"],
+)
+def test_an_identifier_field_stays_with_its_column_when_its_name_goes_to_another(
+    ddl: str, first_of_all: list[str]
+) -> None:
+    first = parse_columns("id INT NOT NULL ID 1, b INT NOT NULL ID 2, PRIMARY KEY (id)")
+    live = table("id INT NOT NULL, b INT NOT NULL", "ice.raw.t", properties={"identifier-fields": '["id"]'})
+    made = PaperLake(TARGETS["iceberg"][1], replace(live, identifiers=(("id",),)))
+    made.fields = {"id": 1, "b": 2}
+    for versions in ([first], [first, parse_columns(ddl)]):
+        following = life_source(versions)
+        drawn = make_plan(following, made.live, *TARGETS["iceberg"], Policy())
+        assert drawn.refusals == ()
+        migrated(made, drawn)
+    kinds = [s.kind for s in drawn.steps if s.kind != "set-properties"]
+    assert kinds == [*first_of_all, *["rename-column"] * 3, "drop-not-null"]
+    assert make_plan(following, made.live, *TARGETS["iceberg"], Policy()).steps == ()
 
 
 def test_null_is_forbidden_by_a_check_that_asks_the_rows_first() -> None:

@@ -426,6 +426,32 @@ def test_identifier_fields_get_out_of_the_way_and_come_back(executor) -> None:
     assert executor.query(f"SELECT id, m, s.x FROM {table}") == ((1, 2, 3),)
 
 
+@pytest.mark.parametrize(
+    ("ddl", "fields", "row"),
+    [
+        ("a INT NOT NULL ID 1, id INT ID 2, PRIMARY KEY (a)", '["a"]', "a, id"),
+        ("b INT ID 1, id INT NOT NULL ID 2, PRIMARY KEY (b)", "[]", "b, id"),
+    ],
+    ids=["handed_on", "exchanged"],
+)
+def test_an_identifier_field_stays_with_its_column(
+    executor, request, ddl: str, fields: str, row: str
+) -> None:
+    table = table_of("iceberg", request.node.callspec.id)
+    executor.run("CREATE NAMESPACE IF NOT EXISTS ice.lives")
+    executor.run(f"CREATE TABLE {table} (id INT NOT NULL, b INT NOT NULL) USING iceberg")
+    executor.run(f"ALTER TABLE {table} SET IDENTIFIER FIELDS id")
+    executor.run(f"INSERT INTO {table} VALUES (1, 2)")
+    for following in versions("id INT NOT NULL ID 1, b INT NOT NULL ID 2, PRIMARY KEY (id)", ddl):
+        drawn = plan("iceberg", table, following, look(executor, table, "iceberg"))
+        assert drawn.refusals == ()
+        run(drawn, executor)
+    live = look(executor, table, "iceberg")
+    assert live.properties["identifier-fields"] == fields
+    assert plan("iceberg", table, following, live).steps == ()
+    assert executor.query(f"SELECT {row} FROM {table}") == ((1, 2),)
+
+
 def test_a_generated_column_bars_what_it_is_computed_from(executor, warehouse: Path) -> None:
     table = str(warehouse / "computed")
     executor.run(
