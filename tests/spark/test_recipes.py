@@ -437,7 +437,7 @@ def test_identifier_fields_get_out_of_the_way_and_come_back(executor) -> None:
 def test_an_identifier_field_stays_with_its_column(
     executor, request, ddl: str, fields: str, row: str
 ) -> None:
-    table = table_of("iceberg", request.node.callspec.id)
+    table = table_of("iceberg", f"identified_{request.node.callspec.id}")
     executor.run("CREATE NAMESPACE IF NOT EXISTS ice.lives")
     executor.run(f"CREATE TABLE {table} (id INT NOT NULL, b INT NOT NULL) USING iceberg")
     executor.run(f"ALTER TABLE {table} SET IDENTIFIER FIELDS id")
