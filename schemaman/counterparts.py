@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from schemaman.ddl import quote_name
 from schemaman.exchanges import RESUME, free_name, phase_of
-from schemaman.names import GIVEN_AWAY
+from schemaman.names import GIVEN_AWAY, TEMPORARY
 from schemaman.plan import (
     NAMES_PROPERTY,
     SOURCE_PROPERTY,
@@ -27,9 +27,6 @@ from schemaman.retired_columns import retired
 from schemaman.rulings import Judge
 from schemaman.schema import walk
 from schemaman.stamp_meaning import astray, ended_life, stamped
-
-TEMPORARY = "__schemaman_"
-"""How a column begins that stands between two names while a plan runs."""
 
 
 @dataclass(slots=True)
@@ -292,6 +289,26 @@ def _by_former_names(source: Source, live: Live, held: Collection[str], talk: Ta
             if former is not None:
                 pairs[former] = name
     return pairs
+
+
+def parted(source: Source, live: Live, kept: Collection[str]) -> dict[str, str]:
+    """Columns that the table kept, and that are ones which it has beside them: what these are called.
+
+    So it is where somebody said of a rename that it was one when a plan had added the new name already.
+    """
+    standing = stamped(source, live)
+    if standing is None:
+        return {}
+    meant: dict[str, str | None] = {}
+    for past in reversed(source.past[: standing + 1]):
+        for then, now in past.names.items():
+            meant.setdefault(then.lower(), now)
+    became = {name: meant.get(name.lower()) for name in kept if name not in retired(live)}
+    return {
+        name: now
+        for name, now in became.items()
+        if now is not None and now.lower() != name.lower() and column_of(live.schema, now) is not None
+    }
 
 
 def _unknown_swaps(source: Source, live: Live, talk: Talk) -> set[str]:

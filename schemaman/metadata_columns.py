@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from schemaman.ddl import quote_name
+from schemaman.names import unusable
 from schemaman.plan import METADATA_PROPERTY, Live, Refusal, column_of
 from schemaman.representation import ROLES, Representation, Role
 from schemaman.schema import Column, TableSchema
@@ -48,7 +49,9 @@ def metadata(source: TableSchema, live: Live | None, how: Representation) -> Met
             if here.lower() != name.lower():
                 refusals.append(_kept(role, here, name))
         elif column_of(source, name) is not None or (live and column_of(live.schema, name) is not None):
-            refusals.append(_taken(role, name))
+            refusals.append(_other(role, name, "a column of the table has this name"))
+        elif why := unusable(name):
+            refusals.append(_other(role, name, why))
         else:
             names[role] = name
             added.append(Column(name, ROLES[role][1]))
@@ -63,9 +66,6 @@ def _kept(role: Role, here: str, name: str) -> Refusal:
     )
 
 
-def _taken(role: Role, name: str) -> Refusal:
-    return Refusal(
-        f"add the metadata column {quote_name(name)}",
-        "a column of the table has this name",
-        f'give it another one, metadata = {{ {role} = "…" }}',
-    )
+def _other(role: Role, name: str, why: str) -> Refusal:
+    instead = f'give it another one, metadata = {{ {role} = "…" }}'
+    return Refusal(f"add the metadata column {quote_name(name)}", why, instead)

@@ -25,6 +25,9 @@ TOPIC_LENGTH = 249
 GIVEN_AWAY = "__old"
 """What stands behind the name of a lake's column that gave it to a later one of its source."""
 
+TEMPORARY = "__schemaman_"
+"""How a column of a lake begins that stands between two names while a plan runs."""
+
 _TOPIC = re.compile(r"[A-Za-z0-9._-]")
 _UNICODE_TOPIC = re.compile(r"[A-Za-z0-9.-]")
 _FIRST = re.compile(r"[A-Za-z_]")
@@ -170,3 +173,15 @@ def _url_encoded(byte: int) -> str:
 
 def _is_avro_name(part: str) -> bool:
     return bool(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", part)) or not part
+
+
+def unusable(name: str) -> str:
+    """Why no column or member of a Spark table can be called so; empty if it can.
+
+    Source: Spark substitutes `${…}` in any statement (`spark.sql.variable.substitute`).
+    """
+    if not name:
+        return "a column without a name cannot be read"
+    if "${" in name:
+        return "Spark would take ${…} for a variable inside any statement"
+    return f"names that begin with {TEMPORARY} are schemaman's own" if name.startswith(TEMPORARY) else ""

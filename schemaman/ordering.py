@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from schemaman.counterparts import TEMPORARY
 from schemaman.diff import AddColumn, Change, ChangeKey, Member, RenameColumn, patch
 from schemaman.layouts import identified
+from schemaman.names import TEMPORARY
 from schemaman.plan import Live
 from schemaman.schema import Path, TableSchema, walk
 from schemaman.types import Struct

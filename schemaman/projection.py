@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.counterparts import TEMPORARY, Counterparts, Talk, blocked, counterparts
+from schemaman.counterparts import Counterparts, Talk, blocked, counterparts, parted
 from schemaman.ddl import quote_name
 from schemaman.exchanges import under_way
 from schemaman.lake_names import (
@@ -46,18 +46,20 @@ from schemaman.rulings import Judge, blocked_by
 from schemaman.schema import Column, Path, TableSchema
 from schemaman.stamp_meaning import stamped
 from schemaman.types import Type
+from schemaman.unusable_names import unusable_names
 from schemaman.upserts import key_refused
 
 _REKEY = (
     "schemaman plan TABLE --recipe gives the rows the new key where no two of them have the same one; else "
     "build a new table with the new key and fill it from a snapshot"
 )
-_OUT = "leave the column out, or rename it at the source"
-_CASE = f"{_OUT}; or say collisions = number in [[projection]]"
-_EXCLUDE = "leave the column out (Debezium's column.exclude.list), or rename it at the source"
 _GUESSED = "its structure is inferred from values, which promise nothing of the next one"
 _IMPOSSIBLE = "the newest structure is none that this table can have got, and no event has shown it"
 _WAIT = "look at `schemaman history`, and plan again when events carry the new columns"
+_PARTED = (
+    "a rename made it {0}, as was said when the table had both already: rows from before hold their value in "
+    "here alone, and it is not dropped; bring these values over into {0}, then drop it by hand"
+)
 _TELL = "read events that carry their schemas (schemas.enable=true, or a registry)"
 
 
@@ -134,6 +136,8 @@ class _Projecting:
         named = self.naming.told
         left = {(named.get(path[0], path[0]), *path[1:]) for path in self.kept_before()}
         self.merging = Merging(self.comments, talk, told, left)
+        whole = [path[0] for path in left if not path[1:]]
+        self.parted = parted(self.source, self.live, whole) if self.live else {}
         self.held = self.hold()
 
     def all(self) -> Projection:
@@ -199,6 +203,11 @@ class _Projecting:
             return [live]
         if self.live is not None and moved_out(self.live, live.name):
             talk.note(path, "it was moved out of the way of another column: it stays until a recipe drops it")
+            self.left_out.append(live.name)
+            return [replace(live, nullable=True)]
+        if live.name in self.parted:
+            other = quote_name(self.parted[live.name])
+            talk.note(path, _PARTED.format(other))
             self.left_out.append(live.name)
             return [replace(live, nullable=True)]
         if talk.judge.ask("drop-column").level in ("auto", "approve"):
@@ -326,29 +335,6 @@ class _Projecting:
 def key_is_known(live: Live) -> bool:
     """Whether a live table tells its key, be it an empty one."""
     return KEY_PROPERTY in live.properties or bool(live.schema.key)
-
-
-def unusable_names(schema: TableSchema, lake: Mapping[str, str] | None = None) -> dict[str, Refusal]:
-    """The columns that no Spark table can call by their names; `lake` maps them to those that they get."""
-    spellings = Counter(name.lower() for name in schema.names)
-    refused: dict[str, Refusal] = {}
-    for name in schema.names:
-        change = f"name a column {quote_name(name)}"
-        given = (lake or {}).get(name, name)
-        if not given:
-            refused[name] = Refusal(change, "a column without a name cannot be read", _OUT)
-        elif schema.names.count(name) > 1:
-            reason = "a mirrored table has a column of its own under this name, and it must stay the only one"
-            refused[name] = Refusal(change, reason, _EXCLUDE)
-        elif spellings[name.lower()] > 1:
-            refused[name] = Refusal(
-                change, "another column differs from it only by case, which Spark ignores", _CASE
-            )
-        elif "${" in given:
-            refused[name] = Refusal(change, "Spark would take ${…} for a variable inside any statement", _OUT)
-        elif given.startswith(TEMPORARY):
-            refused[name] = Refusal(change, f"names that begin with {TEMPORARY} are schemaman's own", _OUT)
-    return refused
 
 
 def _created(schema: TableSchema, held: Mapping[str, Type], comments: bool) -> TableSchema:

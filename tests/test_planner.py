@@ -22,6 +22,7 @@ from schemaman.stamp_meaning import began_text
 from schemaman.targets import delta, iceberg
 from schemaman.types import Integer, widens
 from schemaman.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
+from tests.lives import history as history_of
 from tests.lives import lives
 from tests.paper_lake import PaperJournal, PaperLake
 
@@ -649,3 +650,32 @@ def test_a_new_column_with_a_default_says_that_rows_already_there_keep_null(form
     # it is said by the plan that adds the column, and by no later one
     migrated(made, drawn)
     assert not any("keep NULL" in note for note in plan(format, later, made.live).notes)
+
+
+@both
+@pytest.mark.parametrize("drops", ["keep", "drop"])
+def test_a_column_that_was_said_to_be_another_too_late_is_told_of_and_kept(format: str, drops: str) -> None:
+    """The table has both by then: each has the values of a part of the rows."""
+    told = [TableSchema((Column("id", Integer(32), id=1), Column(n, Integer(32), id=i))) for n, i in
+            (("a", 2), ("c", 3), ("c", 2))]  # fmt: skip
+    made = PaperLake(TARGETS[format][1])
+    for number in (1, 2):
+        migrated(made, plan(format, source_of(history_of(told[:number])), made.live))
+    answered = plan(format, source_of(history_of([told[0], told[2]])), made.live, drops=drops)
+    assert answered.wanted.names == ("id", "a", "c")
+    assert "a rename made it `c`, as was said when the table had both" in " ".join(answered.notes)
+
+
+ONE_NAME_BY_DOTS = [
+    ("s STRUCT<a: INT>, `s.b` INT", "s STRUCT<a: INT, b: INT>"),
+    ("r STRUCT<b: INT>, `s.b` INT", "s STRUCT<b: INT>"),
+    ("s STRUCT<a: INT>, `s.b` STRUCT<c: INT>", "s STRUCT<a: INT, `b.c`: INT>"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), ONE_NAME_BY_DOTS)
+def test_iceberg_gets_no_two_places_of_one_name_though_only_it_has_the_other(old: str, new: str) -> None:
+    made = lake("iceberg", f"id INT, {old}")
+    drawn = plan("iceberg", source(f"id INT, {new}", former_names={"s": ("r",)}), made.live)
+    assert not [s.statement for s in drawn.steps if s.kind in ("add-columns", "rename-column")]
+    assert "joins names by dots" in drawn.refusals[0].reason

@@ -25,7 +25,7 @@ from schemaman.representation import CHOICES, DEFAULT, ROLES, VARIANT, Represent
 from schemaman.schema import fingerprint
 from schemaman.targets import _spark_sql as sql
 from schemaman.targets import delta, iceberg
-from schemaman.types import Binary, Floating, Integer, String, Timestamp, Type, widens
+from schemaman.types import Binary, Field, Floating, Integer, String, Struct, Timestamp, Type, widens
 from tests import sheets
 from tests.lives import ALIKE, lives
 from tests.lives import source as following_all
@@ -383,6 +383,24 @@ def test_metadata_columns_are_added_to_a_table_that_is_there_and_stay_if_unwante
     other = plan(format, source("id INT"), made.live, Representation(metadata=(("op", "_what"),)))
     assert other.steps == ()
     assert 'metadata = { op = "_op" }' in other.refusals[0].instead
+
+
+@both
+@pytest.mark.parametrize("name", ["__schemaman_op", "${env:HOME}"])
+def test_a_metadata_column_has_a_name_that_a_table_can_have(format: str, name: str) -> None:
+    how = Representation(metadata=(("op", name),))
+    for made in (None, lake(format, "id INT").live):
+        drawn = plan(format, source("id INT"), made, how)
+        assert name not in drawn.wanted.names
+        assert 'metadata = { op = "…" }' in drawn.refusals[0].instead
+
+
+@both
+@pytest.mark.parametrize("name", ["", "${x}", "__schemaman_1"])
+def test_a_member_has_a_name_that_a_table_can_have(format: str, name: str) -> None:
+    held = TARGETS[format][0].hold(Struct((Field("a", Integer(32)), Field(name, Integer(32)))))
+    assert isinstance(held, Refusal)
+    assert "rename the members at the source" in held.instead
 
 
 @both

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from schemaman.plan import Held, Refusal, Target
-from schemaman.projection import unusable_names
 from schemaman.schema import TableSchema
 from schemaman.types import Array, Map, String, Struct, Type
+from schemaman.unusable_names import unusable_names
 
 
 def hold(target: Target, type: Type, lengths: bool, inside: bool = False) -> Held | Refusal:

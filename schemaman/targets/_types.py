@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from schemaman.ddl import format_type
+from schemaman.names import unusable
 from schemaman.plan import Held, Refusal
 from schemaman.representation import DEFAULT, MAX_DIGITS, MICROSECONDS, VARIANT, Representation
 from schemaman.types import (
@@ -180,11 +181,11 @@ class Holder:
         names = [f.name.lower() for f in fields]
         if not fields:
             return Refusal("", "a struct without fields cannot be written", "wait until the source fills it")
-        if len(names) != len(set(names)) or "" in names or any("${" in name for name in names):
-            reason = (
-                "it has a member without a name, one that reads like a variable, or two that differ only by "
-                "case"
-            )
+        if len(names) != len(set(names)):
+            reason = "two of its members differ only by case"
+            return Refusal("", reason, "leave the column out, or rename the members at the source")
+        reason = next((f"a member, {f.name!r}: {why}" for f in fields if (why := unusable(f.name))), "")
+        if reason:
             return Refusal("", reason, "leave the column out, or rename the members at the source")
         return self._wrapped(
             [f.type for f in fields],

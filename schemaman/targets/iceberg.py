@@ -158,6 +158,8 @@ class IcebergTarget:
                 return drafts.refuse_type_change(change)
             case (AddColumn() | RenameColumn()) if (name := _taken(live, change)) is not None:
                 return drafts.refuse(change, _PARTITION.format(sql.path_name((name,))), _NOT_THERE)
+            case (AddColumn() | RenameColumn()) if (name := _joined_twice(live, change)) is not None:
+                return drafts.refuse(change, _JOINED.format(name), _APART)
             case ChangeNullable(path, False, True) if any(p[: len(path)] == path for p in identifiers(live)):
                 return drafts.refuse(change, "an identifier field must have a value", _UNIDENTIFIED)
             case DropColumn(path) if any(p[: len(path)] == path for p in identifiers(live)):
@@ -186,6 +188,8 @@ _NOT_THERE = (
     "name the column otherwise at the source, or leave it out; or plan into a new table: schemaman plan "
     "TABLE --recipe --into LAKE_TABLE (to drop or replace the partition field does not set its name free)"
 )
+_JOINED = "Iceberg joins names by dots, and the table has another column or member {} already"
+_APART = "leave one of the two out, or rename it at the source; a kept one may be dropped first"
 _OTHER_NAME = "leave the column out, or rename it at the source"
 
 
@@ -199,17 +203,37 @@ def _taken(live: Live, change: AddColumn | RenameColumn) -> str | None:
     Partitions of the past count too: each change of the schema checks all of them. Source: Iceberg
     `PartitionSpec.Builder.checkAndAddPartitionName`; measured, also behind DROP and REPLACE PARTITION FIELD.
     """
+    told = live.partition_names
+    taken = ((".".join(new), old) for old, new in _named(live, change))
+    return next((name for name, old in taken if name in told and told[name] != old), None)
+
+
+def _joined_twice(live: Live, change: AddColumn | RenameColumn) -> str | None:
+    """The first path that a change would give, and that reads like another one once dots join it.
+
+    One that has the very same place hands it on, or is in the way: that is not for this format to say.
+    Source: Iceberg `TypeUtil.indexByName`.
+    """
+    named = _named(live, change)
+    moved = {old for old, _ in named}
+    stay = (path for path, _, _ in walk(live.schema) if path not in moved)
+    joined = {".".join(path).lower(): _lowered(path) for path in stay}
+    found = ((".".join(new), _lowered(new)) for _, new in named)
+    return next((told for told, new in found if joined.get(told.lower(), new) != new), None)
+
+
+def _lowered(path: Path) -> Path:
+    return tuple(part.lower() for part in path)
+
+
+def _named(live: Live, change: AddColumn | RenameColumn) -> list[tuple[Path | None, Path]]:
+    """The paths that a change gives, to the column and inside of it, each with the one that it had."""
     at, depth = change.path, len(change.path)
-    named: list[tuple[Path | None, Path]]
     if isinstance(change, AddColumn):
         inside = walk(TableSchema((Column(at[-1], change.column.type),)))
-        named = [(None, (*at[:-1], *path)) for path, _, _ in inside]
-    else:
-        moved = [path for path, _, _ in walk(live.schema) if path[:depth] == at] or [at]
-        named = [(path, (*at[:-1], change.name, *path[depth:])) for path in moved]
-    told = live.partition_names
-    taken = ((".".join(new), old) for old, new in named)
-    return next((name for name, old in taken if name in told and told[name] != old), None)
+        return [(None, (*at[:-1], *path)) for path, _, _ in inside]
+    moved = [path for path, _, _ in walk(live.schema) if path[:depth] == at] or [at]
+    return [(path, (*at[:-1], change.name, *path[depth:])) for path in moved]
 
 
 def _naming(name: str) -> str:

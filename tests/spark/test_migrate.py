@@ -184,6 +184,16 @@ def test_what_is_refused_would_not_have_worked(executor, format: str) -> None:
         executor.run(f"ALTER TABLE {name} ALTER COLUMN `a` TYPE DATE")
 
 
+def test_iceberg_refuses_a_member_of_the_path_of_a_column(executor) -> None:
+    table = table_of("iceberg", "dotted")
+    first, second = versions("s STRUCT<a: INT> ID 1, `s.b` INT ID 2", "s STRUCT<a: INT, b: INT> ID 1")
+    run(plan("iceberg", table, first, None), executor)
+    drawn = plan("iceberg", table, second, executor.inspect(table, "iceberg"))
+    assert [r.change for r in drawn.refusals] == ["add `s`.`b` INT"]
+    with pytest.raises(StatementFailed):
+        executor.run(f"ALTER TABLE {TARGETS['iceberg'].table_name(table)} ADD COLUMNS (`s`.`b` INT)")
+
+
 @both
 def test_a_retired_name_is_not_filled_again(executor, format: str) -> None:
     table = table_of(format, "retired")
