@@ -1,4 +1,4 @@
-"""Columns whose type at the source is another one, which the lake holds as it held the old one.
+"""Columns whose type at the source is another one, which the lake holds as it held the old one, or wider.
 
 Law: only a choice of the projection can hide it so: by default the two are two types of the lake.
 """
@@ -77,10 +77,15 @@ def _hidden(
             return  # a text that tells its own structure
         case _:
             numbers = isinstance(old, _NUMBERS) and isinstance(new, _NUMBERS)
-            before, after = _held(target, old, DEFAULT), _held(target, new, DEFAULT)
-            alike = before == after or (before is not None and after is not None and widens(before, after))
-            if not numbers and not alike and held is not None and held == _held(target, old, how):
+            alike = _takes(_held(target, old, DEFAULT), _held(target, new, DEFAULT))
+            was = _held(target, old, how)
+            # A wider type takes the values of both, whichever of the two it is.
+            if not numbers and not alike and (_takes(was, held) or _takes(held, was)):
                 yield path, old, new
+
+
+def _takes(one: Type | None, other: Type | None) -> bool:
+    return one is not None and other is not None and widens(one, other)
 
 
 def _held(target: Target, type: Type, how: Representation) -> Type | None:

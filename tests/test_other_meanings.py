@@ -114,3 +114,13 @@ def test_what_means_the_same_is_not_asked_about(
     _, _, plan = after(format, policy(option, word), old, new)
     assert plan.approvals_needed == ()
     assert plan.rulings == ()
+
+
+@both
+@pytest.mark.parametrize("types", [("TIME(6)", "INT"), ("INT", "TIME(6)"), ("TIME(6)", "DECIMAL(20,0)"),
+                                   ("DECIMAL(20,0)", "TIME(6)")])  # fmt: skip
+def test_a_wider_type_hides_another_meaning_as_well(format: str, types: tuple[str, str]) -> None:
+    """Microseconds since midnight and numbers, in a column that takes both."""
+    *_, plan = after(format, policy("time", "bigint"), *types)
+    assert [r.level for r in plan.rulings if r.kind == "change-representation"] == ["approve"]
+    assert any("nothing tells the old values" in each for each in plan.approvals_needed) or plan.refusals
