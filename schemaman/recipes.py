@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from schemaman.ddl import format_type, quote_name
-from schemaman.diff import AddColumn, ChangeKey, ChangeType, DropColumn, RenameColumn, diff
-from schemaman.exchanges import RESUME, Exchange, free_name, phase_of, under_way
+from schemaman.convertible import ORDINARY, SNAPSHOT
+from schemaman.ddl import quote_name
+from schemaman.diff import ChangeKey, DropColumn
+from schemaman.exchanges import RESUME, Exchange, phase_of, under_way
+from schemaman.exchanging import INTO, Exchanging
 from schemaman.layouts import layout_of
-from schemaman.merged_types import without_comments
-from schemaman.phases import Drawing, needs, without_identifiers
+from schemaman.phases import Drawing, needs
 from schemaman.plan import (
-    Held,
     Live,
     Phase,
     Plan,
@@ -36,15 +36,12 @@ from schemaman.projection import Projection, key_is_known, project
 from schemaman.property_shapes import misread
 from schemaman.retired_columns import moved_out, retired
 from schemaman.rulings import Judge, blocked_by
-from schemaman.schema import Column, TableSchema
-from schemaman.successors import NO_WAY, RESPELLED, successor
-from schemaman.targets import _conversion as conversion
-from schemaman.types import Floating, Type
+from schemaman.schema import TableSchema
+from schemaman.successors import successor
+from schemaman.types import Floating
 from schemaman.upserts import key_refused
 
-_ORDINARY = "apply the ordinary plan first (`schemaman apply --partial`), then plan the recipe"
-_SNAPSHOT = "build a new table and fill it from a snapshot of the source"
-_INTO = "plan into a new table: schemaman plan TABLE --recipe --into LAKE_TABLE"
+_UNSETTLED = "which column is which, or what its values are, is not settled"
 _ITS_OWN = "the source has a column of its own called {} by now, whose values may be in there"
 _ASIDE = "look at the rows; then rename that column of the lake table by hand, and plan again"
 Named = Literal["expand", "backfill", "swap", "contract"]
@@ -85,16 +82,17 @@ class Cook:
         if projection.wanted == live.schema and not projection.settled:
             return Recipe((), projection.refusals)
         if projection.members or any(old != new for old, new in projection.renames.items()):
-            return Recipe((), (Refusal(f"exchange columns of {live.name}", "others wait", _ORDINARY),))
-        wanted, refusals = self._exactly(projection.wanted, projection.names)
-        found = [self._exchange(live, wanted, name) for name in self._stuck(live, wanted)]
+            return Recipe((), (Refusal(f"exchange columns of {live.name}", "others wait", ORDINARY),))
+        wanted, refusals = self._exactly(projection)
+        asked = self._exchanging(live, projection)
+        found = [asked.exchange(wanted, name) for name in asked.stuck(wanted)]
         refusals += [each for each in found if isinstance(each, Refusal)]
         exchanges = tuple(each for each in found if isinstance(each, Exchange))
         if exchanges:
             barred = self._barred(live, exchanges)
             told = (*refusals, *barred)
             return Recipe(() if barred else self._phases(live, exchanges, _OF, told), told)
-        rekeyed = self._rekey(live, projection.names)
+        rekeyed = self._rekey(live, projection)
         if isinstance(rekeyed, Plan):
             return Recipe((rekeyed,), tuple(refusals))
         refusals += [rekeyed] if rekeyed else []
@@ -139,7 +137,8 @@ class Cook:
         kept = {k: v for each in made.steps for k, v in _properties(each).items() if v is not None}
         base = Live(table, made.wanted, "", "", kept)
         drawing = Drawing(self.target, table, base)
-        gate = drawing.fill(self.table, found.pairs, self._approved("retype"))
+        why = "; ".join(dict.fromkeys(filter(None, (self._approved("retype"), *found.asked))))
+        gate = drawing.fill(self.table, found.pairs, why)
         return Recipe((first, self._plan(drawing, base, Phase("fill", 2, 2, gate, plan_hash(first)))))
 
     def given_up(self, live: Live) -> tuple[Plan, ...]:
@@ -160,7 +159,7 @@ class Cook:
         projection = project(self.source, live, self.target, self.policy, self.target_name)
         if not projection.names:
             return Recipe((), projection.refusals)
-        why = {e: self._outdated(live, projection, e) for e in standing}
+        why = {e: self._exchanging(live, projection).outdated(e) for e in standing}
         missing = [e for e in standing if column_of(live.schema, e.new) is None]
         if not any(why.values()) and len(missing) in (0, len(standing)):
             return Recipe(self._phases(live, standing, _OF if missing else _OF[1:]))
@@ -190,32 +189,6 @@ class Cook:
                 found += [answer] if isinstance(answer, Refusal) else []
         return tuple(found)
 
-    def _outdated(self, live: Live, projection: Projection, e: Exchange) -> str:
-        """Why an exchange that was begun makes no sense any more; empty if it does."""
-        column, new = column_of(live.schema, e.column), column_of(live.schema, e.new)
-        aim = column_of(projection.wanted, e.column)
-        called = {lake: there for there, lake in projection.names.items()}
-        raw = column_of(self.source.schema, called.get(e.column, ""))
-        if column is None or aim is None or raw is None or e.column in projection.renames:
-            return "the source calls no column so any more"
-        if not _alike(column.type, e.was) or (new is not None and not _alike(new.type, e.type)):
-            return "it is of another type than when the exchange was begun"
-        held = self.target.hold(raw.type, self.policy.representation(self.source.table, *self._targets))
-        exact = isinstance(held, Held) and _alike(held.type, e.type)
-        if not exact and not _alike(aim.type, e.type):
-            return f"the source wants {format_type(aim.type)} now, and not {format_type(e.type)}"
-        if e.column in live.schema.key and not conversion.is_spelled_alike(e.was, e.type):
-            return RESPELLED
-        if e.column in live.layout:
-            return "the files are partitioned, clustered or sorted by it by now"
-        if column_of(live.schema, e.old) is not None:
-            return f"another column is called {quote_name(e.old)} by now"
-        retype = self._judge().ask("retype")
-        if retype.level not in ("auto", "approve"):
-            return f"the policy does not want it any more ({retype.why})"
-        moved = self._moved(live, e)
-        return moved.reason if moved else ""
-
     def _abandoned(
         self, live: Live, ended: Sequence[Exchange], rest: Sequence[Exchange], notes: Sequence[str]
     ) -> Plan:
@@ -225,59 +198,26 @@ class Cook:
         again = f"the exchange of {_listed(ended)} is given up; then plan again"
         return replace(plan, notes=(*notes, again))
 
-    def _exactly(self, wanted: TableSchema, names: Mapping[str, str]) -> tuple[TableSchema, list[Refusal]]:
+    def _exchanging(self, live: Live, projection: Projection) -> Exchanging:
+        how = self.policy.representation(self.source.table, *self._targets)
+        return Exchanging(self.source, self.target, live, projection, how, self._judge())
+
+    def _exactly(self, projection: Projection) -> tuple[TableSchema, list[Refusal]]:
         """The wanted table, with the source's own types where the user said so."""
         refusals: list[Refusal] = []
+        wanted, names = projection.wanted, projection.names
         for name in self.exact:
             column, raw = column_of(wanted, names.get(name, name)), column_of(self.source.schema, name)
             how = self.policy.representation(self.source.table, *self._targets)
             held = self.target.hold(raw.type, how) if raw else None
-            if column is None or held is None or isinstance(held, Refusal):
+            if not projection.settled or column is None or held is None or isinstance(held, Refusal):
                 reason = "the source and the lake table do not both have it"
-                refusals.append(Refusal(f"give {quote_name(name)} the source's type", reason, _ORDINARY))
+                reason = reason if projection.settled else _UNSETTLED
+                refusals.append(Refusal(f"give {quote_name(name)} the source's type", reason, ORDINARY))
                 continue
             narrow = replace(column, type=held.type)
             wanted = replace(wanted, columns=tuple(narrow if c is column else c for c in wanted.columns))
         return wanted, refusals
-
-    def _stuck(self, live: Live, wanted: TableSchema) -> tuple[str, ...]:
-        """The columns whose type cannot be changed in place."""
-        changes = [c for c in diff(live.schema, wanted) if isinstance(c, ChangeType)]
-        barred = self._judge().ask("upgrade").level not in ("auto", "approve")
-        stuck = [
-            change.path[0]
-            for change in changes
-            if isinstance(self.target.alter(live, change), Refusal)
-            or (barred and self.target.needs(live, change))
-        ]
-        return tuple(dict.fromkeys(stuck))
-
-    def _exchange(self, live: Live, wanted: TableSchema, name: str) -> Exchange | Refusal:
-        """How the values of a column move to one of the wanted type, or why they cannot."""
-        column, aim = live.schema.column(name), column_of(wanted, name)
-        assert column is not None
-        assert aim is not None
-        change = words(ChangeType((name,), column.type, aim.type))
-        if name in live.layout:
-            reason = "the files are partitioned, clustered or sorted by it"
-            return Refusal(change, reason, f"change the layout of the table first; or {_INTO}")
-        if not conversion.converts(column.type, aim.type):
-            return Refusal(change, NO_WAY, _SNAPSHOT)
-        if name in live.schema.key and not conversion.is_spelled_alike(column.type, aim.type):
-            return Refusal(change, RESPELLED, _SNAPSHOT)
-        taken = (*live.schema.names, *self.source.schema.names)
-        new = free_name(name, "new", taken)
-        old = free_name(name, "old", (*taken, new))
-        exchange = Exchange(name, new, old, column.type, aim.type)
-        moved = self._moved(live, exchange)
-        return replace(moved, change=change) if moved else exchange
-
-    def _moved(self, live: Live, e: Exchange) -> Refusal | None:
-        """Why the names of two columns cannot be exchanged; None if they can."""
-        added = AddColumn((e.new,), Column(e.new, e.type), None)
-        changes = (added, RenameColumn((e.column,), e.old), RenameColumn((e.new,), e.column))
-        answers = (self.target.alter(without_identifiers(live), change) for change in changes)
-        return next((answer for answer in answers if isinstance(answer, Refusal)), None)
 
     def _barred(self, live: Live, exchanges: Sequence[Exchange]) -> tuple[Refusal, ...]:
         """What the policy has against it."""
@@ -287,7 +227,7 @@ class Cook:
             return (blocked_by(change, retype),)
         if needs(self.target, live, exchanges) and upgrade.level not in ("auto", "approve"):
             reason = f"names can be exchanged only with a feature that the policy blocks: {upgrade.why}"
-            return (Refusal(change, reason, _INTO),)
+            return (Refusal(change, reason, INTO),)
         return ()
 
     @property
@@ -365,8 +305,9 @@ class Cook:
         gate = drawing.contract(names)
         return Recipe((self._plan(drawing, live, Phase("contract", 1, 1, gate)),))
 
-    def _rekey(self, live: Live, names: Mapping[str, str]) -> Plan | Refusal | None:
+    def _rekey(self, live: Live, projection: Projection) -> Plan | Refusal | None:
         """The plan after which rows are merged by the source's new key, where the rows allow it."""
+        names = projection.names
         found = [column_of(live.schema, names.get(name, name)) for name in self.source.schema.key]
         columns = [column for column in found if column is not None]
         key = tuple(column.name for column in columns)
@@ -376,10 +317,12 @@ class Cook:
         other = key_refused(self.source.schema.key, live)
         if other is not None:
             return other
+        if not projection.settled:
+            return Refusal(change, _UNSETTLED, ORDINARY)
         if len(columns) < len(found):
-            return Refusal(change, "the lake table lacks columns of the new key", _ORDINARY)
+            return Refusal(change, "the lake table lacks columns of the new key", ORDINARY)
         if any(isinstance(column.type, Floating) for column in columns):
-            return Refusal(change, "floating-point numbers make no key", _SNAPSHOT)
+            return Refusal(change, "floating-point numbers make no key", SNAPSHOT)
         drawing = Drawing(self.target, self.table, live)
         gate = drawing.rekey(key)
         return self._plan(drawing, live, Phase("rekey", 1, 1, gate))
@@ -387,11 +330,6 @@ class Cook:
 
 def _listed(exchanges: Sequence[Exchange]) -> str:
     return ", ".join(quote_name(e.column) for e in exchanges)
-
-
-def _alike(here: Type, there: Type) -> bool:
-    """Whether two types are one but for comments on members, which come and go."""
-    return format_type(without_comments(here)) == format_type(without_comments(there))
 
 
 def _properties(step: Step) -> Mapping[str, str | None]:

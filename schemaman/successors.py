@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from schemaman.convertible import ORDINARY, RESPELLED, SNAPSHOT, unconvertible
 from schemaman.diff import ChangeKey, ChangeType
 from schemaman.exchanges import RESUME, phase_of, under_way
 from schemaman.lake_names import as_json
@@ -31,13 +32,7 @@ from schemaman.stamps import outlived
 from schemaman.targets import _conversion as conversion
 from schemaman.upserts import TRUNCATED_PROPERTY, key_refused
 
-_ORDINARY = "apply the ordinary plan first (`schemaman apply --partial`), then plan the recipe"
-_SNAPSHOT = "build a new table and fill it from a snapshot of the source"
-NO_WAY = "there is no one way to turn the old values into new ones"
-RESPELLED = (
-    "it is a column of the key, and such values are spelled in several ways as text: a row that is there "
-    "already might not be found, and be written a second time"
-)
+_UNSETTLED = "which of its columns is which, or what their values are, is not settled{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +53,14 @@ NOTHING = Carried()
 
 @dataclass(frozen=True, slots=True)
 class Successor:
-    """Each column of the live table with the one that takes its values, and what goes along as it is."""
+    """Each column of the live table with the one that takes its values, and what goes along as it is.
+
+    `asked` are reasons why a person has to approve that rows are filled in so.
+    """
 
     pairs: tuple[tuple[Column, Column], ...]
     carried: Carried
+    asked: tuple[str, ...] = ()
 
 
 def successor(source: Source, live: Live, here: Projection, new: Projection) -> Successor | list[Refusal]:
@@ -69,18 +68,29 @@ def successor(source: Source, live: Live, here: Projection, new: Projection) -> 
     refusals = _barred(source, live, here)
     if refusals:
         return refusals
-    was = {wanted: old for old, wanted in here.renames.items()}
-    pairs: list[tuple[Column, Column]] = []
+    pairs: dict[str, tuple[Column, Column]] = {}
     for there, lake in new.names.items():
-        now = here.names.get(there, there)
-        old, column = column_of(live.schema, was.get(now, now)), column_of(new.wanted, lake)
+        old, column = _before(live, here, here.names.get(there, there)), column_of(new.wanted, lake)
         if old is not None and column is not None:
-            pairs.append((old, column))
-    beside = _beside(live, here, was, {old.name for old, _ in pairs})
-    pairs += beside
+            pairs[there] = old, column
+    beside = _beside(live, here, {old.name for old, _ in pairs.values()})
     columns = tuple(column for _, column in beside)
     refusals += _misfits(source, new, pairs, columns)
-    return refusals or Successor(tuple(pairs), Carried(columns, _said(source, live, here, new, columns)))
+    if refusals:
+        return refusals
+    reused = (r.why for r in here.rulings if r.kind == "reuse-name" and r.level == "approve")
+    return Successor(
+        (*pairs.values(), *beside),
+        Carried(columns, _said(source, live, here, new, columns)),
+        (here.asked, *reused),
+    )
+
+
+def _before(live: Live, here: Projection, name: str) -> Column | None:
+    """The live column that is to have this name; None where another one has it, which is to give it away."""
+    was = next((old for old, wanted in here.renames.items() if wanted == name), None)
+    leaving = {old.lower() for old in here.renames}
+    return column_of(live.schema, was or name) if was or name.lower() not in leaving else None
 
 
 def _barred(source: Source, live: Live, here: Projection) -> list[Refusal]:
@@ -90,18 +100,20 @@ def _barred(source: Source, live: Live, here: Projection) -> list[Refusal]:
     refusals = [each for each in here.refusals if each.change != rekeyed]
     if phase_of(live) == "swap":
         refusals.append(Refusal(change, "another plan stopped while it exchanged columns", RESUME))
+    if not here.settled and not refusals:
+        told = (f"{r.change} ({r.why})" for r in here.rulings if r.level in ("ignore", "quarantine"))
+        waits = "; ".join(told)
+        refusals.append(Refusal(change, _UNSETTLED.format(waits and f": {waits}"), ORDINARY))
     if here.members:
-        refusals.append(Refusal(change, "members of its structs are to be renamed", _ORDINARY))
+        refusals.append(Refusal(change, "members of its structs are to be renamed", ORDINARY))
     other = key_refused(source.schema.key, live)
     return [*refusals, other] if other else refusals
 
 
-def _beside(
-    live: Live, here: Projection, was: Mapping[str, str], taken: Collection[str]
-) -> list[tuple[Column, Column]]:
+def _beside(live: Live, here: Projection, taken: Collection[str]) -> list[tuple[Column, Column]]:
     """The columns that no column of the source takes: kept ones, writers' own, those of nobody."""
     unfinished = {e.new.lower() for e in under_way(live)}
-    found = ((column_of(live.schema, was.get(c.name, c.name)), c) for c in here.wanted.columns)
+    found = ((_before(live, here, c.name), c) for c in here.wanted.columns)
     return [
         (old, Column(c.name, c.type, c.nullable, comment=c.comment))
         for old, c in found
@@ -110,28 +122,29 @@ def _beside(
 
 
 def _misfits(
-    source: Source, new: Projection, pairs: Collection[tuple[Column, Column]], carried: Collection[Column]
+    source: Source, new: Projection, told: Mapping[str, tuple[Column, Column]], carried: Collection[Column]
 ) -> list[Refusal]:
-    changes = [
-        ChangeType((old.name,), old.type, column.type)
-        for old, column in pairs
-        if not conversion.converts(old.type, column.type)
+    """Why columns cannot take their values; `told` are those of the source's columns."""
+    pairs = told.values()
+    refusals = [
+        Refusal(words(ChangeType((old.name,), old.type, column.type)), unfit, SNAPSHOT)
+        for there, (old, column) in told.items()
+        if (unfit := unconvertible(source, there, old.type, column.type))
     ]
-    refusals = [Refusal(words(change), NO_WAY, _SNAPSHOT) for change in changes]
     refusals += [
-        Refusal(words(ChangeType((old.name,), old.type, column.type)), RESPELLED, _SNAPSHOT)
+        Refusal(words(ChangeType((old.name,), old.type, column.type)), RESPELLED, SNAPSHOT)
         for old, column in pairs
         if column.name in new.wanted.key and not conversion.is_spelled_alike(old.type, column.type)
     ]
     filled = {column.name for _, column in pairs}
     if not filled.issuperset(new.wanted.key):
         change = f"fill a new table with the key ({', '.join(source.schema.key)})"
-        refusals.append(Refusal(change, "the lake table lacks columns of the new key", _ORDINARY))
+        refusals.append(Refusal(change, "the lake table lacks columns of the new key", ORDINARY))
     for column in carried:
         if column_of(new.wanted, column.name) is not None:
             change = f"take `{column.name}` over as it is"
             aside = "the new table has another column of this name"
-            refusals.append(Refusal(change, aside, f"rename the old one, and {_ORDINARY}"))
+            refusals.append(Refusal(change, aside, f"rename the old one, and {ORDINARY}"))
     return refusals
 
 
@@ -150,7 +163,8 @@ def _said(
     kept = [e for e in _told(here, KEPT_PROPERTY) if (e if isinstance(e, str) else e[0]) in along]
     if kept:
         said[KEPT_PROPERTY] = as_json(kept)
-    away = {name: moved_away(live, old, old) for name, old in here.retired.items()}
+    called = {wanted: old for old, wanted in here.renames.items()}
+    away = {name: moved_away(live, called.get(name, old), old) for name, old in here.retired.items()}
     others = retired(live) | outlived(source, here, live) | away
     moved = {name: each for name, each in others.items() if name in along}
     if moved:

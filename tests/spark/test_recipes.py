@@ -215,7 +215,8 @@ def test_a_key_is_exchanged_where_the_rows_allow_it(executor, format: str) -> No
 def test_a_key_column_changes_its_type(executor, format: str) -> None:
     table = table_of(format, "key_retyped")
     name = TARGETS[format].table_name(table)
-    first, second = versions(*(f"id {type} NOT NULL ID 1, PRIMARY KEY (id)" for type in ("INT", "UUID")))
+    types = ("INT", "VARCHAR(9)")
+    first, second = versions(*(f"id {type} NOT NULL ID 1, PRIMARY KEY (id)" for type in types))
     run(plan(format, table, first, None), executor)
     executor.run(f"INSERT INTO {name} VALUES (1), (2)")
     for phase in cook(format, table, second).plans(look(executor, table, format)):
@@ -249,6 +250,24 @@ def test_a_table_that_cannot_be_changed_is_filled_into_a_new_one(executor, forma
     live = look(executor, new, format)
     assert not live.schema.column("id").nullable  # type: ignore[union-attr]
     assert is_settled(make_plan(second, live, TARGETS[format], new, plain))
+
+
+@both
+def test_a_new_table_begins_a_name_that_came_back_empty(executor, format: str) -> None:
+    """The old column of that name goes along out of its way, though no plan has moved it yet."""
+    old, new = table_of(format, "again_old"), table_of(format, "again_new")
+    first, _, third = versions(
+        "id INT NOT NULL ID 1, a INT ID 2, PRIMARY KEY (id)",
+        "id INT NOT NULL ID 1, PRIMARY KEY (id)",
+        "id INT NOT NULL ID 1, a INT ID 3, PRIMARY KEY (id)",
+    )
+    run(plan(format, old, first, None), executor)
+    executor.run(f"INSERT INTO {TARGETS[format].table_name(old)} VALUES (1, 7), (2, NULL)")
+    for one in cook(format, old, third).plans(look(executor, old, format), new):
+        applied(one, executor)
+    rows = executor.query(f"SELECT id, a, a__old FROM {TARGETS[format].table_name(new)} ORDER BY id")
+    assert rows == ((1, None, 7), (2, None, None))
+    assert is_settled(make_plan(third, look(executor, new, format), TARGETS[format], new, Policy()))
 
 
 @slow

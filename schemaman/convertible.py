@@ -1,0 +1,96 @@
+"""Whether converting a column of the lake converts what its source meant, or what only stands for it there.
+
+Law: a number that stands for a time of day, or an instant for a local time, is never taken for what it looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from schemaman.ddl import format_type
+from schemaman.plan import Source
+from schemaman.targets import _conversion as conversion
+from schemaman.types import (
+    Array,
+    Boolean,
+    Date,
+    Decimal,
+    Field,
+    Floating,
+    Integer,
+    Map,
+    Numeric,
+    String,
+    Struct,
+    Timestamp,
+    Type,
+)
+
+ORDINARY = "apply the ordinary plan first (`schemaman apply --partial`), then plan the recipe"
+SNAPSHOT = "build a new table and fill it from a snapshot of the source"
+NO_WAY = "there is no one way to turn the old values into new ones"
+_STANDS_FOR = "which the lake's own type does not tell of its values"
+RESPELLED = (
+    "it is a column of the key, and such values are spelled in several ways as text: a row that is there "
+    "already might not be found, and be written a second time"
+)
+_PLAIN = (Boolean, Integer, Decimal, Numeric, Floating, String, Date)
+
+
+def unconvertible(source: Source, there: str, held: Type, wanted: Type) -> str:
+    """Why values of a column of the source cannot be converted in the lake, empty if they can."""
+    new = source.schema.column(there)
+    if new is None or not conversion.converts(held, wanted):
+        return NO_WAY
+    for old in types_of_rows(source)[there]:
+        if not means_alike(old, held, new.type, wanted):
+            then, now = format_type(old), format_type(new.type)
+            return f"{NO_WAY}: it was {then} at the source and is {now}, {_STANDS_FOR}"
+    return ""
+
+
+def means_alike(old: Type, held: Type, new: Type, wanted: Type) -> bool:
+    """Whether values of a source's type become those of its new one where the lake's type becomes another.
+
+    `held` is how the lake has values of `old`, `wanted` how it shall have those of `new`. What the lake holds
+    in one type throughout is not converted, and so not judged here.
+    """
+    if held == wanted:
+        return True
+    match old, held, new, wanted:
+        case Array(a), Array(b), Array(c), Array(d):
+            return means_alike(a, b, c, d)
+        case Map(k, a), Map(l, b), Map(m, c), Map(n, d):
+            return means_alike(k, l, m, n) and means_alike(a, b, c, d)
+        case Struct(a), Struct(b), Struct(c), Struct(d):
+            olds, helds, news, wanteds = map(_members, (a, b, c, d))
+            # What one side alone has is not converted, and of a member that left the lake's type stays.
+            shared = olds.keys() & helds.keys() & news.keys() & wanteds.keys()
+            return all(means_alike(olds[n], helds[n], news[n], wanteds[n]) for n in shared)
+        case _:
+            return _shows(old, held) and _shows(new, wanted)
+
+
+def types_of_rows(source: Source) -> Mapping[str, tuple[Type, ...]]:
+    """The types of which each column of the source may have rows in a table: all that it ever had.
+
+    The stamp of a table tells its names; a plan that was made in part may have left a type of before.
+    """
+    types = {column.name: [column.type] for column in source.schema.columns}
+    for past in source.past:
+        for then, type in past.types.items():
+            types.get(past.names.get(then) or "", []).append(type)
+    return {name: tuple(dict.fromkeys(told)) for name, told in types.items()}
+
+
+def _shows(source: Type, lake: Type) -> bool:
+    """Whether a value of the lake's type is the source's own, and not something that stands for it."""
+    match source, lake:
+        case Timestamp(_, zoned), Timestamp(_, held):
+            return zoned == held
+        case _:
+            return isinstance(source, (*_PLAIN, Timestamp))
+
+
+def _members(fields: tuple[Field, ...]) -> dict[str, Type]:
+    return {field.name.lower(): field.type for field in fields}
