@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from schemaman.decisions import decided
+from schemaman.diff import diff
 from schemaman.errors import NoHistory, UnknownName, UsageError
 from schemaman.journal import progress
 from schemaman.log import Migrated
@@ -19,6 +20,7 @@ from schemaman.rollback import restored, rollback, rows_written, version_before
 from schemaman.standing import reached
 from schemaman_cli.lake import Follower
 from schemaman_cli.options import Door
+from schemaman_cli.paths import is_there
 from schemaman_cli.planning import lookout, source_for
 from schemaman_cli.sessions import executor, require_lasting
 from schemaman_cli.wiring import TARGETS, decisions_of, now_ms, open_store, read_file
@@ -52,6 +54,8 @@ def phases(
         tuple(exact),
         expires_ms,
     )
+    if into is not None:
+        _require_room(around.executor, into, live, cook.plans(live, into))
     plans = cook.plans(live, into) if phase != "abandon" else cook.given_up(live)
     plans = _heeded(around, plans, live, follower)
     chosen = [one for one in plans if phase is None or (one.phase and one.phase.name == phase)]
@@ -59,6 +63,18 @@ def phases(
         left = ", ".join(one.phase.name for one in plans if one.phase) or "none"
         raise UsageError(f"{follower.table}: no phase {phase} is left to go", hint=f"left are: {left}")
     return tuple(chosen) or plans
+
+
+def _require_room(executor: Executor, into: str, live: Live, plans: Sequence[Plan]) -> None:
+    """Raises `UsageError`: a table is there already, and is not the one that the first of the plans makes."""
+    there = executor.inspect(into, plans[0].format)
+    if there is None:
+        return
+    if there.identity == live.identity:
+        raise UsageError(f"{into} is the table itself", hint="name a new one, which takes its place")
+    if plans[0].steps and diff(there.schema, plans[0].wanted):
+        hint = "name a table that is not there yet"
+        raise UsageError(f"{into} is there already, with other columns", hint=hint)
 
 
 def _heeded(around: Lookout, plans: Sequence[Plan], live: Live, follower: Follower) -> tuple[Plan, ...]:
@@ -82,7 +98,7 @@ def way_back(door: Door, text: str) -> Plan:
     """
     store = open_store(door)
     registry = Registry(store, now_ms)
-    plan = _plan(text, registry.journal(run=text) if not Path(text).exists() else ())
+    plan = _plan(text, registry.journal(run=text) if not is_there(Path(text)) else ())
     lines = [line for line in registry.journal() if line.plan == plan_hash(plan)]
     spark = executor(door)
     live = spark.inspect(plan.table, plan.format)
@@ -98,7 +114,7 @@ def way_back(door: Door, text: str) -> Plan:
 
 
 def _plan(text: str, lines: Sequence[Migrated]) -> Plan:
-    if Path(text).exists():
+    if is_there(Path(text)):
         return from_text(read_file(text))
     started = [line for line in lines if line.state == "started" and line.statement]
     if not started:

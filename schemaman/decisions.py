@@ -374,4 +374,6 @@ def _block(section: str, entry: Mapping[str, str | date]) -> str:
 
 def _quoted(text: str) -> str:
     """A TOML basic string. JSON's escapes are TOML's, but for the one character that only TOML escapes."""
+    if any("\ud800" <= ch <= "\udfff" for ch in text):
+        raise BadConfiguration(f"{text!r} holds bytes that are no text", hint="type it in UTF-8")
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

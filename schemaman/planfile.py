@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, date, datetime, time, timedelta
 from itertools import chain
 from typing import Any, cast, get_args
 
@@ -18,6 +16,8 @@ from schemaman.columns import format_columns, parse_columns
 from schemaman.conditions import MEMBERS
 from schemaman.ddl import format_type, parse_type
 from schemaman.errors import BadConfiguration, BadReference, StalePlan
+from schemaman.expiry import milliseconds, moment
+from schemaman.fitting import misfit
 from schemaman.past import Became
 from schemaman.plan import (
     Past,
@@ -55,7 +55,7 @@ def from_text(text: str) -> Plan:
     """
     try:
         told = json.loads(text, object_pairs_hook=_once)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadConfiguration(f"this is no plan file: {error}", hint=_WRITTEN) from error
     if not isinstance(told, dict) or "steps" not in told or "hash" not in told:
         raise BadConfiguration("this is no plan file: it has no steps and no hash", hint=_WRITTEN)
@@ -68,8 +68,10 @@ def from_text(text: str) -> Plan:
         raise StalePlan(f"the plan for {told.get('table')} was edited after it was made", hint=_EDITED)
     try:
         plan = _plan(told)
+        if spoilt := misfit(plan, Plan) or _unnumbered(plan):
+            raise ValueError(spoilt)
         strange = next(chain(_unknown(told, document(plan)), _unknown_conditions(plan)), None)
-    except (KeyError, TypeError, AttributeError, ValueError, BadReference) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError, BadReference) as error:
         raise BadConfiguration(f"a plan file with a member that cannot be read: {error!r}") from error
     if strange is not None:
         raise BadConfiguration(
@@ -77,6 +79,12 @@ def from_text(text: str) -> Plan:
             hint="apply it with the version that made it, or make it again with this one: schemaman plan",
         )
     return plan
+
+
+def _unnumbered(plan: Plan) -> str:
+    first = plan.point_of_no_return
+    there = first is None or 1 <= first <= len(plan.steps)
+    return "" if there else f"point_of_no_return is {first}, and there are {len(plan.steps)} steps"
 
 
 def _unknown(told: object, known: object, place: str = "") -> Iterator[str]:
@@ -119,7 +127,7 @@ def document(plan: Plan) -> dict[str, object]:
         "refusals": [{"change": r.change, "reason": r.reason, "instead": r.instead} for r in plan.refusals],
         "notes": list(plan.notes),
         "approvals_needed": list(plan.approvals_needed),
-        "expires": None if plan.expires_ms is None else _moment(plan.expires_ms),
+        "expires": None if plan.expires_ms is None else moment(plan.expires_ms),
         "rulings": [_ruled_document(ruled) for ruled in plan.rulings],
         # Plans of before these members were known keep their hash.
         **({"phase": _phase_document(plan.phase)} if plan.phase else {}),
@@ -133,35 +141,6 @@ def to_sql(plan: Plan) -> str:
     return "\n".join(_sql_lines(plan)) + "\n"
 
 
-def expiry(text: str, now_ms: int) -> int | None:
-    """When a plan made now expires (epoch ms): `30d`, `12h`, a day, a moment with its zone; None for `never`.
-
-    Days last to their end in UTC, so that plans of one day that say the same have the same hash.
-
-    Raises:
-        BadConfiguration: the text is none of these.
-    """
-    if text == "never":
-        return None
-    span = re.fullmatch(r"(\d{1,5})([dh])", text)
-    try:
-        if span and span[2] == "h":
-            return (now_ms // 1000 + int(span[1]) * 3600) * 1000
-        if span:
-            return _end_of((datetime.fromtimestamp(now_ms // 1000, UTC) + timedelta(int(span[1]))).date())
-        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
-            return _end_of(date.fromisoformat(text))
-        if (moment := datetime.fromisoformat(text)).tzinfo is not None:
-            return int(moment.timestamp() * 1000)
-    except (ValueError, OverflowError):
-        pass
-    raise BadConfiguration(f"{text!r} is no time to expire", hint="say 30d, 12h, 2027-01-31, or never")
-
-
-def _end_of(day: date) -> int:
-    return int(datetime.combine(day, time.min, UTC).timestamp()) * 1000 + 86_399_999
-
-
 def _sql_lines(plan: Plan) -> Iterator[str]:
     version = f"{plan.source.version}.{plan.source.revision}" if plan.source.revision else plan.source.version
     yield _remark(
@@ -169,7 +148,7 @@ def _sql_lines(plan: Plan) -> Iterator[str]:
     )
     yield "-- for reading: `schemaman apply` runs the plan file, checks each step and keeps a journal"
     if plan.expires_ms is not None:
-        yield f"-- expires {_moment(plan.expires_ms)}"
+        yield f"-- expires {moment(plan.expires_ms)}"
     if plan.phase:
         phase = plan.phase
         yield _remark(f"phase {phase.number} of {phase.of}, {phase.name}; gate: {phase.gate}")
@@ -373,7 +352,7 @@ def _plan(told: _Json) -> Plan:
         refusals=tuple(Refusal(r["change"], r["reason"], r["instead"]) for r in told["refusals"]),
         notes=tuple(told["notes"]),
         approvals_needed=tuple(told["approvals_needed"]),
-        expires_ms=None if told["expires"] is None else _milliseconds(told["expires"]),
+        expires_ms=None if told["expires"] is None else milliseconds(told["expires"]),
         rulings=tuple(map(_ruled, told.get("rulings", ()))),
         phase=_phase(told["phase"]) if told.get("phase") else None,
         point_of_no_return=told.get("point_of_no_return"),
@@ -386,14 +365,3 @@ def _texts(told: _Json) -> dict[str, str]:
     if not isinstance(told, dict) or not all(isinstance(text, str) for text in told.values()):
         raise ValueError(f"{told!r} are no texts")
     return told
-
-
-def _moment(ms: int) -> str:
-    """RFC 3339 in UTC, to the millisecond."""
-    at = datetime.fromtimestamp(ms // 1000, UTC).replace(microsecond=ms % 1000 * 1000)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _milliseconds(moment: str) -> int:
-    at = datetime.fromisoformat(moment)
-    return int(at.replace(microsecond=0).timestamp()) * 1000 + at.microsecond // 1000

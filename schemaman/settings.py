@@ -238,7 +238,7 @@ class _Sources:
 def _section(file: SettingsFile) -> Mapping[str, object]:
     try:
         document: object = tomllib.loads(file.text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadConfiguration(f"{file.path} is not valid TOML: {error}", hint="mend that line") from error
     for name in file.section:
         document = document.get(name, {}) if isinstance(document, dict) else {}

@@ -17,9 +17,10 @@ from schemaman.columns import parse_columns
 from schemaman.decisions import Approval, parse
 from schemaman.decisions import to_text as answers
 from schemaman.errors import BadConfiguration
+from schemaman.expiry import expiry
 from schemaman.log import Migrated
 from schemaman.plan import Plan, Policy, Source
-from schemaman.planfile import expiry, plan_hash, to_text
+from schemaman.planfile import plan_hash, to_text
 from schemaman.planner import make_plan
 from schemaman.stores.sql import SqlStore
 from schemaman.targets import iceberg
@@ -175,7 +176,10 @@ def test_plans_of_one_day_are_the_same_plan() -> None:
     assert len(made) == 1
 
 
-@pytest.mark.parametrize("text", ["", "soon", "30", "99999999d", "2027-02-30", "2027-02-03T01:00", "-1d"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "soon", "30", "99999999d", "2027-02-30", "2027-02-03T01:00", "-1d", "9999-12-31T23:59:59-23:00"],
+)
 def test_no_other_words_say_when_a_plan_expires(text: str) -> None:
     with pytest.raises(BadConfiguration, match="no time to expire"):
         expiry(text, NOON)

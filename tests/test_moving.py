@@ -419,3 +419,39 @@ def test_a_plan_that_has_expired_is_not_made(run: Commands, moment: str) -> None
     done = run("plan", "orders", "-o", "q.plan.json", "--expires", moment)
     assert (done.code, f"{moment} is over already" in done.err) == (2, True)
     assert not Path("q.plan.json").exists()
+
+
+def test_a_new_table_does_not_take_the_place_of_one_that_is_there(run: Commands) -> None:
+    run.learns(run.table(WAS, type="CREATE"))
+    assert run.moved().code == 0
+    itself = run("plan", "orders", "--recipe", "--into", "ice.raw.orders")
+    assert (itself.code, "is the table itself" in itself.err) == (2, True)
+    other = PaperLakes()
+    other.of("ice.raw.other").live = Live("ice.raw.other", parse_columns("x INT"), "another", "1")
+    run.lakes.tables |= other.tables
+    there = run("plan", "orders", "--recipe", "--into", "ice.raw.other")
+    assert (there.code, "is there already, with other columns" in there.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("-o", "a" * 300 + ".json"), ("--expires", "9999-12-31T23:59:59-23:00"), ("--rollback", "a" * 5000)],
+    ids=["output", "expires", "rollback"],
+)
+def test_a_name_that_is_none_is_an_error_of_the_user(run: Commands, words: tuple[str, ...]) -> None:
+    run.learns(run.table(WAS, type="CREATE"))
+    told = run("plan", *(() if words[0] == "--rollback" else ("orders",)), *words)
+    assert told.code != 0
+    assert "fault of its own" not in told.err
+
+
+def test_who_approves_is_told_in_text(run: Commands) -> None:
+    run.settings(more='drops = "drop"\n')
+    run.learns(run.table(WAS, type="CREATE"))
+    assert run.moved().code == 0
+    run.learns(run.table(WAS[:1]))
+    assert run("plan", "orders", "-o", "p.plan.json").code == 0
+    told = run("approve", "p.plan.json", "--yes", "--by", "J\udcf6rg")
+    assert told.code != 0
+    assert "type it in UTF-8" in told.err
+    assert run("apply", "p.plan.json").code == 1

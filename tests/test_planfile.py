@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -13,10 +15,11 @@ from hypothesis import strategies as st
 from schemaman.columns import parse_columns
 from schemaman.errors import BadConfiguration, StalePlan
 from schemaman.past import Became
-from schemaman.plan import Past, Plan, Policy, Refusal, Ruled, Source, Step
+from schemaman.plan import Live, Past, Phase, Plan, Policy, Refusal, Ruled, Source, Step
 from schemaman.planfile import document, from_text, plan_hash, to_sql, to_text
 from schemaman.planner import make_plan
 from schemaman.policy import KINDS, LEVELS
+from schemaman.summary.moves import plan_report
 from schemaman.targets import iceberg
 from tests.strategies import NAMES, TEXTS, schemas
 
@@ -241,3 +244,59 @@ def test_the_sql_for_people_is_sql_and_comments() -> None:
         f"{plan.steps[-1].statement};",
     ]
     assert "-- lines" in lines
+
+
+def places(told: object, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every place in a document, the whole first."""
+    yield at
+    parts = told.items() if isinstance(told, dict) else enumerate(told) if isinstance(told, list) else ()
+    for key, each in parts:
+        yield from places(each, (*at, key))
+
+
+ODD: tuple[object, ...] = (
+    None,
+    7,
+    1.5,
+    True,
+    "",
+    "x",
+    [],
+    {},
+    ["a"],
+    {"a": 1},
+    [["a"]],
+    {"a": None},
+    "9999-12-31T23:59:59Z",
+)
+
+
+@pytest.mark.parametrize("value", ODD, ids=repr)
+def test_whatever_a_member_is_made_the_file_is_read_whole_or_refused(value: object) -> None:
+    """With a hash made anew: whoever reads the plan then can tell and print all of it."""
+    target = iceberg.TARGET
+    old, new = (
+        parse_columns(f"id INT NOT NULL ID 1, {c}, PRIMARY KEY (id)") for c in ("a INT ID 2", "b TEXT ID 3")
+    )
+    live = Live("ice.raw.t", old, "i", "1", {"schemaman.key": '["id"]'})
+    policy = Policy(drops="drop")
+    plan = make_plan(Source("s.t", 2, "v", 0, new), live, target, "ice.raw.t", policy)
+    whole = json.loads(to_text(replace(plan, phase=Phase("expand", 1, 2, "none"))))
+    for at in list(places(whole))[1:]:
+        told = copy.deepcopy(whole)
+        part = told
+        for key in at[:-1]:
+            part = part[key]
+        part[at[-1]] = value
+        try:
+            read = from_text(signed(told))
+        except (BadConfiguration, StalePlan):
+            continue
+        assert from_text(to_text(read)) == read, at
+        assert to_sql(read)
+        assert plan_report([read], document(read))
+
+
+def test_a_file_that_is_nested_too_deep_is_no_plan_file() -> None:
+    with pytest.raises(BadConfiguration, match="no plan file"):
+        from_text("[" * 100_000)

@@ -18,6 +18,7 @@ from schemaman_cli.asking import agreed
 from schemaman_cli.days import last_day
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door
+from schemaman_cli.paths import is_folder
 from schemaman_cli.wiring import now_ms, read_file, write_file
 
 _DEFAULT = "14d"
@@ -56,11 +57,7 @@ def approve(door: Door, plans: tuple[str, ...], by: str | None, expires: str, ye
 
 def _require_file(place: str) -> None:
     """Raises `UsageError` for a folder: nobody approves what happens to lie in it."""
-    try:
-        folder = Path(place).is_dir()
-    except OSError:
-        return  # whoever reads it says what is wrong with the name
-    if folder:
+    if is_folder(Path(place)):
         hint = f"schemaman approve {place.rstrip('/')}/*.plan.json"
         raise UsageError(f"{place} is a folder: name the plans that you have seen", hint=hint)
 

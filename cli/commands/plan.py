@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from schemaman.errors import SchemamanError, SessionLost, UsageError
+from schemaman.expiry import expiry
 from schemaman.plan import Plan
-from schemaman.planfile import document, expiry, to_sql
+from schemaman.planfile import document, to_sql
 from schemaman.registry import Registry
 from schemaman.summary.moves import plan_report
 from schemaman_cli.faults import report_of, unforeseen
@@ -18,6 +19,7 @@ from schemaman_cli.group import verb
 from schemaman_cli.lake import Follower, followers, tell_of_other_streams
 from schemaman_cli.main import FAILED, exit_code
 from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.paths import is_folder
 from schemaman_cli.plan_files import plan_file, write_plan
 from schemaman_cli.planning import lookout, planned
 from schemaman_cli.sessions import executor
@@ -149,7 +151,7 @@ def _told(
 
 def _write(door: Door, plans: Sequence[Plan], output: str, several: bool) -> None:
     path = Path(output)
-    if not several and not path.is_dir() and not output.endswith(("/", os.sep)):
+    if not several and not is_folder(path) and not output.endswith(("/", os.sep)):
         write_plan(path, plans[0])
         door.console.say(f"written to {path}; next: schemaman apply {path}")
         return

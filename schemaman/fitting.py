@@ -1,0 +1,67 @@
+"""Whether a value that was built from a document is of the types that it says it is made of.
+
+A frozen value does not look at what it is given; a document that somebody edited may give it anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+
+def misfit(value: object, hint: Any, place: str = "") -> str | None:
+    """The first place in a value that is not of its type, in words; None if there is none.
+
+    Knows dataclasses, tuples of one type or of several, mappings, unions, literals and plain classes.
+    """
+    found = next(_misfits(value, hint, place), None)
+    return None if found is None else f"{found} is of another kind than it should be"
+
+
+def _misfits(value: object, hint: Any, place: str) -> Iterator[str]:
+    origin, parts = get_origin(hint), get_args(hint)
+    if hint in (Any, object):
+        return
+    if origin in (Union, UnionType):
+        if all(misfit(value, part) is not None for part in parts):
+            yield place
+    elif origin is Literal:
+        if value not in parts:
+            yield place
+    elif origin is tuple:
+        yield from _in_tuple(value, parts, place)
+    elif origin is not None and issubclass(origin, Mapping):
+        if not isinstance(value, Mapping):
+            yield place
+            return
+        for key, each in value.items():
+            yield from _misfits(key, parts[0], place)
+            yield from _misfits(each, parts[1], f"{place}.{key}")
+    elif not _is_one(value, hint):
+        yield place
+    elif is_dataclass(hint):
+        told = get_type_hints(hint)
+        for each in fields(hint):
+            inner = f"{place}.{each.name}" if place else each.name
+            yield from _misfits(getattr(value, each.name), told[each.name], inner)
+
+
+def _in_tuple(value: object, parts: tuple[Any, ...], place: str) -> Iterator[str]:
+    if not isinstance(value, tuple):
+        yield place
+        return
+    endless = parts[1:] == (Ellipsis,)
+    if not endless and len(parts) != len(value):
+        yield place
+        return
+    for number, each in enumerate(value):
+        yield from _misfits(each, parts[0 if endless else number], f"{place}[{number}]")
+
+
+def _is_one(value: object, hint: Any) -> bool:
+    if hint in (None, NoneType):
+        return value is None
+    # True is an int to Python, and no number to anybody else.
+    return isinstance(value, hint) and (hint is not int or not isinstance(value, bool))
