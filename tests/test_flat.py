@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from schemaman.decode.additions import additions, identity
 from schemaman.decode.decode import decode
 from schemaman.decode.framing import Forms
+from schemaman.errors import BadConfiguration
 from schemaman.evidence import Aside, Observation, Outcome, Position, Record
 from schemaman.reading import wires
 from schemaman.rows.change import RowChange
@@ -107,6 +108,12 @@ def test_another_prefix_has_to_be_said():
     (seen,) = decode(run, "main", lambda id: None, reading.forms)
     assert isinstance(seen, Observation)
     assert (names(seen), seen.table.table) == (("id", "note"), "u")
+
+
+@pytest.mark.parametrize("prefix", ["", "_"])
+def test_no_prefix_makes_columns_of_any_table_added_fields(prefix):
+    with pytest.raises(BadConfiguration, match="columns of a table, such as `name`"):
+        Forms(added=prefix)
 
 
 def test_a_connector_that_nobody_knows_is_no_fault():

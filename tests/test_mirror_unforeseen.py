@@ -18,7 +18,7 @@ from schemaman.spark.batches import remember
 from schemaman.stores.sql import SqlStore
 from tests.paper_lake import PaperLake
 from tests.paper_mirror import PaperMirror, batch_of
-from tests.records import node, record, struct
+from tests.records import event, node, record, struct
 from tests.test_mirror_policy import alive, mirror, told
 
 
@@ -43,6 +43,36 @@ def test_a_table_whose_records_tell_no_place_goes_on_when_its_structure_changes(
     lake.take([flattened(1, {"id": 2, "n": 2, "m": 3})])
     assert alive(lake) == [{"id": 1, "n": 1, "m": None}, {"id": 2, "n": 2, "m": 3}]
     assert lake.withheld() == {}
+
+
+def test_half_a_character_in_a_foreign_message_stops_no_table(store: SqlStore) -> None:
+    lake = mirror(store)
+    foreign = replace(record({"\ud83d": 1}, topic="srv.public.t"), offset=1)
+    lake.take([flattened(0, {"id": 1, "n": 1}), foreign, flattened(2, {"id": 2, "n": 2})])
+    assert alive(lake) == [{"id": 1, "n": 1}, {"id": 2, "n": 2}]
+    assert list(lake.withheld()) == [("srv.public.t", 0, 1)]
+
+
+def test_of_the_row_before_nothing_is_asked_but_its_key(store: SqlStore) -> None:
+    """An update to a value that cannot be had, one away from it, and the delete of such a row."""
+    fields = {"id": node("int32"), "n": node("int64", optional=True)}
+    key = {"schema": struct("srv.public.t.Key", id=fields["id"]), "payload": {"id": 1}}
+
+    def event_of(offset: int, op: str, before: int | None, after: int | None) -> Record:
+        place = {"connector": "mysql", "file": "binlog.1", "pos": offset, "row": 0}
+        value = event(struct("srv.public.t.Value", **fields), op)
+        value["payload"]["source"] |= place
+        old, new = (None if n is None else {"id": 1, "n": n} for n in (before, after))
+        value["payload"] |= {"before": old, "after": new}
+        return replace(record(value, key), offset=offset)
+
+    lake = mirror(store)
+    lake.take([event_of(0, "c", None, 4)])
+    lake.take([event_of(1, "u", 4, -1), event_of(2, "u", -1, 5)])
+    assert alive(lake) == [{"id": 1, "n": 5}]
+    lake.take([event_of(3, "u", 5, -2), event_of(4, "d", -2, None)])
+    assert alive(lake) == []
+    assert [offset for _, _, offset in lake.withheld()] == [1, 3]
 
 
 BESIDE = {"lsn": None, "sequence": None, "snapshot": "incremental"}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
-from schemaman.errors import UnreadableInput
+from schemaman.errors import BadConfiguration, UnreadableInput
 from schemaman.evidence import UNTOLD_FORM
 
 Side = Literal["key", "value"]
@@ -47,6 +47,7 @@ FRAMING_HEADERS = frozenset(_GUID_HEADERS.values()) | {
 VALUE_SCHEMA_ID_HEADER; Apicurio SerdeHeaders."""
 
 _GUID = 16
+_SHORTEST = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,15 @@ class Forms:
     key: Form = "auto"
     value: Form = "auto"
     added: str = "__"
+
+    def __post_init__(self) -> None:
+        """Raises `BadConfiguration`: a prefix with which columns of a table could pass for added fields."""
+        if len(self.added) < _SHORTEST:
+            raise BadConfiguration(
+                f"{self.added!r} is too short for what added fields begin with: columns of a table, such as "
+                "`name`, would be taken for some",
+                hint="set add.fields.prefix of ExtractNewRecordState to two characters or more",
+            )
 
     def of(self, side: Side) -> Form:
         """The form of that side."""

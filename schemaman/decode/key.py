@@ -18,6 +18,11 @@ ROUTING_FIELDS = frozenset({"__dbz__physicalTableIdentifier", "__dbz__sourceIden
 """Fields that topic routing adds to keep keys of merged tables apart; they are no columns.
 Source: Debezium AbstractRegexTopicNamingStrategy, ByLogicalTableRouter."""
 
+_BARE = (
+    "the key is a bare value; which column it is of cannot be told: let keys be structs (without the "
+    "transformation ExtractField$Key)"
+)
+
 
 def key_fields(key: Body | None) -> tuple[str, ...]:
     """The field names of a key as they travel; empty for a null key.
@@ -30,6 +35,8 @@ def key_fields(key: Body | None) -> tuple[str, ...]:
     """
     if key is None:
         return ()
+    if key.schema is not None and not isinstance(key.schema.get("fields"), list):
+        raise UnreadableInput(_BARE)
     if key.schema is not None:
         names = tuple(f["field"] for f in fields_of(key.schema))
     elif key.payload is None:
@@ -37,7 +44,7 @@ def key_fields(key: Body | None) -> tuple[str, ...]:
     elif isinstance(key.payload, dict):
         names = tuple(key.payload)
     else:
-        raise UnreadableInput("the key is a bare value; which column it is of cannot be told")
+        raise UnreadableInput(_BARE)
     return tuple(n for n in names if n not in ROUTING_FIELDS)
 
 

@@ -174,8 +174,8 @@ def facts(payload: object, schema_name: str) -> Facts:
         table = ()
     proof = (version, connector, "read" if read else "streamed", _kind(op))
     # MySQL's connector up to 1.4 writes 0 where it knows no time
-    ts_ms = _time(source.get("ts_ms")) or None
-    return Facts(table, proof, connector, source, ts_ms, _time(payload.get("ts_ms")))
+    ts_ms = epoch_ms(source.get("ts_ms")) or None
+    return Facts(table, proof, connector, source, ts_ms, epoch_ms(payload.get("ts_ms")))
 
 
 def from_table(source: JsonObject) -> bool:
@@ -196,8 +196,8 @@ def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _time(value: object) -> int | None:
-    """Epoch milliseconds; the manuals of Debezium print some of them as texts."""
+def epoch_ms(value: object) -> int | None:
+    """Epoch milliseconds up to the year 9999; the manuals of Debezium print some of them as texts."""
     if isinstance(value, str):
         value = int(value) if _TIME.fullmatch(value) else None
     if not isinstance(value, int) or isinstance(value, bool):

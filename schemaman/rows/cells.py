@@ -5,8 +5,10 @@ Law: a decoder gives all cells of a row, or a reason; none is left out in silenc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal as Number
 from typing import Any
 
 from schemaman.languages.connect import Node, type_of
@@ -16,7 +18,7 @@ from schemaman.rows.unavailable import PLACEHOLDER, Marks, marks
 from schemaman.rows.values import Convert, UnfitValue, Value, told
 from schemaman.rows.wire import PLAIN, Written, is_plain, reader
 from schemaman.schema import Column
-from schemaman.types import Integer
+from schemaman.types import Decimal, Integer
 
 Cell = tuple[str, str, Marks, type | None, Convert | None]
 """Field, column, what stands for an unavailable value, and how a value is read: it must be of a type of
@@ -73,6 +75,27 @@ def decoder(cells: Sequence[Cell]) -> Decoder:
     return decode
 
 
+def lenient(cells: Sequence[Cell]) -> Decoder:
+    """The decoder of rows of which only a part is asked: it leaves out what is missing or cannot be had."""
+    whole, each = decoder(cells), [decoder([one]) for one in cells]
+
+    def decode(row: Mapping[str, Any]) -> Decoded:
+        try:
+            return whole(row)
+        except UnreadableCell:
+            found = list(_readable(each, row))
+        told = {name: value for one in found for name, value in one.row.items()}
+        return Decoded(told, frozenset().union(*(one.unavailable for one in found)))
+
+    return decode
+
+
+def _readable(each: Sequence[Decoder], row: Mapping[str, Any]) -> Iterator[Decoded]:
+    for one in each:
+        with suppress(UnreadableCell):
+            yield one(row)
+
+
 def cell(
     field: Node,
     column: Column,
@@ -105,11 +128,28 @@ def untold(field: str, column: Column, modes: Modes, written: Written, placehold
         UnreadableInput: the type of the column cannot travel at all.
     """
     try:
-        return cell(
-            {**node_of(column.type, modes), "field": field}, column, written, modes, placeholder=placeholder
-        )
+        node = {**node_of(column.type, modes), "field": field}
+        made = cell(node, column, written, modes, placeholder=placeholder)
+        return _or_whole(made) if isinstance(column.type, Decimal) and column.type.scale <= 0 else made
     except UntoldMode as reason:
         return field, column.name, (), None, _refused(str(reason))
+
+
+def _or_whole(made: Cell) -> Cell:
+    """The cell of a decimal without digits behind the point, which may come as a whole number in any mode.
+
+    Source: Debezium OracleValueConverters.getNumericSchema: by width, whatever `decimal.handling.mode` says.
+    """
+    field, name, unavailable, _, convert = made
+
+    def read(value: object) -> Value:
+        if type(value) is int:
+            return Number(value)
+        if convert is not None:
+            return convert(value)
+        raise UnfitValue(f"{told(value)} is no decimal number")
+
+    return field, name, unavailable, None, read
 
 
 def sign_is_untold(column: Column) -> bool:

@@ -34,6 +34,7 @@ from schemaman.types import (
     Type,
 )
 
+_BEYOND = '`local_timestamp = "string"` keeps such values in a new table'
 _FINER = re.compile(r"(?!0000)[0-9]{4}-[^.]*\.[0-9]{7}")
 """How a time of the years 1 to 9999 begins that is finer than microseconds."""
 
@@ -202,7 +203,8 @@ def _outside(value: object, name: str) -> str:
         instead = '`nanoseconds = "string"` keeps such values in a new table'
         return f"{value.text} is finer than the microseconds of {name}; {instead}"
     if isinstance(value, Beyond):
-        return f"{value.text} is no {name} of a lake: the years 1 to 9999, in microseconds"
+        text = f"{value.text} is no {name} of a lake: the years 1 to 9999, in microseconds"
+        return f"{text}; {_BEYOND}" if name == "TIMESTAMP_NTZ" else text
     return f"{told(value)} is no {name}"
 
 

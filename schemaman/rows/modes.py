@@ -6,7 +6,7 @@ Law: where two modes could have written a cell, the mode is told, or the cell is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from schemaman.ddl import format_type
@@ -119,7 +119,10 @@ def node_of(type: Type, modes: Modes) -> Node:
                 return {"type": "string", "name": f"{_D}Json"}
             return {"type": "map", "keys": node_of(key, modes), "values": node_of(value, modes)}
         case Struct(fields):
-            return {"type": "struct", "fields": [{**node_of(f.type, modes), "field": f.name} for f in fields]}
+            # No mode changes what is written inside of one. Source: Debezium io.debezium.data.geometry.
+            inside = replace(modes, binary="bytes")
+            parts = [{**node_of(f.type, inside), "field": f.name} for f in fields]
+            return {"type": "struct", "fields": parts}
         case Union() | Unknown():
             raise UntoldMode(f"nobody tells the type: {format_type(type)}")
 

@@ -21,6 +21,10 @@ _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _DOUBLE_DIGITS = 15
 """Every decimal number of so many digits is told from its neighbours by a double. Source: IEEE 754."""
 
+_SCALES = 1 << 14
+_DIGITS = 1 << 17
+"""Digits behind the point, and before it. Source: PostgreSQL, numeric: up to 16383 and 131072."""
+
 
 def unscaled(data: bytes, scale: int) -> Decimal:
     """The number of those bytes, with just that scale; a negative scale counts zeros before the point."""
@@ -46,6 +50,8 @@ def variable_scale(read_bytes: ReadBytes) -> Convert:
     def read(value: object) -> Value:
         if not isinstance(value, Mapping) or type(value.get("scale")) is not int:
             raise UnfitValue(f"{told(value)} is no decimal number with its scale")
+        if abs(value["scale"]) > _SCALES:
+            raise UnfitValue(f"no decimal number has a scale of {value['scale']}")
         return unscaled(read_bytes(value.get("value")), value["scale"])
 
     return read
@@ -66,9 +72,13 @@ def of_text(value: object) -> Decimal:
     try:
         if type(value) is not str:
             raise InvalidOperation
-        return Decimal(value)
+        number = Decimal(value)
     except InvalidOperation:
         raise UnfitValue(f"{told(value)} is no decimal number") from None
+    exponent = number.as_tuple().exponent
+    if isinstance(exponent, int) and (exponent < -_SCALES or (number and number.adjusted() > _DIGITS)):
+        raise UnfitValue(f"{told(value)} is greater or finer than the numbers of any database")
+    return number
 
 
 def of_double(scale: int) -> Convert:
@@ -85,7 +95,8 @@ def of_double(scale: int) -> Convert:
         exact = round(Decimal(number), max(scale, 0)) if scale < 400 else Decimal(number)
         digits = exact.adjusted() + 1 + scale if exact else 0
         if digits > _DOUBLE_DIGITS:
-            raise UnfitValue(f"a double does not tell a number of {digits} digits: {number!r}")
+            lost = f"a double does not tell a number of {digits} digits: {number!r}"
+            raise UnfitValue(f"{lost}; decimal.handling.mode = precise or string does")
         if float(exact) != number:
             raise UnfitValue(f"{number!r} has more than {scale} digits behind the point")
         return exact

@@ -17,7 +17,7 @@ from schemaman.decode.framing import AUTO, Forms
 from schemaman.decode.origin import DIALECTS, UNKNOWN, Origin, origin_of
 from schemaman.decode.shadow import BY_DATABASE, worked_on
 from schemaman.decode.signal import SIGNAL, is_signal
-from schemaman.decode.wire import OUTBOX, TOMBSTONE, from_table, is_outbox
+from schemaman.decode.wire import OUTBOX, TOMBSTONE, epoch_ms, from_table, is_outbox
 from schemaman.errors import UnknownName, UnreadableInput
 from schemaman.evidence import NOWHERE, Aside, Mark, Position, Record, Reject
 from schemaman.languages.connect import Node, fields_of
@@ -138,7 +138,8 @@ class RowReader:
         made = table.single or self._tables.at(table, mark)
         before, after = _images(payload, op)
         decode = made.decode_read if op == "r" else made.decode
-        images = (None if before is None else decode(before), None if after is None else decode(after))
+        old = _of_old_rows(made, record)
+        images = (None if before is None else old(before), None if after is None else decode(after))
         key = self._key(record, table.id, made)
         return self._change(record, table.id, made, op, key, images, mark, source)
 
@@ -173,7 +174,8 @@ class RowReader:
         position = _position(row.added.position_connector, row.added.source)
         mark = _mark(record, position, row.added.source, row.added.read_ms)
         made = table.single or self._tables.at(table, mark)
-        cells = (made.decode_read if row.op == "r" else made.decode)(payload)
+        gone = _of_old_rows(made, record) if row.op == "d" else made.decode
+        cells = (made.decode_read if row.op == "r" else gone)(payload)
         images = (cells, None) if row.op == "d" else (None, cells)
         key = self._key(record, table.id, made)
         source = {**row.added.source, "connector": row.added.connector}
@@ -307,7 +309,10 @@ class RowReader:
             if payload is None:
                 return None
             if not isinstance(payload, dict):
-                raise UnreadableInput("a bare value; which column it is of cannot be told")
+                raise UnreadableInput(
+                    "a bare value; which column it is of cannot be told: let keys be structs (without the "
+                    "transformation ExtractField$Key)"
+                )
             names = tuple(payload) if form.schema is None else ()
             decode = form.decoders.get((made.decode, names))
             if decode is None:
@@ -335,6 +340,11 @@ def _is_event(payload: object) -> bool:
     source = payload.get("source")
     known = type(source) is dict and "connector" in source and payload.get("op") in _OPS
     return known and "message" not in payload
+
+
+def _of_old_rows(made: Made, record: Record) -> Decoder:
+    """How the row before an event is read: where a key tells which row it was, little else is asked of it."""
+    return made.decode_old if made.schema.key and record.key is not None else made.decode
 
 
 def _images(payload: Mapping[str, Any], op: str) -> tuple[Any, Any]:
@@ -368,14 +378,13 @@ def _position(connector: str, source: Mapping[str, Any]) -> Position:
 
 
 def _mark(record: Record, position: Position, source: Mapping[str, Any], read_ms: object) -> Mark:
-    ts_ms = source.get("ts_ms")
     return Mark(
         record.topic,
         record.partition,
         record.offset,
         position,
-        ts_ms if type(ts_ms) is int else None,
-        read_ms if type(read_ms) is int else None,
+        epoch_ms(source.get("ts_ms")),
+        epoch_ms(read_ms),
         record.timestamp_ms,
     )
 

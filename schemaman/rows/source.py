@@ -78,6 +78,8 @@ def converter(wire: Type, source: Type, modes: Modes = UNTOLD) -> Convert | None
             return _map_of_text(source)
         case ((String() | Json()), Map()):
             return _text_of_map
+        case String(), Decimal() | Numeric():
+            return _text_of_number
         case _, _ if isinstance(source, _TEXTS) and isinstance(wire, _TEXTS):
             return None
         case Array(element, _), Array(other_element, _):
@@ -115,6 +117,8 @@ def _number(wire: Type, source: Boolean | Integer | Decimal | Numeric | Floating
             return _never("a double does not tell the digits of a number without declared scale")
         case ((Decimal() | Numeric()), String()):
             return _of_text(source)
+        case Floating(64), Decimal() | Numeric():
+            return _float_of_number
         case Floating(64), Floating(32) | Integer():
             return numbers.double
         case Floating(32), Floating(64) | Integer():
@@ -213,7 +217,10 @@ def _flag(value: object) -> Value:
 def _flag_lost(value: object) -> Value:
     if value is False:
         return 0
-    raise UnfitValue("the field tells of a number only that it is not 0")
+    raise UnfitValue(
+        "the field tells of a number only that it is not 0: its connector turns TINYINT(1) into Booleans "
+        "(converters, TinyIntOneToBooleanConverter), and the table has numbers"
+    )
 
 
 def _bit(value: object) -> Value:
@@ -252,6 +259,19 @@ def _of_text(source: Decimal | Numeric) -> Convert:
         return numbers.rescaled(numbers.of_text(value), scale)
 
     return convert
+
+
+def _text_of_number(value: object) -> Value:
+    """The digits of a column that travelled as text before: an epoch changes how, and no value."""
+    if not isinstance(value, Number):
+        raise UnfitValue(f"{told(value)} is no number")
+    return format(value, "f")
+
+
+def _float_of_number(value: object) -> Value:
+    if not isinstance(value, Number):
+        raise UnfitValue(f"{told(value)} is no number")
+    return _float_of_text(format(value, "f"))
 
 
 def _float_of_text(value: object) -> Value:

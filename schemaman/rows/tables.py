@@ -13,7 +13,7 @@ from schemaman.decode.shadow import BY_DATABASE
 from schemaman.errors import UnreadableInput
 from schemaman.evidence import Mark
 from schemaman.languages.connect import Node, columns_of, fields_of
-from schemaman.rows.cells import Cell, Decoder, cell, decoder, of_untold_sign, sign_is_untold, untold
+from schemaman.rows.cells import Cell, Decoder, cell, decoder, lenient, of_untold_sign, sign_is_untold, untold
 from schemaman.rows.faces import Between, Face, at, behind, faces, keyed, same
 from schemaman.rows.forms import Form
 from schemaman.rows.modes import UNTOLD, Modes
@@ -31,14 +31,18 @@ class Made:
     """The decoder of one structure, and the column of each field that rows of it have.
 
     `decode_read` is for rows that were read from the table: there nothing is unavailable, whatever it looks
-    like.
+    like. `decode_old` is for rows of before of which only a part is asked.
     """
 
     schema: TableSchema
     version: int | None
     decode: Decoder
     decode_read: Decoder
+    decode_old: Decoder
     columns: Mapping[str, Column]
+
+
+_NOTHING = decoder(())
 
 
 @dataclass(eq=False, slots=True)
@@ -114,7 +118,10 @@ class Tables:
         """What is known of a table. Raises UnreadableInput."""
         history = None if self.histories is None else self.histories.get(id)
         if history is None or not history.versions:
-            raise UnreadableInput(f"the history knows no table {id}: read it in first (schemaman ingest)")
+            raise UnreadableInput(
+                f"the history knows no table {id}: read it in first (schemaman ingest; schemaman rejects "
+                "tells what it could not read)"
+            )
         return history
 
     def in_topic(self, topic: str) -> tuple[TableHistory, ...]:
@@ -162,10 +169,10 @@ class Tables:
             UnreadableInput: the history knows no such table, or there is none.
         """
         if self.histories is None:
-            return Made(TableSchema(()), None, decoder(()), decoder(()), {})
+            return Made(TableSchema(()), None, _NOTHING, _NOTHING, _NOTHING, {})
         version = self.history(id).latest
         columns = {column.emitted_name or column.name: column for column in version.schema.columns}
-        return Made(version.schema, version.number, decoder(()), decoder(()), columns)
+        return Made(version.schema, version.number, _NOTHING, _NOTHING, _NOTHING, columns)
 
     def of_key(self, id: TableId, key: object, mark: Mark, between: Between) -> Made:
         """The structure by which a key is read whose row is not at hand: the one of its place.
@@ -189,7 +196,7 @@ class Tables:
         face = at(known.candidates, mark) if placed else behind(known.candidates, names, mark, between)
         made = known.made.get(face.number)
         if made is None:
-            made = Made(face.schema, face.number, decoder(()), decoder(()), face.columns)
+            made = Made(face.schema, face.number, _NOTHING, _NOTHING, _NOTHING, face.columns)
             known.made[face.number] = made
         return made
 
@@ -234,7 +241,7 @@ class Tables:
         else:
             cells = [self._cell(node, columns[node["field"]], table) for node in table.nodes]
         sure: list[Cell] = [(field, name, (), expected, read) for field, name, _, expected, read in cells]
-        return Made(schema, version, decoder(cells), decoder(sure), columns)
+        return Made(schema, version, decoder(cells), decoder(sure), lenient(cells), columns)
 
     def _cell(self, node: Node, column: Column, table: Table) -> Cell:
         made = cell(node, column, table.written, self._modes, placeholder=self._placeholder)

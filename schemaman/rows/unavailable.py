@@ -2,9 +2,10 @@
 
 PostgreSQL does not repeat such a value in its log, so that the connector writes a placeholder instead of it.
 Source: Debezium UnchangedToastedPlaceholder, in all releases: the text itself; its bytes; a map of it to
-itself. Arrays have one only where UnchangedToastedReplicationMessageColumn names their type: of text, json
-and bytea one element, of integer, bigint and date one number for each byte of it, of UUIDs the one that its
-MD5 makes. An array of any other type, as of Booleans, is always a value.
+itself; in the newest sources also shapes of PostGIS. Arrays have one only where
+UnchangedToastedReplicationMessageColumn names their type: of text, json and bytea one element, of integer,
+bigint and date one number for each byte of it, of UUIDs the one that its MD5 makes. An array of any other
+type, as of Booleans, is always a value: an unchanged one is left out by the connector, and arrives as NULL.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import struct
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 from uuid import UUID
 
 from schemaman.languages.connect import DECIMAL, Node
@@ -24,6 +28,20 @@ PARAMETER = "__debezium.unavailable.value.placeholder"
 """Where the newest releases tell it in the schema. Source: Debezium UnavailableValuePlaceholderParameter."""
 
 Marks = tuple[object, ...]
+
+_FAR = -99_999_999.0
+_GEOMETRY = {"wkb": bytes.fromhex("0101000020e6100000000000fc83d797c1000000fc83d797c1"), "srid": 4326}
+_GEOGRAPHY = {"wkb": bytes.fromhex("0101000020e61000000c21e7fdff7f66401842cefbff7f5640"), "srid": 4326}
+_POINT = {"x": _FAR, "y": _FAR, "wkb": struct.pack("<BIdd", 1, 1, _FAR, _FAR), "srid": None}
+_SHAPES: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "io.debezium.data.geometry.Geometry": (_GEOMETRY, _GEOGRAPHY),
+    "io.debezium.data.geometry.Geography": (_GEOGRAPHY, _GEOMETRY),
+    "io.debezium.data.geometry.Point": (_POINT,),
+}
+"""Shapes that no row has: outside of their reference system, or a millionth of a degree from its edge.
+
+Source: Debezium UnchangedToastedPlaceholder, in its newest sources; `Point.createWKB`.
+"""
 
 
 def configured(text: str) -> bytes:
@@ -62,6 +80,9 @@ def _marks(text: str, written: Written, placeholder: bytes) -> Marks:
             return _array(node["items"], written, placeholder)
         case "struct" if name == "io.debezium.data.VariableScaleDecimal":
             return ({"scale": 0, "value": _bytes(placeholder, written)},)
+        case "struct" if isinstance(name, str) and name in _SHAPES:
+            shapes = ({**shape, "wkb": _bytes(shape["wkb"], written)} for shape in _SHAPES[name])
+            return tuple(shapes)
         case _:
             return ()
 

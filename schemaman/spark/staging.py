@@ -300,24 +300,29 @@ def _said(read: Callable[[Record], RowOutcome], record: Record) -> dict[str, obj
     except SchemamanError:
         raise  # a registry that does not answer says nothing of the record
     except Exception as error:
-        return {"reason": f"it cannot be read: {type(error).__name__}: {error}"}
+        return {"reason": _text(f"it cannot be read: {type(error).__name__}: {error}")}
 
 
 def _told(read: RowOutcome) -> dict[str, object]:
     match read:
         case RowChange():
             return {
-                "source_table": table_text(read.table),
-                "row_order": read.order,
+                "source_table": _text(table_text(read.table)),
+                "row_order": _text(read.order),
                 "op": read.op,
                 "change": pickle.dumps(read),
                 "version": read.version,
                 "reason": read.doubt or None,
             }
         case Reject():
-            return {"reason": read.reason}
+            return {"reason": _text(read.reason)}
         case _:
             return {}
+
+
+def _text(told: str) -> str:
+    """A text that a column can hold: half a surrogate pair, which JSON may bring, as it is escaped."""
+    return told.encode(errors="backslashreplace").decode()
 
 
 def _change(record: Mapping[str, object]) -> LakeChange | None:
