@@ -178,6 +178,8 @@ def lake_change(change: RowChange, to: RowMap) -> LakeChange | Ended | Unfit:
         return Ended()
     place = (change.place.topic, change.place.partition, change.place.offset)
     image = change.before if change.op == "d" else change.after
+    if change.op == "d" and not to.key and change.unread:
+        return Unfit(*next(iter(change.unread.items())))
     # Of a row that is gone only the key is written.
     told = {} if change.op == "d" and to.key else _values(image or {}, change, to)
     if isinstance(told, Unfit):

@@ -103,6 +103,13 @@ def test_an_update_without_a_key_is_taken_where_its_key_cannot_have_changed() ->
     assert isinstance(lake_change(change("u", None, after, before={"id": 9}), TO), Unfit)
 
 
+def test_a_deleted_row_is_written_whole_or_not_at_all_where_no_key_tells_it() -> None:
+    """Such a table keeps the row that was deleted; where it has a key, no more of it is asked than that."""
+    gone = replace(change("d", {"id": 1}, before={"id": 1}), unread={"price": "nobody knows"})
+    assert lake_change(gone, replace(TO, key=())) == Unfit("price", "nobody knows")
+    assert written(gone).values == {"id": 1}
+
+
 def test_a_value_of_a_column_that_may_have_become_another_is_not_left_out() -> None:
     found = lake_change(change("c", {"id": 1}, {"id": 1, "maybe": "x"}), TO)
     assert isinstance(found, Unfit)

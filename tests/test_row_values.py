@@ -474,3 +474,19 @@ def test_a_time_that_no_calendar_has_is_none(ms: object) -> None:
     found = RowReader().read(record(value))
     assert isinstance(found, RowChange)
     assert found.ts_ms is None
+
+
+@pytest.mark.parametrize("scale", ["1.5", "x", "99999999999"])
+def test_a_scale_that_is_no_number_rejects_its_record_alone(scale: str) -> None:
+    value = event(struct("srv.public.t.Value", id=node("bytes", f"{C}Decimal", parameters={"scale": scale})))
+    value["payload"]["after"] = {"id": "AQ=="}
+    found = RowReader().read(record(value))
+    assert isinstance(found, Reject)
+    assert f"a decimal with a scale of {scale}" in found.reason
+
+
+@pytest.mark.parametrize("op", [[], {}, 1])
+def test_an_operation_that_is_no_text_rejects_its_record_alone(op: object) -> None:
+    value = event(struct("srv.public.t.Value", id=node("int32")))
+    value["payload"] |= {"after": {"id": 1}, "op": op}
+    assert not isinstance(RowReader().read(record(value)), RowChange)

@@ -161,7 +161,9 @@ def test_rows_without_schemas_are_refused_where_a_mode_could_change_them() -> No
     }
     # a row that holds nothing of the kind is read, and of one that was deleted nothing but its key is asked
     assert sum(isinstance(o, RowChange) for o in told) == 21
-    assert sum(isinstance(o, RowChange) and o.deleted for o in told) == 2
+    gone = [o for o in told if isinstance(o, RowChange) and o.deleted]
+    assert [bool(o.unread) for o in gone] == [True, True]
+    assert all("nobody told" in reason for o in gone for reason in o.unread.values())
 
 
 @pytest.mark.parametrize("run", ["shop-modes", "shop-flat-plain"])

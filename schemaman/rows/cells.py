@@ -5,9 +5,8 @@ Law: a decoder gives all cells of a row, or a reason; none is left out in silenc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal as Number
 from typing import Any
 
@@ -27,10 +26,14 @@ Python and is taken as it is, or it is converted."""
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The cells of a row under the names of their columns, without those that are unavailable."""
+    """The cells of a row under the names of their columns, without those that are unavailable.
+
+    `unread` says of those that could not be had why that is, where a decoder goes on without them.
+    """
 
     row: Mapping[str, Value]
     unavailable: frozenset[str]
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 class UnreadableCell(ValueError):
@@ -76,24 +79,31 @@ def decoder(cells: Sequence[Cell]) -> Decoder:
 
 
 def lenient(cells: Sequence[Cell]) -> Decoder:
-    """The decoder of rows of which only a part is asked: it leaves out what is missing or cannot be had."""
-    whole, each = decoder(cells), [decoder([one]) for one in cells]
+    """The decoder of rows of which only a part is asked: of what is missing or cannot be had it says why."""
+    whole, each = decoder(cells), {made[1]: decoder([made]) for made in cells}
 
     def decode(row: Mapping[str, Any]) -> Decoded:
         try:
             return whole(row)
         except UnreadableCell:
-            found = list(_readable(each, row))
-        told = {name: value for one in found for name, value in one.row.items()}
-        return Decoded(told, frozenset().union(*(one.unavailable for one in found)))
+            return _as_far_as_can_be_had(each, row)
 
     return decode
 
 
-def _readable(each: Sequence[Decoder], row: Mapping[str, Any]) -> Iterator[Decoded]:
-    for one in each:
-        with suppress(UnreadableCell):
-            yield one(row)
+def _as_far_as_can_be_had(each: Mapping[str, Decoder], row: Mapping[str, Any]) -> Decoded:
+    found: dict[str, Value] = {}
+    unavailable: set[str] = set()
+    unread: dict[str, str] = {}
+    for name, decode in each.items():
+        try:
+            one = decode(row)
+        except UnreadableCell as reason:
+            unread[name] = str(reason).removeprefix(f"{name}: ")
+        else:
+            found |= one.row
+            unavailable |= one.unavailable
+    return Decoded(found, frozenset(unavailable), unread)
 
 
 def cell(

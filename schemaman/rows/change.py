@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from schemaman.evidence import Aside, Position, Reject
@@ -32,13 +32,14 @@ class RowChange:
     column of the structure but the `unavailable` ones, whose values the connector could not tell since they
     did not change, and those that no event carries: both keep what the lake has. `before` is what the log
     has of the old row, as far as it can be had where a key tells which row it was: without REPLICA IDENTITY
-    FULL, PostgreSQL's has made-up values outside of the key. `order`: compared as plain text, the source's
-    order of the changes of one table (`rows.order`). `ts_ms` is the time of the change at the source, epoch
-    milliseconds, None if untold. `deleted`: the row is gone. `schema` is the structure that the values are
-    of: the history's version `version` (its ordinal, with ids of columns), or without a history (None) that
-    of the record itself. `position` is the source's own. `again`: its partition had been read further before,
-    so that it was delivered before most likely. `doubt`: what of its order cannot be told for sure
-    (`rows.horizon`), mostly nothing.
+    FULL, PostgreSQL's has made-up values outside of the key; `unread` says of the others why they could not.
+
+    `order`: compared as plain text, the source's order of the changes of one table (`rows.order`). `ts_ms` is
+    the time of the change at the source, epoch milliseconds, None if untold. `deleted`: the row is gone.
+    `schema` is the structure that the values are of: the history's version `version` (its ordinal, with ids
+    of columns), or without a history (None) that of the record itself. `position` is the source's own.
+    `again`: its partition had been read further before, so that it was delivered before most likely. `doubt`:
+    what of its order cannot be told for sure (`rows.horizon`), mostly nothing.
     """
 
     place: Place
@@ -56,6 +57,7 @@ class RowChange:
     position: Position
     again: bool = False
     doubt: str = ""
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 RowOutcome = RowChange | Reject | Aside

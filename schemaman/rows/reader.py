@@ -36,7 +36,7 @@ from schemaman.schema import DEFAULT_STREAM, TableId
 Last = tuple[int, bytes | None]
 """The offset of the record that was read last in a partition, and its key if it was a delete with a value."""
 
-_OPS = frozenset("cudrt")
+_OPS = tuple("cudrt")  # no set: what stands there may be unhashable
 _SHADOW = "shadow-table"
 
 
@@ -240,6 +240,7 @@ class RowReader:
             op=cast(Op, op),
             key=key,
             before=None if before is None else before.row,
+            unread={} if before is None else before.unread,
             after=None if after is None else after.row,
             unavailable=frozenset() if after is None else after.unavailable,
             order=order,

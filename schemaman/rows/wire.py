@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from schemaman.errors import UnreadableInput
 from schemaman.languages.connect import DECIMAL, Node, fields_of, type_of
 from schemaman.rows import numbers, temporal
 from schemaman.rows.values import Convert, UnfitValue, Value, told
@@ -118,7 +120,10 @@ def _scale(node: Node) -> int:
     """The scale as the schema tells it: negative ones of PostgreSQL travel as 2046, like their values."""
     type_of(node)  # refuses what is no scale of any database
     parameters = node.get("parameters")
-    return int(str(parameters.get("scale") or 0)) if isinstance(parameters, Mapping) else 0
+    scale = str(parameters.get("scale") or 0) if isinstance(parameters, Mapping) else "0"
+    if not re.fullmatch(r"[+-]?[0-9]{1,10}", scale):
+        raise UnreadableInput(f"a decimal with a scale of {scale}")
+    return int(scale)
 
 
 def _plain(expected: type, kind: str) -> Convert:
