@@ -74,12 +74,13 @@ def means_alike(old: Type, held: Type, new: Type, wanted: Type) -> bool:
 def types_of_rows(source: Source) -> Mapping[str, tuple[Type, ...]]:
     """The types of which each column of the source may have rows in a table: all that it ever had.
 
+    Members of structs are called as they are now, as a table calls them by the time of a recipe.
     The stamp of a table tells its names; a plan that was made in part may have left a type of before.
     """
     types = {column.name: [column.type] for column in source.schema.columns}
     for past in source.past:
-        for then, type in past.types.items():
-            types.get(past.names.get(then) or "", []).append(type)
+        for then in past.types:
+            types.get(past.names.get(then) or "", []).append(past.type_now(then))
     return {name: tuple(dict.fromkeys(told)) for name, told in types.items()}
 
 

@@ -35,10 +35,11 @@ def say_of_meanings(
     was = source.past[standing] if standing is not None else None
     asked: list[str] = []
     free = True
-    for then, told in (was.types if was else {}).items():
+    for then in was.types if was else ():
         now = source.schema.column(was.names.get(then) or "") if was else None
-        if now is None or now.name not in partners.values():
+        if was is None or now is None or now.name not in partners.values():
             continue
+        told = was.type_now(then)
         for path, old, new in _hidden((now.name,), told, now.type, target, how):
             change = f"fill {'.'.join(map(quote_name, path))} with {format_type(new)}"
             ruling = talk.judge.rule(change, path, "change-representation")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from schemaman.schema import Path
-from schemaman.types import Type
+from schemaman.types import Array, Map, Struct, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +45,34 @@ class Past:
     def answers_to(self, id: str | None) -> bool:
         """Whether an id is this version's, or was it before it was declared."""
         return id in (self.id, *self.known_as)
+
+    def type_now(self, then: str) -> Type:
+        """The type of one of `types`, its members under the names that they have now.
+
+        One that left keeps its name there, unless another has it now.
+        """
+        return _called_now(self.types[then], (self.names.get(then) or then,), self.members)
+
+
+def _called_now(type: Type, path: Path, told: Mapping[Path, Became]) -> Type:
+    match type:
+        case Array(element):
+            return replace(type, element=_called_now(element, (*path, "element"), told))
+        case Map(key, value):
+            inner = _called_now(key, (*path, "key"), told), _called_now(value, (*path, "value"), told)
+            return replace(type, key=inner[0], value=inner[1])
+        case Struct(fields):
+            known = {
+                f.name: replace(f, type=_called_now(f.type, (*path, f.name), told))
+                for f in sorted(fields, key=lambda f: _certainty(told.get((*path, f.name))))
+            }
+            names = {name: told.get((*path, name)) for name in known}
+            now = {(b.name if b and b.name else name): known[name] for name, b in names.items()}
+            return Struct(tuple(replace(field, name=name) for name, field in now.items()))
+        case _:
+            return type
+
+
+def _certainty(now: Became | None) -> int:
+    """The higher, the surer it is that a member has the name that it is given."""
+    return 2 if now is None or (now.sure and now.name) else 1 if now.name else 0

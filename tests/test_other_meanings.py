@@ -13,8 +13,9 @@ from schemaman.policy import Policy, PolicyRule, ProjectionRule
 from schemaman.sources import source_of
 from tests.lives import history as history_of
 from tests.paper_lake import PaperLake
-from tests.test_members import TARGETS, both, migrated
+from tests.test_members import TARGETS, both, migrated, renamed, until
 from tests.test_members import plan as drawn
+from tests.test_members import told as of_columns
 
 
 def sources(*types: str) -> list[Source]:
@@ -61,6 +62,27 @@ def test_values_of_another_meaning_are_approved_once(
     migrated(made, plan)
     again = drawn(format, following, made, chosen)
     assert (again.steps, again.rulings, again.approvals_needed) == ((), (), ())
+
+
+IN_STRUCTS = ["STRUCT<x: INT, {}>", "ARRAY<STRUCT<x: INT, {}>>", "STRUCT<x: INT, y: STRUCT<x: INT, {}>>"]
+
+
+@both
+@pytest.mark.parametrize("shape", IN_STRUCTS)
+def test_a_member_that_got_another_name_too_is_no_other_one(format: str, shape: str) -> None:
+    types = [shape.format(member) for member in ("a: TIME(6)", "b: BIGINT")]
+    inside = {0: "s", 1: "s.element", 2: "s.y"}[IN_STRUCTS.index(shape)]
+    told = renamed(of_columns(*(f"id INT ID 1, s {each} ID 2" for each in types)),
+                   (f"{inside}.a", f"{inside}.b"))  # fmt: skip
+    made = PaperLake(TARGETS[format][1])
+    chosen = policy("time", "bigint")
+    for number in (1, 2):
+        drawn_now = drawn(format, until(told, number), made, chosen)
+        migrated(made, drawn_now)
+    assert [(r.kind, r.level) for r in drawn_now.rulings if r.kind != "rename-proven"] == [
+        ("change-representation", "approve")
+    ]
+    assert f"fill {inside}.b with BIGINT" in drawn_now.approvals_needed[0].replace("`", "")
 
 
 @both

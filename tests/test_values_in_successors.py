@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemaman.columns import parse_columns
+from schemaman.ddl import format_type
 from schemaman.lake_rows import row_map
 from schemaman.migrate import apply
 from schemaman.plan import Live, Plan, Policy
@@ -26,6 +27,9 @@ from schemaman.upserts import with_row_columns
 from tests.house import PROOF
 from tests.lives import history
 from tests.paper_lake import PaperJournal, PaperLake
+from tests.test_members import migrated, renamed, until
+from tests.test_members import plan as drawn
+from tests.test_members import told as of_columns
 from tests.test_planner import TARGETS, both
 from tests.test_values_in_their_columns import CALLED, lives, none_twice, policies, schema_of, written
 
@@ -179,6 +183,28 @@ def test_what_only_stands_for_a_value_is_not_converted(
     """`45296000000` is no time of day, and a local time has no `Z`."""
     now = Policy(projections=(after,))
     (refused,) = retold(format, old, new, now, Policy(projections=(before,)), into=way == "into")
+    assert refused.steps == ()
+    assert "does not tell of its values" in refused.refusals[0].reason
+
+
+@both
+@pytest.mark.parametrize("shape", ["STRUCT<{}>", "ARRAY<STRUCT<{}>>"])
+@pytest.mark.parametrize("way", ["in place", "into"])
+def test_a_member_stands_for_what_it_did_under_its_old_name(format: str, way: str, shape: str) -> None:
+    target, table = TARGETS[format]
+    policy = Policy(projections=(TIME,))
+    types = [shape.format(member) for member in ("a: TIME(6), c: INT", "b: VARCHAR(20), c: INT")]
+    inside = "s.element" if shape.startswith("ARRAY") else "s"
+    versions = of_columns(*(f"key INT NOT NULL ID 1, s {each} ID 2, PRIMARY KEY (key)" for each in types))
+    told = renamed(versions, (f"{inside}.a", f"{inside}.b"))
+    lake = PaperLake(table)
+    for number in (1, 2):
+        migrated(lake, drawn(format, until(told, number), lake, policy))
+    assert lake.live is not None
+    assert "b" in format_type(lake.live.schema.columns[1].type)
+    (refused,) = Cook(until(told, 2), target, table, policy).plans(
+        lake.live, table + "_new" if way == "into" else None
+    )
     assert refused.steps == ()
     assert "does not tell of its values" in refused.refusals[0].reason
 
