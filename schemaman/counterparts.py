@@ -304,10 +304,16 @@ def parted(source: Source, live: Live, kept: Collection[str]) -> dict[str, str]:
         for then, now in past.names.items():
             meant.setdefault(then.lower(), now)
     became = {name: meant.get(name.lower()) for name in kept if name not in retired(live)}
+    called: dict[str, set[str]] = {}
+    for past in source.past[standing:]:
+        for then, now in past.names.items():
+            if now is not None:
+                called.setdefault(now, {now.lower()}).add(then.lower())
+    there = {name.lower() for name in live.schema.names}
     return {
         name: now
         for name, now in became.items()
-        if now is not None and now.lower() != name.lower() and column_of(live.schema, now) is not None
+        if now is not None and (called.get(now, {now.lower()}) & there) - {name.lower()}
     }
 
 

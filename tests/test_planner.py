@@ -666,6 +666,19 @@ def test_a_column_that_was_said_to_be_another_too_late_is_told_of_and_kept(forma
     assert "a rename made it `c`, as was said when the table had both" in " ".join(answered.notes)
 
 
+@both
+@pytest.mark.parametrize("drops", ["keep", "drop"])
+def test_it_is_kept_where_the_other_one_gets_a_third_name_in_the_same_plan(format: str, drops: str) -> None:
+    told = [TableSchema((Column("id", Integer(32), id=1), Column(n, Integer(32), id=i))) for n, i in
+            (("a", 2), ("c", 3), ("c", 2), ("e", 2))]  # fmt: skip
+    made = PaperLake(TARGETS[format][1])
+    for number in (1, 2):
+        migrated(made, plan(format, source_of(history_of(told[:number])), made.live))
+    answered = plan(format, source_of(history_of([told[0], *told[2:]])), made.live, drops=drops)
+    assert answered.wanted.names == ("id", "a", "e")
+    assert "a rename made it `e`, as was said when the table had both" in " ".join(answered.notes)
+
+
 ONE_NAME_BY_DOTS = [
     ("s STRUCT<a: INT>, `s.b` INT", "s STRUCT<a: INT, b: INT>"),
     ("r STRUCT<b: INT>, `s.b` INT", "s STRUCT<b: INT>"),
