@@ -92,7 +92,7 @@ def parse(text: str, where: str = "schemaman.decisions.toml") -> Decisions:
     """
     try:
         document: Mapping[str, object] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadConfiguration(f"{where} is not valid TOML: {error}", hint="mend that line") from error
     for name in document:
         if name not in _KEYS:

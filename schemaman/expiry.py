@@ -28,12 +28,12 @@ def expiry(text: str, now_ms: int) -> int | None:
 
 
 def _meant(text: str, now_ms: int) -> int | None:
-    span = re.fullmatch(r"(\d{1,5})([dh])", text)
+    span = re.fullmatch(r"([0-9]{1,5})([dh])", text)
     if span and span[2] == "h":
         return (now_ms // 1000 + int(span[1]) * 3600) * 1000
     if span:
         return _end_of((datetime.fromtimestamp(now_ms // 1000, UTC) + timedelta(int(span[1]))).date())
-    if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
         return _end_of(date.fromisoformat(text))
     at = datetime.fromisoformat(text)
     return int(at.timestamp() * 1000) if at.tzinfo is not None else None

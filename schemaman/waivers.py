@@ -39,7 +39,7 @@ def parse(text: str, where: str = "schemaman.waivers.toml") -> tuple[Waiver, ...
     """
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadConfiguration(f"{where} is not valid TOML: {error}", hint="mend that line") from error
     entries = document.pop("waive", [])
     if document or not isinstance(entries, list):

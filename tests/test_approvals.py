@@ -131,6 +131,7 @@ def test_a_folder_of_plans_is_not_approved_unseen(run: Run) -> None:
     for name in ("plans", "plans/"):
         done = run("approve", name, "--yes")
         assert (done.code, "plans/*.plan.json" in done.err) == (2, True)
+    assert "schemaman approve ./*.plan.json" in run("approve", "", "--yes").err
 
 
 @pytest.mark.parametrize(("answer", "approved"), [("y\n", 1), ("\n", 0), ("n\n", 0)])
@@ -178,8 +179,9 @@ def test_plans_of_one_day_are_the_same_plan() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "soon", "30", "99999999d", "2027-02-30", "2027-02-03T01:00", "-1d", "9999-12-31T23:59:59-23:00"],
-)
+    ["", "soon", "30", "99999999d", "2027-02-30", "2027-02-03T01:00", "-1d", "9999-12-31T23:59:59-23:00",
+     "٣٠d"],
+)  # fmt: skip
 def test_no_other_words_say_when_a_plan_expires(text: str) -> None:
     with pytest.raises(BadConfiguration, match="no time to expire"):
         expiry(text, NOON)

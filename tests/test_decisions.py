@@ -75,6 +75,7 @@ def test_a_file_as_people_write_it() -> None:
     ("text", "fault"),
     [
         ("[[rename]", "not valid TOML"),
+        ("a = " + "[" * 5000, "not valid TOML"),
         ("[[renames]]", "unknown section"),
         ("rename = 1", "no list"),
         ('[[rename]]\ntable = "t"\nfrom = "a"\nto = "b"', r"\[\[rename\]\] 1: at is missing"),

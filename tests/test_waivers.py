@@ -27,6 +27,7 @@ def test_waivers_are_read_as_they_were_appended(waivers: list[Waiver]) -> None:
         "[[waive]", "[[waiver]]", "waive = 1", "[[waive]]", to_text(WHOLE).replace("owner", "ovner"),
         to_text(WHOLE).replace("2027-01-31", '"2027-01-31"'), to_text(WHOLE).replace('"ann"', '""'),
         to_text(WHOLE).replace("2027-01-31", "2027-01-31T00:00:00Z"), to_text(WHOLE) + "more = 1",
+        "a = " + "[" * 5000,
     ],
 )  # fmt: skip
 def test_a_file_that_is_wrong_is_refused_with_the_place(text: str) -> None:

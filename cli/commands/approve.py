@@ -58,7 +58,7 @@ def approve(door: Door, plans: tuple[str, ...], by: str | None, expires: str, ye
 def _require_file(place: str) -> None:
     """Raises `UsageError` for a folder: nobody approves what happens to lie in it."""
     if is_folder(Path(place)):
-        hint = f"schemaman approve {place.rstrip('/')}/*.plan.json"
+        hint = f"schemaman approve {(place or '.').rstrip('/')}/*.plan.json"
         raise UsageError(f"{place} is a folder: name the plans that you have seen", hint=hint)
 
 

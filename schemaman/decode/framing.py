@@ -47,7 +47,6 @@ FRAMING_HEADERS = frozenset(_GUID_HEADERS.values()) | {
 VALUE_SCHEMA_ID_HEADER; Apicurio SerdeHeaders."""
 
 _GUID = 16
-_SHORTEST = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +62,12 @@ class Forms:
     added: str = "__"
 
     def __post_init__(self) -> None:
-        """Raises `BadConfiguration`: a prefix with which columns of a table could pass for added fields."""
-        if len(self.added) < _SHORTEST:
+        """Raises `BadConfiguration`: without a prefix columns of a table would pass for added fields."""
+        if not self.added:
             raise BadConfiguration(
-                f"{self.added!r} is too short for what added fields begin with: columns of a table, such as "
-                "`name`, would be taken for some",
-                hint="set add.fields.prefix of ExtractNewRecordState to two characters or more",
+                "added fields have to begin with something: columns of a table, such as `name`, would be "
+                "taken for some",
+                hint="set add.fields.prefix of ExtractNewRecordState, and say the same here",
             )
 
     def of(self, side: Side) -> Form:
