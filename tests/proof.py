@@ -34,15 +34,19 @@ PARTS = (
 )
 
 SERVERS = ("tests/browser", "tests/jvm", "tests/live")
-LAKE = ("tests/spark",)
+LAKE = "tests/spark"
 HOLDING_TESTS = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").rglob("test_*.py")}
-COMPUTING = sorted({f"tests/{name}" for name in HOLDING_TESTS} - {*SERVERS, *LAKE})
+COMPUTING = sorted({f"tests/{name}" for name in HOLDING_TESTS} - {*SERVERS, LAKE})
 """All others, so that no folder of tests is forgotten."""
 BOUNDS = ("", "tests/test_i", "tests/test_p", "~")
 """Part those that compute into three that take about as long."""
+LAKES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / LAKE).glob("test_*.py"))
+MIDDLE = f"{LAKE}/test_n"
+"""Parts those on Spark in two."""
 PIECES: dict[str, Sequence[str]] = {
     "servers": SERVERS,
-    "lake": LAKE,
+    "lake-1": [path for path in LAKES if path < MIDDLE],
+    "lake-2": [path for path in LAKES if path >= MIDDLE],
     **{
         f"computing-{number}": [path for path in COMPUTING if first <= path < end]
         for number, (first, end) in enumerate(pairwise(BOUNDS), 1)

@@ -130,15 +130,18 @@ def test_a_refused_statement_is_one_line(far: Far, statement: str, words: str) -
     assert not isinstance(caught.value, StatementConflict)
 
 
+RACERS = "abcd"
+
+
 @pytest.mark.parametrize("format", ["delta", "iceberg"])
 def test_a_lost_race_is_told_from_other_failures(far: Far, format: str) -> None:
     name = "ice.raced.t" if format == "iceberg" else f"delta.`{far.warehouse / 'raced'}`"
     far.executor.run("CREATE NAMESPACE IF NOT EXISTS ice.raced")
     far.executor.run(f"CREATE TABLE {name} (id INT) USING {format}")
-    others = [RemoteSession.builder.remote(far.address).create() for _ in "ab"]
+    others = [RemoteSession.builder.remote(far.address).create() for _ in RACERS]
     lost: list[StatementFailed] = []
-    for turn in range(20):
-        ready = threading.Barrier(2)
+    for turn in range(100):
+        ready = threading.Barrier(len(RACERS))
 
         def alter(spark: Any, column: str, ready: threading.Barrier = ready) -> None:
             ready.wait()
@@ -149,7 +152,7 @@ def test_a_lost_race_is_told_from_other_failures(far: Far, format: str) -> None:
 
         racers = [
             threading.Thread(target=alter, args=(spark, f"{side}{turn}"))
-            for side, spark in zip("ab", others, strict=True)
+            for side, spark in zip(RACERS, others, strict=True)
         ]
         for racer in racers:
             racer.start()
