@@ -100,6 +100,18 @@ def test_a_damaged_file_tells_nothing_false(whole: bytes, tmp_path: Path) -> Non
     assert found > CASES / 10
 
 
+@pytest.mark.parametrize("place", ["log", "history", "named"])
+def test_a_table_that_is_named_by_what_is_no_text_is_found(whole: bytes, tmp_path: Path, place: str) -> None:
+    path = tmp_path / "store.db"
+    path.write_bytes(whole)
+    with sqlite3.connect(path) as connection:
+        rows = f"rowid IN (SELECT rowid FROM {place} WHERE table_key IS NOT NULL LIMIT 1)"
+        connection.execute(f"UPDATE {place} SET table_key = CAST(table_key AS BLOB) WHERE {rows}")
+    connection.close()
+    with SqlStore.open(str(path)) as store:
+        assert any("no text" in fault or "filed" in fault for fault in store.check())
+
+
 @pytest.mark.parametrize("made", [str, bytes])
 def test_a_history_that_is_not_as_it_was_written_is_never_told(
     whole: bytes, tmp_path: Path, made: type[str] | type[bytes]

@@ -137,10 +137,9 @@ class Histories:
             kept = (row._asdict() for row in connection.execute(select(COVERED)))
             if sorted(map(covered_row, read), key=str) != sorted(kept, key=str):
                 yield "the offsets that count as read are not those of the log"
-            columns = (LOG.c.table_key, LOG.c.previous_key)
-            keys = {
-                key for c in columns for key in connection.scalars(select(c).distinct()) if key is not None
-            }
+            keys, strange = _named_in(connection, LOG.c.table_key, LOG.c.previous_key)
+            if strange:
+                yield "the log names a table by what is no text"
             forms = _forms.Kept(connection)
             for some in batches(sorted(keys), TABLES):
                 yield from self._faults(connection, [table_of(key) for key in some], forms)
@@ -148,7 +147,9 @@ class Histories:
             yield error.message
             return
         for column, what in ((HISTORY.c.table_key, "a history"), (NAMED.c.table_key, "a name")):
-            held = set(connection.scalars(select(column).distinct()))
+            held, strange = _named_in(connection, column)
+            if strange:
+                yield f"{what} is of a table that is named by what is no text"
             for key in sorted(held.difference(keys)):
                 yield f"the log says nothing of {table_of(key)}, which has {what}"
         if not forms.right():
@@ -307,3 +308,10 @@ def _opened(body: object, table: TableId) -> str:
             hint="run `schemaman store check`; `schemaman store rebuild` folds it again if the log is whole",
         )
     return text
+
+
+def _named_in(connection: Connection, *columns: ColumnElement[Any]) -> tuple[set[str], bool]:
+    """The keys of tables in these columns, and whether there is anything else: no text, as in `_opened`."""
+    found = {key for column in columns for key in connection.scalars(select(column).distinct())}
+    texts = {key for key in found if isinstance(key, str)}
+    return texts, bool(found - texts - {None})
