@@ -38,6 +38,24 @@ class Narrator:
         self.truth.start = len(self.truth.steps)
         self._add("connector start", tables_of(self._connection, SCHEMA), None)
 
+    def end(self) -> int:
+        """Where the log of the server ends by now; more stands behind it before long, though nobody writes.
+
+        Source: a transaction that has a number leaves a record of its end, though it changed nothing.
+        """
+        end = int(self._ask("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"))
+        self._ask("SELECT txid_current()")
+        return end
+
+    def sender(self, slot: str) -> int:
+        """The process of the server that decodes its log for a slot; the slot has to be in use."""
+        return int(self._ask(f"SELECT active_pid FROM pg_replication_slots WHERE slot_name = '{slot}'"))
+
+    def sent(self, slot: str) -> int:
+        """How far the server has decoded its log for such a slot, and sent what it says."""
+        where = f"FROM pg_stat_replication WHERE pid = {self.sender(slot)}"
+        return int(self._ask(f"SELECT sent_lsn - '0/0'::pg_lsn {where}"))
+
     def _add(self, text: str, tables, transaction: int | None) -> None:
         end = int(self._ask("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"))
         if transaction is not None:

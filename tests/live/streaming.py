@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -68,12 +70,31 @@ class Streaming:
         wanted = set(transactions)
         self.until(f"transactions {transactions}", lambda: wanted <= self.topics.transactions())
 
+    def sent(self) -> None:
+        """Wait until the server has sent all that was told, whether or not anybody reads it.
+
+        What it decodes behind DDL it begins with the table once more, so that a connector asks the catalogue.
+        """
+        end = self.narrator.end()
+        what = "the server to send what it has"
+        await_true(what, lambda: self.narrator.sent(self.name) >= end, self._worker.server, _ARRIVAL)
+
     @contextmanager
     def stopped(self) -> Iterator[None]:
         """The connector is away in this block, and reads afterwards what it missed."""
         self._worker.stop(self.name)
         yield
         self._worker.resume(self.name)
+
+    @contextmanager
+    def undecoded(self) -> Iterator[None]:
+        """The server decodes nothing for the connector in this block, as one that has much else to do."""
+        process = self.narrator.sender(self.name)
+        os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(process, signal.SIGCONT)
 
     def until(self, what: str, happened) -> None:
         def read() -> bool:
