@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +15,7 @@ from schemaman.evidence import Record
 from schemaman.spark.staging import GONE_BEHIND
 from schemaman.stores.sql import SqlStore
 from tests.paper_mirror import EMPTYING, PaperMirror
-from tests.records import change, event, image, node, record, struct
+from tests.records import change, column, event, image, node, record, struct
 from tests.test_late_changes import at
 from tests.test_mirror_policy import DEFAULTS, KEY, alive, mirror, told
 
@@ -32,9 +33,7 @@ def key(id: int) -> dict[str, Any]:
     return {"schema": KEY, "payload": {"id": id}}
 
 
-def flat(
-    offset: int, id: int, n: int, lsn: int, *, deleted: str | None = None, named: str = "id"
-) -> Record:
+def flat(offset: int, id: int, n: int, lsn: int, *, deleted: str | None = None, named: str = "id") -> Record:
     """A flattened row that tells its table in full: `add.fields=op,name,db,schema,table,connector,lsn`."""
     added: dict[str, Any] = {"__deleted": deleted} if deleted else {}
     added |= {"__op": "d" if deleted == "true" else "u", **{f"__{k}": v for k, v in SOURCE.items()}}
@@ -173,9 +172,7 @@ def test_a_delete_from_an_earlier_life_of_its_table_went_with_that_life(store: S
 
 
 @pytest.mark.parametrize("cut", [1, 2])
-def test_the_tombstone_of_an_event_says_nothing_in_whatever_batch_it_comes(
-    store: SqlStore, cut: int
-) -> None:
+def test_the_tombstone_of_an_event_says_nothing_in_whatever_batch_it_comes(store: SqlStore, cut: int) -> None:
     gone = told(1, "d", {"id": 1, "n": 1})
     records = [told(0, row={"id": 1, "n": 1}), gone, bare(2, 1), told(3, row={"id": 1, "n": 2})]
     lake = mirror(store)
@@ -291,3 +288,55 @@ def test_a_delete_does_not_wait_behind_what_nobody_will_ever_understand(store: S
         lake.take(batch)
     assert alive(lake) == [{"id": 2, "n": 1}]
     assert [reason == GONE_BEHIND for reason in lake.withheld().values()] == [False]
+
+
+def schemaless(table: str, n: int, id: object, *, gone: bool = False) -> Record:
+    """A row of MySQL without schemas, or its tombstone, whose event compaction has taken away."""
+    source = {**SOURCE, "connector": "mysql", "schema": None, "table": table, "ts_ms": 1200 + n}
+    source |= {"file": "binlog.000001", "pos": 200 + n, "row": 0, "server_id": 1, "snapshot": "false"}
+    told = {"before": None, "after": {"id": id, "n": n}, "source": source, "op": "c", "ts_ms": 1205 + n}
+    value = None if gone else json.dumps(told).encode()
+    return Record(f"srv.shop.{table}", 0, 9 if gone else n, 1, json.dumps({"id": id}).encode(), value)
+
+
+def created(table: str, pos: int, id: dict[str, Any]) -> Record:
+    n = {**column("n", "INT", 2), "jdbcType": 4}
+    told = {"type": "CREATE", "id": f'"shop"."{table}"', "table": image(id, n, key=("id",))}
+    where = {**SOURCE, "connector": "mysql", "schema": None, "file": "binlog.000001", "pos": pos, "row": 0}
+    made = record(change(told, ddl=f"CREATE TABLE {table} (x)", **where), {"databaseName": "shop"}, "srv")
+    return replace(made, offset=pos)
+
+
+def typed(name: str, jdbc: int, **more: int) -> dict[str, Any]:
+    return {**column("id", name), "jdbcType": jdbc, "optional": False, **more}
+
+
+def digits(unscaled: int) -> str:
+    return base64.b64encode(unscaled.to_bytes(4, "big")).decode()
+
+
+ALIKE = {
+    "decimals": (
+        (typed("DECIMAL", 3, length=10, scale=2), digits(700)),
+        (typed("DECIMAL", 3, length=10, scale=0), digits(5), digits(500)),
+    ),
+    "texts": ((typed("INT", 4), 7), (typed("VARCHAR", 12, length=20), "x", "y")),
+    "moments": (
+        (typed("DATETIME", 93, length=6), 1_600_000_000_000_000),
+        (typed("DATETIME", 93, length=3), 1_600_000_000_000, 1_600_000_000),
+    ),
+}
+
+
+@pytest.mark.parametrize("pair", ALIKE)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_delete_is_read_by_the_key_of_its_own_table(store: SqlStore, pair: str, turned: bool) -> None:
+    """Two tables, one name of a key column: no field of JSON without schemas says which type it is of."""
+    tables = dict(zip("ab", ALIKE[pair][:: -1 if turned else 1], strict=True))
+    lake = known(store)
+    lake.take([created(table, at, told[0]) for at, (table, told) in enumerate(tables.items(), 100)])
+    rows = [(table, *row) for table, (_, *ids) in tables.items() for row in enumerate(ids)]
+    lake.take([schemaless(*row) for row in rows])
+    lake.take([schemaless(*row, gone=True) for row in rows if row[1] == 0])
+    left = {t.source.table: {r["n"] for r in t.rows if not r["_row_deleted"]} for t in lake.lake()}
+    assert (left, lake.withheld()) == ({"a": set(), "b": set()} | {t: {n} for t, n, _ in rows if n}, {})

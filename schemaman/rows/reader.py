@@ -315,10 +315,10 @@ class RowReader:
                     "transformation ExtractField$Key)"
                 )
             names = tuple(payload) if form.schema is None else ()
-            decode = form.decoders.get((made.decode, names))
+            decode = form.decoders.get((made, names))
             if decode is None:
                 decode = self._tables.keys(form, made, table, payload)
-                form.decoders[made.decode, names] = decode
+                form.decoders[made, names] = decode
             return cast(Decoder, decode)(payload).row
         except (UnreadableInput, UnreadableCell) as fault:
             raise UnreadableInput(f"key: {fault}") from None

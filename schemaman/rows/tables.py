@@ -26,10 +26,11 @@ Histories = Mapping[TableId, TableHistory]
 NO_SCHEMA = "JSON without a schema: nobody tells the types of the values"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Made:
     """The decoder of one structure, and the column of each field that rows of it have.
 
+    Each is equal to itself alone: decoders of keys are found by it, and two tables never share one.
     `decode_read` is for rows that were read from the table: there nothing is unavailable, whatever it looks
     like. `decode_old` is for rows of before of which only a part is asked.
     """
@@ -72,6 +73,7 @@ class Tables:
         self.histories = histories
         self._topics: dict[str, tuple[TableHistory, ...]] | None = None
         self._keyed: dict[tuple[TableId, tuple[str, ...]], Table] = {}
+        self._alone: dict[TableId, Made] = {}
         self._placeholder = placeholder
         self._modes = modes
 
@@ -168,6 +170,12 @@ class Tables:
         Raises:
             UnreadableInput: the history knows no such table, or there is none.
         """
+        known = self._alone.get(id)
+        if known is None:
+            known = self._alone[id] = self._without_rows(id)
+        return known
+
+    def _without_rows(self, id: TableId) -> Made:
         if self.histories is None:
             return Made(TableSchema(()), None, _NOTHING, _NOTHING, _NOTHING, {})
         version = self.history(id).latest
