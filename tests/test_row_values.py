@@ -310,6 +310,15 @@ def test_a_row_that_was_read_has_all_its_values_whatever_they_look_like() -> Non
     assert (found.after, found.unavailable) == ({"big": WORD}, frozenset())
 
 
+def test_of_a_deleted_row_it_is_said_which_values_were_not_sent() -> None:
+    """A table without a key keeps that row: what it has not got must not become NULL there."""
+    value = event(struct("srv.public.t.Value", id=node("int32"), big=node("string")), op="d")
+    value["payload"] |= {"before": {"id": 1, "big": WORD}, "after": None}
+    found = RowReader().read(record(value))
+    assert isinstance(found, RowChange)
+    assert (found.before, found.unread) == ({"id": 1}, {"big": "the value was not sent"})
+
+
 def test_two_fields_of_one_name_are_refused() -> None:
     value = event(struct("srv.public.t.Value", a=node("string"), b=node("string")))
     value["payload"]["after"] = {"a": "1", "b": "2"}

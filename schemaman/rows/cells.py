@@ -35,6 +35,11 @@ class Decoded:
     unavailable: frozenset[str]
     unread: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def missing(self) -> Mapping[str, str]:
+        """Why each cell that the row lacks is not there; empty of one that is whole."""
+        return {**dict.fromkeys(self.unavailable, "the value was not sent"), **self.unread}
+
 
 class UnreadableCell(ValueError):
     """A cell that cannot be had exactly; the message names its column and says why."""

@@ -240,7 +240,7 @@ class RowReader:
             op=cast(Op, op),
             key=key,
             before=None if before is None else before.row,
-            unread={} if before is None else before.unread,
+            unread={} if before is None else before.missing,
             after=None if after is None else after.row,
             unavailable=frozenset() if after is None else after.unavailable,
             order=order,
