@@ -40,6 +40,8 @@ _PLAIN = (Boolean, Integer, Decimal, Numeric, Floating, String, Date)
 def unconvertible(source: Source, there: str, held: Type, wanted: Type) -> str:
     """Why values of a column of the source cannot be converted in the lake, empty if they can."""
     new = source.schema.column(there)
+    if new is None and held == wanted:
+        return ""  # a column of the lake's own, which goes along as it is
     if new is None or not conversion.converts(held, wanted):
         return NO_WAY
     for old in types_of_rows(source)[there]:

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from schemaman.ddl import quote_name
-from schemaman.exchanges import RESUME, free_name, phase_of
+from schemaman.exchanges import RESUME, free_name, phase_of, under_way
+from schemaman.metadata_columns import metadata_told
 from schemaman.names import GIVEN_AWAY, TEMPORARY
 from schemaman.plan import (
     NAMES_PROPERTY,
@@ -23,10 +24,16 @@ from schemaman.plan import (
     column_of,
 )
 from schemaman.property_shapes import misread
-from schemaman.retired_columns import retired
+from schemaman.retired_columns import Retired, retired
 from schemaman.rulings import Judge
 from schemaman.schema import walk
-from schemaman.stamp_meaning import astray, ended_life, stamped
+from schemaman.stamp_meaning import astray, ended_life, stamped, standing_at
+from schemaman.upserts import KEYED, KEYLESS, ORDER
+
+PARTED = (
+    "a rename made it {0}, as was said when a plan had kept it as one that had left: rows from before hold "
+    "their value in here alone, and it is not dropped; bring these values over into {0}, then drop it by hand"
+)
 
 
 @dataclass(slots=True)
@@ -82,7 +89,7 @@ def counterparts(source: Source, live: Live, held: Collection[str], talk: Talk) 
         frozen = _unknown_swaps(source, live, talk)
     else:
         pairs = {then: now for then, now in source.past[standing].names.items() if now and then != now}
-        younger, unclear = _of_plans_in_part(source, live, standing, talk)
+        younger, unclear = _of_plans_in_part(source, live, standing, pairs, talk)
         pairs |= younger
         frozen, away = _reused(source, live, standing, waiting, talk)
         frozen |= unclear.keys()
@@ -137,7 +144,7 @@ def blocked(source: Source, live: Live, talk: Talk) -> bool:
             f"{RESUME}; or rename it by hand",
         )
         for path, _, _ in walk(live.schema)
-        if path[-1].startswith(TEMPORARY)
+        if path[-1].lower().startswith(TEMPORARY)
     )
     return ended or bool(refusals)
 
@@ -214,14 +221,15 @@ def _reused(
 
 
 def _of_plans_in_part(
-    source: Source, live: Live, standing: int, talk: Talk
+    source: Source, live: Live, standing: int, stood: Mapping[str, str], talk: Talk
 ) -> tuple[dict[str, str], dict[str, set[str]]]:
     """Columns that are younger than the stamp: they were added while other changes were not made.
 
     Those whose name has meant one column only, which is called otherwise by now, with the name of that; and
-    those whose name has meant several, with what these are called: all of them are left as they are.
+    those whose name has meant several, or one that the table has as it `stood` too, with what these are
+    called: all of them are left as they are. A column of the lake's own is none of them, whatever its name.
     """
-    known = {name.lower() for past in source.past[: standing + 1] for name in past.names}
+    known = {name.lower() for past in source.past[: standing + 1] for name in past.names} | _own(live)
     pairs: dict[str, str] = {}
     unclear: dict[str, set[str]] = {}
     for column in live.schema.columns:
@@ -237,9 +245,27 @@ def _of_plans_in_part(
             )
             unclear[column.name] = {now for now in meant if now is not None}
         for now in meant if len(meant) == 1 else ():
-            if now is not None and now.lower() != name and column_of(live.schema, now) is None:
+            if now is None or now.lower() == name or column_of(live.schema, now) is not None:
+                continue
+            taken = next((old for old, new in {**stood, **pairs}.items() if new == now), None)
+            if taken is None:
                 pairs[column.name] = now
+                continue
+            talk.refuse(
+                f"rename {quote_name(column.name)} to {quote_name(now)}",
+                f"another column of the table is what became of it too, {quote_name(taken)}",
+                "bring the values of one over into the other, drop that one by hand, and plan again",
+            )
+            unclear[column.name] = unclear[taken] = {now}
     return pairs, unclear
+
+
+def _own(live: Live) -> set[str]:
+    """The columns that a table has beside those of its source, lowered: none of them ever is one of these."""
+    exchanged = {name for e in under_way(live) for name in (e.new, e.old)}
+    mirrored = dict((*KEYED, *KEYLESS)) if column_of(live.schema, ORDER) else {}
+    own = (*retired(live), *metadata_told(live).values(), *exchanged, *mirrored)
+    return {name.lower() for name in own}
 
 
 def _without_room(source: Source, pairs: Mapping[str, str], held: Collection[str], talk: Talk) -> set[str]:
@@ -294,7 +320,8 @@ def _by_former_names(source: Source, live: Live, held: Collection[str], talk: Ta
 def parted(source: Source, live: Live, kept: Collection[str]) -> dict[str, str]:
     """Columns that the table kept, and that are ones which it has beside them: what these are called.
 
-    So it is where somebody said of a rename that it was one when a plan had added the new name already.
+    So it is where somebody said of a rename that it was one when a plan had taken it for a DROP and an ADD,
+    whether or not the policy let it add the new name.
     """
     standing = stamped(source, live)
     if standing is None:
@@ -303,18 +330,16 @@ def parted(source: Source, live: Live, kept: Collection[str]) -> dict[str, str]:
     for past in reversed(source.past[: standing + 1]):
         for then, now in past.names.items():
             meant.setdefault(then.lower(), now)
-    became = {name: meant.get(name.lower()) for name in kept if name not in retired(live)}
-    called: dict[str, set[str]] = {}
-    for past in source.past[standing:]:
-        for then, now in past.names.items():
-            if now is not None:
-                called.setdefault(now, {now.lower()}).add(then.lower())
-    there = {name.lower() for name in live.schema.names}
-    return {
-        name: now
-        for name, now in became.items()
-        if now is not None and (called.get(now, {now.lower()}) & there) - {name.lower()}
-    }
+    told = retired(live)
+    became = {name: _stayed(source, told[name]) if name in told else meant.get(name.lower()) for name in kept}
+    return {name: now for name, now in became.items() if now is not None}
+
+
+def _stayed(source: Source, left: Retired) -> str | None:
+    """What a column is called now that the table tells of since others have had its name."""
+    standing = standing_at(source.past, left.version, left.began)
+    earlier = source.past[: standing + 1] if standing is not None else ()
+    return next((past.names[left.column] for past in reversed(earlier) if left.column in past.names), None)
 
 
 def _unknown_swaps(source: Source, live: Live, talk: Talk) -> set[str]:

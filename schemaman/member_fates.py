@@ -19,12 +19,14 @@ class Fate:
     """What became of a member that a live table has; `exact`: the table stands where it was still there.
 
     `young`: it came after the table's stamp, by a plan that was made in part; `maybe`: as any of these.
+    `parted`: an earlier plan kept it as one that had left, and it is, or may be, what has this name now.
     """
 
     became: Became
     exact: bool
     maybe: tuple[str, ...] = ()
     young: bool = False
+    parted: str = ""
 
 
 def fates(source: Source, standing: int | None) -> Mapping[Path, Fate]:
@@ -57,8 +59,8 @@ def fates(source: Source, standing: int | None) -> Mapping[Path, Fate]:
             if now == Became(path[-1]):
                 continue
             # What a stamped table still has of earlier times is what an earlier plan kept.
-            told = now if standing is None else Became(None)
-            found.setdefault(path, Fate(told, False))
+            fate = Fate(now, False) if standing is None else Fate(Became(None), False, parted=now.name or "")
+            found.setdefault(path, fate)
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.counterparts import Talk
+from schemaman.counterparts import PARTED, Talk
 from schemaman.ddl import format_type, quote_name
 from schemaman.member_fates import Fate
 from schemaman.members import path_text
@@ -224,6 +224,10 @@ class Merging:
         if fate is None and path not in self.left:
             talk.note(path, "the source does not have it: it stays")
             return [live]
+        if fate is not None and fate.parted:
+            talk.note(path, PARTED.format(quote_name(fate.parted)))
+            self.staying.add(there)
+            return [replace(live, nullable=True)]
         if talk.judge.ask("drop-column").level in ("auto", "approve"):
             if fate is None or not fate.exact:
                 self.kept.add(there)

@@ -184,4 +184,5 @@ def unusable(name: str) -> str:
         return "a column without a name cannot be read"
     if "${" in name:
         return "Spark would take ${…} for a variable inside any statement"
-    return f"names that begin with {TEMPORARY} are schemaman's own" if name.startswith(TEMPORARY) else ""
+    own = name.lower().startswith(TEMPORARY)
+    return f"names that begin with {TEMPORARY} are schemaman's own" if own else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from schemaman.diff import AddColumn, Change, ChangeKey, Member, RenameColumn, patch
+from schemaman.diff import AddColumn, Change, ChangeKey, DropColumn, Member, RenameColumn, patch
 from schemaman.layouts import identified
 from schemaman.names import TEMPORARY
 from schemaman.plan import Live
@@ -107,6 +107,11 @@ def is_there(schema: TableSchema, path: Path) -> bool:
     """Whether a table has a place already, without regard to case."""
     lowered = [part.lower() for part in path]
     return any([part.lower() for part in at] == lowered for at, _, _ in walk(schema))
+
+
+def dropped(changes: Iterable[Change]) -> frozenset[str]:
+    """The columns of a table that are to be dropped whole."""
+    return frozenset(c.path[0] for c in changes if isinstance(c, DropColumn) and len(c.path) == 1)
 
 
 def at_end(schema: TableSchema, change: Change) -> Change:

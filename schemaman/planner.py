@@ -6,7 +6,7 @@ can be checked on the table alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from schemaman import guards
@@ -27,7 +27,7 @@ from schemaman.diff import (
 )
 from schemaman.exchanges import held_back
 from schemaman.layouts import changed, layout_of
-from schemaman.ordering import at_end, in_turn, inside, renamed, waves
+from schemaman.ordering import at_end, dropped, in_turn, inside, renamed, waves
 from schemaman.plan import (
     RETIRED_PROPERTY,
     SOURCE_PROPERTY,
@@ -83,10 +83,7 @@ def make_plan(
     projection = carried.onto(project(source, live, target, policy, target_name))
     judge = Judge(policy, source.table, (target_name or target.name, target.name))
     draft = _Drawing(target, source, table, live, projection, judge)
-    if live is None:
-        draft.create()
-    else:
-        draft.alter()
+    draft.draw(live)
     return Plan(
         target_name or target.name,
         target.name,
@@ -106,6 +103,10 @@ def make_plan(
         base_column_ids=live.column_ids if live else "",
         base_layout=layout_of(live),
     )
+
+
+class _Standstill(Exception):
+    """Its argument refuses a change that was agreed on for itself, where it stands among the others."""
 
 
 class _Drawing:
@@ -137,6 +138,14 @@ class _Drawing:
         self.notes: list[str] = []
         self.approvals: list[str] = []
         self.approving = Approving(judge, projection.kept)
+
+    def draw(self, live: Live | None) -> None:
+        """All steps; none where one of them would be refused amid the others."""
+        try:
+            self.create() if live is None else self.alter()
+        except _Standstill as found:
+            self.refusals.append(found.args[0])
+            self.now, self.steps, self.approvals = live, [], []
 
     def create(self) -> None:
         """A new table, with its stamp at birth."""
@@ -180,7 +189,7 @@ class _Drawing:
         guarded = guards.staying(self._required(), told.renames)
         renames, others = self._judged(guards.bare(self.target, live, changes, guarded), changes)
         live = self._unguarded(live, (*renames, *others), guarded)
-        self.staying = _dropped(changes) - _dropped(others)
+        self.staying = dropped(changes) - dropped(others)
         upgrade: dict[str, str] = {}
         for change in (*renames, *others):
             upgrade |= self.target.needs(live, change)
@@ -349,7 +358,8 @@ class _Drawing:
         for change in changes:
             placed = at_end(after, change)
             drafted = self.target.alter(self.now, placed)
-            assert isinstance(drafted, Draft), "agreed before, refused now"
+            if isinstance(drafted, Refusal):
+                raise _Standstill(drafted)
             drafts.append(drafted)
             after = patch(after, [placed])
         draft = drafts[0] if len(drafts) == 1 else self.target.together(self.now, drafts)
@@ -378,9 +388,8 @@ class _Drawing:
         return wanted.key if self.settled and self.staying.isdisjoint(now.key) else now.key
 
     def _stamp(self, key: Sequence[str], *, settled: bool) -> dict[str, str]:
-        told = self.projection
         renamed, had = self.renamed, self.had
-        return stamp(self.source, told, self.now, key, settled=settled, renamed=renamed, had=had)
+        return stamp(self.source, self.projection, self.now, key, settled=settled, renamed=renamed, had=had)
 
     def _add(self, draft: Draft, after: Live | None, approve: str = "") -> None:
         """Another step; `approve` says why a person has to approve it."""
@@ -389,12 +398,3 @@ class _Drawing:
             self.approvals.append(f"{draft.kind}: {draft.statement} ({why})")
         self.steps.append(step(draft, self.now, after))
         self.now = after
-
-
-def _dropped(changes: Iterable[Change]) -> frozenset[str]:
-    """The columns of a table that are to be dropped whole."""
-    return frozenset(c.path[0] for c in changes if isinstance(c, DropColumn) and len(c.path) == 1)
-
-
-def _lowered(names: Iterable[str]) -> frozenset[str]:
-    return frozenset(name.lower() for name in names)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.counterparts import Counterparts, Talk, blocked, counterparts, parted
+from schemaman.counterparts import PARTED, Counterparts, Talk, blocked, counterparts, parted
 from schemaman.ddl import quote_name
 from schemaman.exchanges import under_way
 from schemaman.lake_names import (
@@ -56,10 +56,6 @@ _REKEY = (
 _GUESSED = "its structure is inferred from values, which promise nothing of the next one"
 _IMPOSSIBLE = "the newest structure is none that this table can have got, and no event has shown it"
 _WAIT = "look at `schemaman history`, and plan again when events carry the new columns"
-_PARTED = (
-    "a rename made it {0}, as was said when the table had both already: rows from before hold their value in "
-    "here alone, and it is not dropped; bring these values over into {0}, then drop it by hand"
-)
 _TELL = "read events that carry their schemas (schemas.enable=true, or a registry)"
 
 
@@ -207,7 +203,7 @@ class _Projecting:
             return [replace(live, nullable=True)]
         if live.name in self.parted:
             other = quote_name(self.parted[live.name])
-            talk.note(path, _PARTED.format(other))
+            talk.note(path, PARTED.format(other))
             self.left_out.append(live.name)
             return [replace(live, nullable=True)]
         if talk.judge.ask("drop-column").level in ("auto", "approve"):

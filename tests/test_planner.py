@@ -663,7 +663,7 @@ def test_a_column_that_was_said_to_be_another_too_late_is_told_of_and_kept(forma
         migrated(made, plan(format, source_of(history_of(told[:number])), made.live))
     answered = plan(format, source_of(history_of([told[0], told[2]])), made.live, drops=drops)
     assert answered.wanted.names == ("id", "a", "c")
-    assert "a rename made it `c`, as was said when the table had both" in " ".join(answered.notes)
+    assert "a rename made it `c`, as was said when a plan had kept it" in " ".join(answered.notes)
 
 
 @both
@@ -676,7 +676,7 @@ def test_it_is_kept_where_the_other_one_gets_a_third_name_in_the_same_plan(forma
         migrated(made, plan(format, source_of(history_of(told[:number])), made.live))
     answered = plan(format, source_of(history_of([told[0], *told[2:]])), made.live, drops=drops)
     assert answered.wanted.names == ("id", "a", "e")
-    assert "a rename made it `e`, as was said when the table had both" in " ".join(answered.notes)
+    assert "a rename made it `e`, as was said when a plan had kept it" in " ".join(answered.notes)
 
 
 ONE_NAME_BY_DOTS = [
