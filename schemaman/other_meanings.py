@@ -5,14 +5,14 @@ Law: only a choice of the projection can hide it so: by default the two are two 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from schemaman.counterparts import Talk
 from schemaman.ddl import format_type, quote_name
-from schemaman.plan import Live, Refusal, Source, Target
+from schemaman.plan import Live, Refusal, Source, Target, column_of
 from schemaman.representation import DEFAULT, Representation
 from schemaman.rulings import blocked_by
-from schemaman.schema import Path
+from schemaman.schema import Column, Path
 from schemaman.stamp_meaning import stamped
 from schemaman.types import Array, Decimal, Floating, Integer, Json, Map, Numeric, Struct, Type, widens
 
@@ -31,16 +31,10 @@ def say_of_meanings(
 
     `partners` maps live names to those of the source.
     """
-    standing = stamped(source, live)
-    was = source.past[standing] if standing is not None else None
     asked: list[str] = []
     free = True
-    for then in was.types if was else ():
-        now = source.schema.column(was.names.get(then) or "") if was else None
-        if was is None or now is None or now.name not in partners.values():
-            continue
-        told = was.type_now(then)
-        for path, old, new in _hidden((now.name,), told, now.type, target, how):
+    for there, now, told in _told(source, live, partners):
+        for path, old, new in _hidden((now.name,), there, told, now.type, target, how):
             change = f"fill {'.'.join(map(quote_name, path))} with {format_type(new)}"
             ruling = talk.judge.rule(change, path, "change-representation")
             reason = (
@@ -59,30 +53,87 @@ def say_of_meanings(
     return "; ".join(asked), free
 
 
+def _told(
+    source: Source, live: Live, partners: Mapping[str, str]
+) -> Iterator[tuple[Type, Column, tuple[Type, ...]]]:
+    """Each column that had another type: its type in the lake, the column, and what it was, newest first.
+
+    The first is its type in the version of the table's stamp, the others those of before.
+    """
+    standing = stamped(source, live)
+    if standing is None:
+        return
+    here = {there: column_of(live.schema, name) for name, there in partners.items()}
+    told: dict[str, dict[Type, None]] = {}
+    for past in reversed(source.past[: standing + 1]):
+        for then, name in past.names.items():
+            now = source.schema.column(name) if name in here else None
+            if now is not None:
+                type = past.type_now(then) if then in past.types else now.type
+                told.setdefault(now.name, {})[type] = None
+    for now in source.schema.columns:
+        column = here.get(now.name)
+        if column is not None and len(told.get(now.name, ())) > (now.type in told.get(now.name, ())):
+            yield column.type, now, tuple(told[now.name])
+
+
 def _hidden(
-    path: Path, old: Type, new: Type, target: Target, how: Representation
+    path: Path, there: Type | None, told: Sequence[Type], new: Type, target: Target, how: Representation
 ) -> Iterator[tuple[Path, Type, Type]]:
-    """The parts of a column that are other types of the lake by default, and one type as it is told."""
+    """The parts of a column that are other types of the lake by default, and one type as it is told.
+
+    `there` is the lake's type, None where nothing tells which part that is; of the types that a part had, the
+    newest counts that the lake took on: a plan that was made in part may have left one of before.
+    """
     held = _held(target, new, how)
+    old = told[0]
     match old, new, held:
-        case Struct(a), Struct(b), Struct():
-            were = {field.name: field.type for field in a}
+        case Struct(), Struct(b), Struct():
             for field in b:
-                if field.name in were:
-                    yield from _hidden((*path, field.name), were[field.name], field.type, target, how)
-        case Array(a), Array(b), Array():
-            yield from _hidden((*path, "element"), a, b, target, how)
-        case Map(_, a), Map(_, b), Map():
-            yield from _hidden((*path, "value"), a, b, target, how)
+                yield from _hidden_in(path, field.name, there, told, field.type, target, how)
+        case Array(), Array(b), Array():
+            yield from _hidden_in(path, "element", there, told, b, target, how)
+        case Map(), Map(k, b), Map():
+            yield from _hidden_in(path, "key", there, told, k, target, how)
+            yield from _hidden_in(path, "value", there, told, b, target, how)
         case ((Struct() | Array() | Map() | Json()), (Struct() | Array() | Map() | Json()), _):
             return  # a text that tells its own structure
         case _:
+            old = next((each for each in told if _takes(_held(target, each, how), there)), old)
             numbers = isinstance(old, _NUMBERS) and isinstance(new, _NUMBERS)
             alike = _takes(_held(target, old, DEFAULT), _held(target, new, DEFAULT))
             was = _held(target, old, how)
             # A wider type takes the values of both, whichever of the two it is.
             if not numbers and not alike and (_takes(was, held) or _takes(held, was)):
                 yield path, old, new
+
+
+def _hidden_in(
+    path: Path,
+    part: str,
+    there: Type | None,
+    told: Sequence[Type],
+    new: Type,
+    target: Target,
+    how: Representation,
+) -> Iterator[tuple[Path, Type, Type]]:
+    """The same of one part of a type."""
+    were = tuple(type for each in told if (type := _part(each, part)) is not None)
+    if were:
+        yield from _hidden((*path, part), _part(there, part), were, new, target, how)
+
+
+def _part(type: Type | None, part: str) -> Type | None:
+    """A member of a struct by its name, whose case no lake heeds, or `element`, `key` or `value`."""
+    match type:
+        case Struct(fields):
+            return next((f.type for f in fields if f.name.lower() == part.lower()), None)
+        case Array(element) if part == "element":
+            return element
+        case Map(key, value):
+            return {"key": key, "value": value}.get(part)
+        case _:
+            return None
 
 
 def _takes(one: Type | None, other: Type | None) -> bool:

@@ -42,6 +42,9 @@ HIDDEN = [
     ("time", "bigint", "BIGINT", "TIME(6)"),
     ("time", "bigint", "STRUCT<x: INT, t: TIME(6)>", "STRUCT<x: INT, t: BIGINT>"),
     ("time", "bigint", "ARRAY<TIME(6)>", "ARRAY<BIGINT>"),
+    ("time", "bigint", "MAP<TIME(6), INT>", "MAP<BIGINT, INT>"),
+    ("time", "bigint", "MAP<STRING, TIME(6)>", "MAP<STRING, BIGINT>"),
+    ("time", "bigint", "STRUCT<x: INT, t: TIME(6)>", "STRUCT<x: INT, T: BIGINT>"),
     ("uuid", "binary", "UUID", "BINARY"),
 ]
 
@@ -62,6 +65,46 @@ def test_values_of_another_meaning_are_approved_once(
     migrated(made, plan)
     again = drawn(format, following, made, chosen)
     assert (again.steps, again.rulings, again.approvals_needed) == ((), (), ())
+
+
+@both
+@pytest.mark.parametrize(
+    ("option", "word", "types"),
+    [
+        ("time", "bigint", ("TIME(6)", "VARCHAR(9)", "BIGINT")),
+        ("time", "bigint", ("BIGINT", "VARCHAR(9)", "TIME(6)")),
+        ("time", "bigint", ("TIME(6)", "VARCHAR(9)", "VARCHAR(20)", "BIGINT")),
+        ("time", "bigint", ("ARRAY<TIME(6)>", "ARRAY<STRING>", "ARRAY<BIGINT>")),
+        ("time", "bigint", ("STRUCT<x: INT, t: TIME(6)>", "STRUCT<x: INT, t: STRING>",
+                            "STRUCT<x: INT, t: BIGINT>")),
+        ("time", "bigint", ("STRUCT<x: INT, t: TIME(6)>", "STRUCT<x: INT>", "STRUCT<x: INT, t: BIGINT>")),
+        ("local_timestamp", "timestamp", ("TIMESTAMP_NTZ(6)", "VARCHAR(40)", "TIMESTAMP(6)")),
+    ],
+)  # fmt: skip
+def test_a_type_that_the_lake_never_took_on_hides_no_other_meaning(
+    format: str, option: str, word: str, types: tuple[str, ...]
+) -> None:
+    """The one between is refused, and the rest of that plan made, with its stamp: the old values stay."""
+    chosen = policy(option, word)
+    made = PaperLake(TARGETS[format][1])
+    for following in sources(*types):
+        last = drawn(format, following, made, chosen)
+        asked = [r.kind for r in last.rulings if r.kind == "change-representation"]
+        if following.schema.column("a") != sources(*types)[-1].schema.column("a"):
+            assert asked == []
+        migrated(made, last)
+    assert (asked, len(last.approvals_needed), last.refusals) == (["change-representation"], 1, ())
+    assert not drawn(format, sources(*types)[-1], made, chosen).approvals_needed
+
+
+@both
+def test_a_type_that_the_lake_took_on_in_between_is_the_one_that_counts(format: str) -> None:
+    chosen = policy("time", "bigint")
+    made = PaperLake(TARGETS[format][1])
+    for following in sources("TIME(6)", "BIGINT", "BIGINT UNSIGNED", "BIGINT"):
+        last = drawn(format, following, made, chosen)
+        migrated(made, last)
+    assert not last.approvals_needed
 
 
 IN_STRUCTS = ["STRUCT<x: INT, {}>", "ARRAY<STRUCT<x: INT, {}>>", "STRUCT<x: INT, y: STRUCT<x: INT, {}>>"]
