@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from schemaman.ddl import quote_name
@@ -16,11 +16,12 @@ from schemaman.decode.origin import DIALECTS
 from schemaman.evidence import STATEMENTS
 from schemaman.history import fold
 from schemaman.lake_names import names_told
+from schemaman.lake_rows import row_map
 from schemaman.names import GIVEN_AWAY, adjusted_forms
 from schemaman.plan import SOURCE_PROPERTY, Executor, Live
 from schemaman.registry import Memory
 from schemaman.rows.modes import UNTOLD, Modes
-from schemaman.rows.retold import Retold, reading_of, retold, told_once
+from schemaman.rows.retold import Beside, Retold, reading_of, retold, told_once
 from schemaman.schema import TableId
 from schemaman.targets._spark_sql import literal, set_properties
 from schemaman.upserts import ORDER
@@ -79,10 +80,13 @@ class LetThrough:
         modes = self.modes if self.modes != UNTOLD else Modes(**known.get("modes", {}))
         told_of = retold(before, after, modes)
         for beside in dict.fromkeys(each.beside for each in told_of):
-            own = _own(live, beside)
+            placed = _placed(live, before, beside)
+            own = placed or _own(live, beside)
             if beside and own is None:
                 continue
-            for one in told_once([each for each in told_of if each.beside == beside]):
+            stretches = told_once([each for each in told_of if each.beside == beside])
+            # nobody else's values ever stand in a column that is known for what it is, whatever its name
+            for one in (replace(each, until=None) for each in stretches) if placed else stretches:
                 where = _where(one, own)
                 found = executor.query(_rows_in(name, where))
                 if found:
@@ -138,11 +142,23 @@ def _known(live: Live) -> Mapping[str, Any] | None:
     return dict(told) if right else None
 
 
-def _own(live: Live, beside: tuple[str, str] | None) -> str | None:
-    """The column of a table that holds what belongs into another one by now; None if it lacks one of both."""
+def _placed(live: Live, before: TableHistory, beside: Beside | None) -> str | None:
+    """The column of a table that holds what belongs into another one by now; None if it lacks one of both.
+
+    What the two were when rows were written tells it: others may have had their names.
+    """
     if beside is None:
         return None
-    former, kept = beside
+    names = row_map(before, live).names
+    held = [names.get(id) for id in (beside.former_id, beside.kept_id) if id is not None]
+    return held[0] if len({None, *held}) == 3 else None
+
+
+def _own(live: Live, beside: Beside | None) -> str | None:
+    """The same as the names alone tell it, where the stamp does not tell what is what."""
+    if beside is None:
+        return None
+    former, kept = beside.former, beside.kept
     gave = former.casefold() == kept.casefold()  # a lake knows names without regard to case
     held = _called(live, former, GIVEN_AWAY if gave else ""), _called(live, kept)
     return held[0] if len({None, *held}) == 3 else None

@@ -382,6 +382,29 @@ def test_one_column_that_stands_in_two_is_known_under_its_number(
     assert "AND `a_b_2` IS NOT NULL)" in reason
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["", "its row is written again"])
+def test_one_column_that_stands_in_two_is_known_though_a_third_one_has_its_name(
+    store: SqlStore, again: bool
+) -> None:
+    """`e` became `b` and left; then came another `e`, out of the way of which the first one went."""
+    third: Told = ("e", "INT", 4, None)
+    old = [row(0, 200, {"id": 1, "e": "one"}, told=True), row(1, 310, {"id": 2, "b": "two"}, told=True)]
+    new = [row(2, 410, {"id": 3}, told=True), row(3, 510, {"id": 1 if again else 4, "e": 7}, told=True)]
+    changes = [
+        created(E),
+        ddl(1, 300, "ALTER TABLE t RENAME COLUMN e TO b", ID, B),
+        ddl(2, 400, "ALTER TABLE t DROP b", ID),
+        ddl(3, 500, "ALTER TABLE t ADD e INT", ID, third),
+    ]
+    lake = mirror(store)
+    for batch in (old, new, changes):
+        lake.take(batch)
+    assert live(lake)[1]["e__old"] == "one"
+    (reason,) = lake.quiet.values()
+    assert "the `e` of then is `b` by now" in reason
+    assert f"WHERE `{ORDER}` >= '' AND `e__old` IS NOT NULL)" in reason
+
+
 def test_one_column_that_stands_in_two_and_holds_no_value_in_the_first_stops_nothing(store: SqlStore) -> None:
     lake = mirror(store)
     lake.take([row(0, 200, {"id": 1, "e": None}, told=True), *RENAMED_AND_MORE[1]])

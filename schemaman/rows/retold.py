@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from schemaman.ddl import format_type
 from schemaman.evidence import Mark
@@ -20,6 +21,15 @@ from schemaman.rows.order import place
 from schemaman.schema import Column
 from schemaman.types import Integer
 from schemaman.versions import SchemaVersion, TableHistory
+
+
+class Beside(NamedTuple):
+    """Two columns that are one by now: their last names, and their ids in the history of before."""
+
+    former: str
+    kept: str
+    former_id: int | None
+    kept_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +44,7 @@ class Retold:
     until: str | None
     mark: Mark
     why: str
-    beside: tuple[str, str] | None = None
+    beside: Beside | None = None
 
 
 def reading_of(history: TableHistory) -> str:
@@ -56,7 +66,7 @@ def retold(before: TableHistory, after: TableHistory, modes: Modes) -> tuple[Ret
     every = tuple(_standing(version) for version in after.versions)
     known = dict.fromkeys(n for v in before.versions for n in _namings(v))
     later = dict.fromkeys(n for v in after.versions for n in _namings(v))
-    found: dict[tuple[str, str | None, tuple[str, str] | None], Retold] = {}
+    found: dict[tuple[str, str | None, Beside | None], Retold] = {}
     for names in known | later:
         try:
             then, now = (faces(h, dict.fromkeys(sorted(names))) for h in (before, after))
@@ -67,7 +77,7 @@ def retold(before: TableHistory, after: TableHistory, modes: Modes) -> tuple[Ret
             found.setdefault((told.since, told.until, None), told)
     for told in _made_one(before.versions, every):
         found.setdefault((told.since, told.until, told.beside), told)
-    return tuple(found[key] for key in sorted(found, key=lambda key: (key[0], key[2] or ())))
+    return tuple(found[key] for key in sorted(found, key=lambda key: (key[0], (key[2] or ())[:2])))
 
 
 def _standing(version: SchemaVersion) -> Face:
@@ -131,8 +141,9 @@ def _made_one(past: Sequence[SchemaVersion], every: Sequence[Face]) -> Iterator[
         later, kept = held.setdefault((face.version.incarnation, meant.id), (version, column))
         if kept.id != column.id and later.incarnation == version.incarnation:
             why = f"the `{column.name}` of then is `{kept.name}` by now, which has a column of its own"
+            beside = Beside(column.name, kept.name, column.id, kept.id)
             for since, until, mark in _stood(past, column, kept):
-                yield Retold(since, until, mark, why, (column.name, kept.name))
+                yield Retold(since, until, mark, why, beside)
 
 
 def _stood(
