@@ -64,6 +64,28 @@ def format_option(*choices: str, default: str = "text") -> Callable[[F], F]:
     )
 
 
+class _Pause(click.FloatRange):
+    """Seconds between two looks, a day at most; no comparison keeps out what is no number."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = float(super().convert(value, param, ctx))
+        if seconds != seconds:
+            self.fail(f"{value!r} is no number of seconds", param, ctx)
+        return seconds
+
+
+def interval_option(told: str) -> Callable[[F], F]:
+    """`--interval`, in seconds."""
+    return click.option(
+        "--interval",
+        type=_Pause(min=0.1, max=86_400),
+        default=5.0,
+        show_default=True,
+        metavar="SECONDS",
+        help=told,
+    )
+
+
 @dataclass
 class Door:
     """What a command works with: settings, console, and what it holds `open` until it ends."""

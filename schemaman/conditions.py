@@ -13,8 +13,6 @@ from schemaman.diff import ChangeKey, RenameColumn
 from schemaman.plan import Draft, Live, Step
 from schemaman.schema import Column, TableSchema
 
-MEMBERS = frozenset({"structure", "columns", "properties", "key", "version", "counts"})
-"""What a condition may be made of; see `holds`."""
 _NOTHING = "{}"
 Ask = Callable[[str], int]
 """Runs a query that gives one number."""
@@ -52,6 +50,21 @@ def unmet(live: Live | None, condition: Mapping[str, object], ask: Ask) -> str |
         return None
     given = ((query, number, ask(str(query))) for query, number in counts.items())
     return next((f"{q} gives {found}, not {number}" for q, number, found in given if found != number), None)
+
+
+def unanswerable(condition: Mapping[str, object]) -> list[str]:
+    """The members of a condition that `holds` has no answer to, in order."""
+    return sorted(member for member, wanted in condition.items() if not _has_an_answer(member, wanted))
+
+
+def _has_an_answer(member: str, wanted: object) -> bool:
+    match member, wanted:
+        case ("structure", str() | None) | ("key", [*_]) | ("version", str()):
+            return True
+        case ("columns" | "properties" | "counts"), {}:
+            return True
+        case _:
+            return False
 
 
 def _is_true(live: Live | None, member: str, wanted: object, ask: Ask | None) -> bool:

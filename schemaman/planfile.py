@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, cast, get_args
 
 from schemaman.columns import format_columns, parse_columns
-from schemaman.conditions import MEMBERS
+from schemaman.conditions import unanswerable
 from schemaman.ddl import format_type, parse_type
 from schemaman.errors import BadConfiguration, BadReference, StalePlan
 from schemaman.expiry import milliseconds, moment
@@ -71,7 +71,7 @@ def from_text(text: str) -> Plan:
         if spoilt := misfit(plan, Plan) or _unnumbered(plan):
             raise ValueError(spoilt)
         strange = next(chain(_unknown(told, document(plan)), _unknown_conditions(plan)), None)
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError, BadReference) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, RecursionError, BadReference) as error:
         raise BadConfiguration(f"a plan file with a member that cannot be read: {error!r}") from error
     if strange is not None:
         raise BadConfiguration(
@@ -105,7 +105,7 @@ def _unknown_conditions(plan: Plan) -> Iterator[str]:
     """Where a step asks what nobody here can answer: by then the steps before it would have been run."""
     for number, step in enumerate(plan.steps):
         for kind, asked in (("precondition", step.precondition), ("postcondition", step.postcondition)):
-            yield from (f"steps[{number}].{kind}.{member}" for member in sorted({*asked} - MEMBERS))
+            yield from (f"steps[{number}].{kind}.{member}" for member in unanswerable(asked))
 
 
 def plan_hash(plan: Plan) -> str:

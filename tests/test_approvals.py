@@ -134,6 +134,12 @@ def test_a_folder_of_plans_is_not_approved_unseen(run: Run) -> None:
     assert "schemaman approve ./*.plan.json" in run("approve", "", "--yes").err
 
 
+def test_a_plan_without_a_name_is_not_every_plan_of_this_folder(run: Run) -> None:
+    written(plan())
+    done = run("apply", "")
+    assert (done.code, "a plan without a name" in done.err) == (2, True)
+
+
 @pytest.mark.parametrize(("answer", "approved"), [("y\n", 1), ("\n", 0), ("n\n", 0)])
 def test_at_a_terminal_the_answer_counts_and_no_is_the_default(
     run: Run, monkeypatch: pytest.MonkeyPatch, answer: str, approved: int

@@ -41,6 +41,15 @@ def test_a_stream_that_was_not_asked_for_is_not_planned_for(run: Commands, words
     assert plans["source"]["table"] == ("dev:srv.app.orders" if words else "srv.app.orders")
 
 
+@pytest.mark.parametrize("verb", [("sync",), ("ingest", "--follow")])
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e12", "0", "-1"])
+def test_a_pause_that_no_clock_knows_is_an_error_of_usage(
+    run: Commands, verb: tuple[str, ...], seconds: str
+) -> None:
+    done = run(*verb, "kafka://127.0.0.1:9/shop", "--interval", seconds)
+    assert (done.code, "--interval" in done.err) == (2, True)
+
+
 def test_a_round_of_sync_moves_the_tables_of_its_own_stream_alone(run: Commands) -> None:
     two_streams(run)
     run.settings(table="ice.{stream}.{table}")

@@ -53,6 +53,24 @@ def test_half_a_character_in_a_foreign_message_stops_no_table(store: SqlStore) -
     assert list(lake.withheld()) == [("srv.public.t", 0, 1)]
 
 
+def of_sql_server(offset: int, commit: str) -> Record:
+    told = event(struct("srv.dbo.t.Value", id=node("int32")), "c")
+    told["payload"]["source"] |= {"connector": "sqlserver", "schema": "dbo", "event_serial_no": 1}
+    told["payload"]["source"] |= {"commit_lsn": commit, "change_lsn": commit}
+    told["payload"]["after"] = {"id": offset}
+    key = {"schema": struct("srv.dbo.t.Key", id=node("int32")), "payload": {"id": offset}}
+    return replace(record(told, key, "srv.dbo.t"), offset=offset)
+
+
+def test_half_a_character_in_a_place_rejects_its_record_alone(store: SqlStore) -> None:
+    lake = mirror(store)
+    commits = ("00000025:00000d98:0001", "\ud83d", "00000025:00000d98:0002")
+    lake.take([of_sql_server(offset, commit) for offset, commit in enumerate(commits)])
+    assert alive(lake) == [{"id": 0}, {"id": 2}]
+    (reason,) = lake.withheld().values()
+    assert "a position that cannot be read" in reason
+
+
 def test_of_the_row_before_nothing_is_asked_but_its_key(store: SqlStore) -> None:
     """An update to a value that cannot be had, one away from it, and the delete of such a row."""
     fields = {"id": node("int32"), "n": node("int64", optional=True)}

@@ -217,6 +217,26 @@ def test_a_member_that_only_another_version_knows_is_not_passed_over(place, name
     assert "schemaman plan" in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("member", "odd"),
+    [("properties", ["x"]), ("columns", "x"), ("counts", 7), ("key", {"a": 1}), ("version", 7),
+     ("structure", 7)],
+)  # fmt: skip
+def test_a_condition_of_another_kind_is_told_of_before_any_step_runs(member: str, odd: object) -> None:
+    document = json.loads(to_text(example()))
+    document["steps"][1]["postcondition"][member] = odd
+    with pytest.raises(BadConfiguration, match=rf"steps\[1\]\.postcondition\.{member}"):
+        from_text(signed(document))
+
+
+def test_a_member_of_the_past_that_is_cut_short_is_an_error_with_words() -> None:
+    document = json.loads(to_text(example()))
+    past = {"id": "x", "began": {}, "names": {}, "members": [[["s", "b"], None, True, [["s", "b"]]]]}
+    document["source"]["past"] = [past]
+    with pytest.raises(BadConfiguration, match="a member that cannot be read"):
+        from_text(signed(document))
+
+
 def test_a_file_of_an_older_version_lacks_members_and_is_read() -> None:
     told = json.loads(to_text(example()))
     del told["rulings"]

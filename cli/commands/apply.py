@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from schemaman.errors import SchemamanError, UnreadableInput
+from schemaman.errors import SchemamanError, UnreadableInput, UsageError
 from schemaman.plan import Plan
 from schemaman.planfile import from_text
 from schemaman_cli.group import verb
 from schemaman_cli.migrating import Wishes, migrate, new_run
 from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.paths import is_folder
 from schemaman_cli.wiring import files_in, read_file
 
 
@@ -58,11 +59,9 @@ def _read(file: str) -> Plan | SchemamanError:
 
 def _files(place: str) -> list[str]:
     """A plan file, or those of a folder in order."""
-    try:
-        folder = Path(place).is_dir()
-    except OSError:
-        return [place]  # whoever reads it says what is wrong with the name
-    if not folder:
+    if not place:
+        raise UsageError("a plan without a name", hint="is a variable of the shell unset? name a file, or .")
+    if not is_folder(Path(place)):
         return [place]
     found = sorted(str(path) for path in Path(place).glob("*.plan.json"))
     if not found:

@@ -8,7 +8,7 @@ from schemaman.ingest import Summary
 from schemaman.registry import Registry
 from schemaman.summary.intake import ingest_report
 from schemaman_cli.group import verb
-from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.options import Door, door, format_option, interval_option
 from schemaman_cli.sources import (
     Sources,
     following,
@@ -32,14 +32,7 @@ from schemaman_cli.wiring import open_registry
 @click.option("--max-rejects", type=click.IntRange(min=0), help="With more rejects than these, exit code 3.")
 @click.option("--keep-payload", is_flag=True, help="Keep the bytes of rejects: they may hold personal data.")
 @click.option("--follow", is_flag=True, help="Go on with what comes later, until the command is ended.")
-@click.option(
-    "--interval",
-    type=click.FloatRange(min=0.1),
-    default=5.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="The pause between two looks at the topics, with --follow.",
-)
+@interval_option("The pause between two looks at the topics, with --follow.")
 @format_option("text", "json", "markdown")
 @door
 def ingest(

@@ -14,7 +14,7 @@ from schemaman.registry import Registry
 from schemaman.summary.sync import sync_report
 from schemaman_cli.group import verb
 from schemaman_cli.lake import tell_of_other_streams
-from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.options import Door, door, format_option, interval_option
 from schemaman_cli.sources import following, judged, read_sources, source_options, sources_of
 from schemaman_cli.syncing import Keeper, Said
 from schemaman_cli.wiring import decisions_of, now_ms, open_store
@@ -28,14 +28,7 @@ from schemaman_cli.wiring import decisions_of, now_ms, open_store
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @source_options
 @click.option("--once", is_flag=True, help="One round, then end; without it only topics of Kafka.")
-@click.option(
-    "--interval",
-    type=click.FloatRange(min=0.1),
-    default=5.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="The pause between two rounds.",
-)
+@interval_option("The pause between two rounds.")
 @click.option(
     "--plans",
     type=click.Path(path_type=Path, file_okay=False),

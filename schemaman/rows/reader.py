@@ -369,6 +369,7 @@ def _position(connector: str, source: Mapping[str, Any]) -> Position:
     try:
         position = DIALECTS.get(connector or UNKNOWN).position(source)
         rank = position.rank
+        f"{position.value}{position.commit}".encode()  # half a character is a place in no log
     except UnknownName:
         return NOWHERE
     except (ValueError, TypeError) as fault:
