@@ -302,7 +302,8 @@ def schemaless(table: str, n: int, id: object, *, gone: bool = False) -> Record:
 def created(table: str, pos: int, id: dict[str, Any]) -> Record:
     n = {**column("n", "INT", 2), "jdbcType": 4}
     told = {"type": "CREATE", "id": f'"shop"."{table}"', "table": image(id, n, key=("id",))}
-    where = {**SOURCE, "connector": "mysql", "schema": None, "file": "binlog.000001", "pos": pos, "row": 0}
+    where: dict[str, Any] = {**SOURCE, "connector": "mysql", "schema": None}
+    where |= {"file": "binlog.000001", "pos": pos, "row": 0}
     made = record(change(told, ddl=f"CREATE TABLE {table} (x)", **where), {"databaseName": "shop"}, "srv")
     return replace(made, offset=pos)
 
