@@ -193,6 +193,7 @@ def _reused(
     `waiting` for an answer nobody knows yet.
     """
     meant: dict[str, str | None] = dict.fromkeys((name.lower() for name in retired(live)), None)
+    meant |= dict.fromkeys(_own(live) - meant.keys(), "")
     # What the version of the stamp does not have has left: another one's name by now is not that column's.
     for past in reversed(source.past[: standing + 1]):
         for then, now in past.names.items():
@@ -236,7 +237,7 @@ def _of_plans_in_part(
         name = column.name.lower()
         later = [p for p in source.past[standing + 1 :] if name not in known]
         meant = {now for past in later for then, now in past.names.items() if then.lower() == name}
-        if len(meant) > 1 and column_of(source.schema, column.name) is not None:
+        if len(meant) > 1:
             talk.refuse(
                 f"follow {quote_name(column.name)}",
                 "it was added while other changes were not made, and its name has meant several columns",

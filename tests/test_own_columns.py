@@ -14,7 +14,7 @@ from schemaman.planner import make_plan
 from schemaman.policy import PolicyRule, ProjectionRule
 from schemaman.retired_columns import retired
 from schemaman.sources import source_of
-from schemaman.upserts import KEYED, with_row_columns
+from schemaman.upserts import DELETED, KEYED, ORDER, with_row_columns
 from tests.lives import history
 from tests.paper_lake import PaperLake
 from tests.test_members import migrated, standing, told, until, with_words
@@ -97,6 +97,42 @@ def test_a_column_that_remembers_positions_is_never_the_source_s_of_its_name(for
     )
     migrated(lake, make_plan(with_row_columns(source), lake.live, *TARGETS[format], KEEP))
     assert {n: number for n, number in lake.fields.items() if n != "b"} == before
+
+
+@both
+@pytest.mark.parametrize("looks", [2, 3])
+def test_a_metadata_column_does_not_get_out_of_the_way(format: str, looks: int) -> None:
+    """The source had a column of its name before the table was made, and has one again."""
+    wanted = Policy(projections=(ProjectionRule((("metadata", (("ts", "updated_at"),)),)),))
+    again = (", updated_at TIMESTAMP(6) ID 3", "", ", updated_at TIMESTAMP(6) ID 4")
+    v = [f"a INT ID 2{more}" for more in again]
+    found = followed(format, (v[:2], wanted), *[(v, wanted)] * (looks - 1))
+    assert found.fields == {"a": 2, "updated_at": 3}
+    assert [r.reason for r in found.plan.refusals] == ["the table has a metadata column of this name"]
+
+
+@both
+def test_a_column_that_remembers_positions_does_not_get_out_of_the_way(format: str) -> None:
+    v = [f"a INT ID 2{more}" for more in (f", {ORDER} STRING ID 3", "", f", {ORDER} STRING ID 4")]
+    found = followed(format, (v[:2], KEEP), (v, KEEP), mirrored=True)
+    assert found.fields == {"a": 2, ORDER: 3, DELETED: 4}
+    assert found.plan.refusals
+
+
+DROPPING = Policy(rules=(PolicyRule("auto", ("drop-column",)),))
+
+
+@both
+@pytest.mark.parametrize("policy", [KEEP, DROPPING], ids=["keep", "drop"])
+def test_a_name_that_meant_several_columns_since_the_stamp_is_left_alone(format: str, policy: Policy) -> None:
+    """A plan in part added `p`, which is `q` by now; another `p` came and is called `a`."""
+    v = ["a INT ID 2, b INT ID 3", "p INT ID 3, a INT ID 4", "q INT ID 3, a INT ID 4, p INT ID 5",
+         "q INT ID 3, a INT ID 5"]  # fmt: skip
+    ignoring = Policy(rules=(PolicyRule("ignore", ("reuse-name",)),))
+    found = followed(format, (v[:1], KEEP), (v[:2], ignoring), (v, policy))
+    assert found.fields["p"] == 3
+    assert "its name has meant several columns" in " ".join(r.reason for r in found.plan.refusals)
+    assert "q" not in found.fields
 
 
 @both
