@@ -5,10 +5,11 @@ Law: only a choice of the projection can hide it so: by default the two are two 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from schemaman.counterparts import Talk
 from schemaman.ddl import format_type, quote_name
+from schemaman.past import Past
 from schemaman.plan import Live, Refusal, Source, Target, column_of
 from schemaman.representation import DEFAULT, Representation
 from schemaman.rulings import blocked_by
@@ -33,8 +34,9 @@ def say_of_meanings(
     """
     asked: list[str] = []
     free = True
-    for there, now, told in _told(source, live, partners):
-        for path, old, new in _hidden((now.name,), there, told, now.type, target, how):
+    for now, ways in _told(source, live, partners):
+        hidden = (part for way in ways for part in _hidden((now.name,), *way, now.type, target, how))
+        for path, old, new in {part[0]: part for part in hidden}.values():
             change = f"fill {'.'.join(map(quote_name, path))} with {format_type(new)}"
             ruling = talk.judge.rule(change, path, "change-representation")
             reason = (
@@ -53,28 +55,39 @@ def say_of_meanings(
     return "; ".join(asked), free
 
 
-def _told(
-    source: Source, live: Live, partners: Mapping[str, str]
-) -> Iterator[tuple[Type, Column, tuple[Type, ...]]]:
-    """Each column that had another type: its type in the lake, the column, and what it was, newest first.
+Way = tuple[Type | None, tuple[Type, ...]]
+"""The type of the lake that a column had values in, and its own, of which the first one counts that fits."""
 
-    The first is its type in the version of the table's stamp, the others those of before.
+
+def _told(source: Source, live: Live, partners: Mapping[str, str]) -> Iterator[tuple[Column, list[Way]]]:
+    """Each column that had another type, with what its values may have been by now.
+
+    Up to the version of the table's stamp those that the lake took on, the newest first; since then any, as
+    their rows may be on their way.
     """
     standing = stamped(source, live)
     if standing is None:
         return
     here = {there: column_of(live.schema, name) for name, there in partners.items()}
-    told: dict[str, dict[Type, None]] = {}
-    for past in reversed(source.past[: standing + 1]):
+    told = _types(source, reversed(source.past[: standing + 1]))
+    since = _types(source, source.past[standing + 1 :])
+    for now in source.schema.columns:
+        column, before, later = here.get(now.name), told.get(now.name, {}), since.get(now.name, {})
+        if column is not None and {*before, *later} - {now.type}:
+            stood: list[Way] = [(column.type, tuple(before))] if before else []
+            yield now, [*stood, *((None, (type,)) for type in later)]
+
+
+def _types(source: Source, versions: Iterable[Past]) -> dict[str, dict[Type, None]]:
+    """The types that columns had in these versions, in their order, by what the columns are called now."""
+    found: dict[str, dict[Type, None]] = {}
+    for past in versions:
         for then, name in past.names.items():
-            now = source.schema.column(name) if name in here else None
+            now = source.schema.column(name) if name else None
             if now is not None:
                 type = past.type_now(then) if then in past.types else now.type
-                told.setdefault(now.name, {})[type] = None
-    for now in source.schema.columns:
-        column = here.get(now.name)
-        if column is not None and len(told.get(now.name, ())) > (now.type in told.get(now.name, ())):
-            yield column.type, now, tuple(told[now.name])
+                found.setdefault(now.name, {})[type] = None
+    return found
 
 
 def _hidden(
@@ -99,7 +112,7 @@ def _hidden(
         case ((Struct() | Array() | Map() | Json()), (Struct() | Array() | Map() | Json()), _):
             return  # a text that tells its own structure
         case _:
-            old = next((each for each in told if _takes(_held(target, each, how), there)), old)
+            old = next((each for each in told if _took(target, each, how, there)), old)
             numbers = isinstance(old, _NUMBERS) and isinstance(new, _NUMBERS)
             alike = _takes(_held(target, old, DEFAULT), _held(target, new, DEFAULT))
             was = _held(target, old, how)
@@ -134,6 +147,12 @@ def _part(type: Type | None, part: str) -> Type | None:
             return {"key": key, "value": value}.get(part)
         case _:
             return None
+
+
+def _took(target: Target, type: Type, how: Representation, there: Type | None) -> bool:
+    """Whether the lake's type took on values of a source's: a number goes where there is room for it."""
+    numbers = isinstance(type, _NUMBERS) and isinstance(there, _NUMBERS)
+    return numbers or _takes(_held(target, type, how), there)
 
 
 def _takes(one: Type | None, other: Type | None) -> bool:

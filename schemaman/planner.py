@@ -31,7 +31,6 @@ from schemaman.ordering import at_end, dropped, in_turn, inside, renamed, waves
 from schemaman.plan import (
     RETIRED_PROPERTY,
     SOURCE_PROPERTY,
-    VERSION_PROPERTY,
     Draft,
     Live,
     Plan,
@@ -48,7 +47,7 @@ from schemaman.projection import Projection, key_is_known, project
 from schemaman.retired_columns import moved_away, retired, retired_text
 from schemaman.rulings import Judge, blocked_by, kinds_of
 from schemaman.schema import Path, TableSchema
-from schemaman.stamps import stamp
+from schemaman.stamps import STAMP, stamp
 from schemaman.successors import NOTHING, Carried
 from schemaman.unfilled import unfilled
 from schemaman.unsettled import names_are_reused, not_to_add, unmade_columns, unmade_members
@@ -265,7 +264,7 @@ class _Drawing:
         undo += [self.target.unset_properties(self.table, new).statement] if new else []
         draft = self.target.set_properties(self.table, properties)
         draft = replace(draft, undo="; ".join(undo), before={"properties": old})
-        asked = self.projection.asked if VERSION_PROPERTY in properties else ""
+        asked = self.projection.asked if STAMP & properties.keys() else ""
         self._add(draft, replace(self.now, properties={**self.now.properties, **properties}), asked)
 
     def _judged(self, live: Live, changes: Diff) -> tuple[list[RenameColumn], list[Change]]:
@@ -375,7 +374,7 @@ class _Drawing:
         wanted = self._stamp(key, settled=self.settled)
         missing = {k: v for k, v in wanted.items() if self.now.properties.get(k) != v}
         told = SOURCE_PROPERTY in self.now.properties and not missing.keys() & self.projection.properties
-        asked = self.projection.asked and VERSION_PROPERTY in missing
+        asked = self.projection.asked and STAMP & missing.keys()
         if missing and (self.steps or not told or asked):
             self._set(missing)
         self.now = replace(self.now, schema=replace(self.now.schema, key=key))

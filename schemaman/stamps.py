@@ -26,6 +26,8 @@ from schemaman.retired_columns import Retired, retired, retired_before, retired_
 from schemaman.schema import Path
 from schemaman.stamp_meaning import began_text, stamped
 
+STAMP = frozenset({VERSION_PROPERTY, BEGAN_PROPERTY})
+"""Table properties: which version of its source a table follows, and which of several of one shape."""
 _NOBODY = Retired("")
 
 

@@ -97,6 +97,43 @@ def test_a_type_that_the_lake_never_took_on_hides_no_other_meaning(
     assert not drawn(format, sources(*types)[-1], made, chosen).approvals_needed
 
 
+THERE_AND_BACK = [
+    ("TIME(6)", "BIGINT"),
+    ("BIGINT", "TIME(6)"),
+    ("TIME(6)", "DECIMAL(20,0)"),
+    ("ARRAY<TIME(6)>", "ARRAY<BIGINT>"),
+    ("STRUCT<x: INT, t: TIME(6)>", "STRUCT<x: INT, t: BIGINT>"),
+]
+
+
+@both
+@pytest.mark.parametrize(("one", "other"), THERE_AND_BACK)
+def test_a_meaning_that_came_and_went_between_two_plans_is_asked_about(
+    format: str, one: str, other: str
+) -> None:
+    """Rows of it are on their way, and nothing tells them from those of before and behind."""
+    chosen = policy("time", "bigint")
+    made = PaperLake(TARGETS[format][1])
+    first, *_, last = sources(one, other, one)
+    migrated(made, drawn(format, first, made, chosen))
+    plan = drawn(format, last, made, chosen)
+    assert ([r.kind for r in plan.rulings], len(plan.approvals_needed)) == (["change-representation"], 1)
+    migrated(made, plan)
+    assert not drawn(format, last, made, chosen).approvals_needed
+
+
+@both
+def test_numbers_that_a_narrower_column_takes_are_asked_about_on_the_way_back(format: str) -> None:
+    """The policy keeps the column BIGINT, in which each number of a DECIMAL goes that has room there."""
+    rules = PolicyRule("ignore", ("integer-to-decimal", "retype"))
+    chosen = policy("time", "bigint", rules)
+    made = PaperLake(TARGETS[format][1])
+    for following in sources("TIME(6)", "DECIMAL(20,0)", "TIME(6)"):
+        last = drawn(format, following, made, chosen)
+        migrated(made, last)
+    assert len(last.approvals_needed) == 1
+
+
 @both
 def test_a_type_that_the_lake_took_on_in_between_is_the_one_that_counts(format: str) -> None:
     chosen = policy("time", "bigint")
