@@ -178,8 +178,10 @@ def lake_change(change: RowChange, to: RowMap) -> LakeChange | Ended | Unfit:
         return Ended()
     place = (change.place.topic, change.place.partition, change.place.offset)
     image = change.before if change.op == "d" else change.after
-    if change.op == "d" and not to.key and change.unread:
-        return Unfit(*next(iter(change.unread.items())))
+    if change.op == "d" and not to.key:
+        lacking = next((c for c in change.unread.items() if _is_wanted(c[0], change, to)), None)
+        if lacking is not None:
+            return Unfit(*lacking)
     # Of a row that is gone only the key is written.
     told = {} if change.op == "d" and to.key else _values(image or {}, change, to)
     if isinstance(told, Unfit):
@@ -305,6 +307,13 @@ def _name(name: str, change: RowChange, to: RowMap) -> str | None:
     others = {*to.called.values(), *to.beside.values()}
     alike = (c.name for c in to.columns if c.name.lower() == name.lower() and c.name not in others)
     return next(alike, None)
+
+
+def _is_wanted(name: str, change: RowChange, to: RowMap) -> bool:
+    """Whether a value of a column would be written, or could not be left out."""
+    column = change.schema.column(name)
+    kept = column is not None and column.id is not None and column.id in to.homeless
+    return kept or _name(name, change, to) is not None
 
 
 def unplaced(change: RowChange, to: RowMap) -> Iterable[str]:

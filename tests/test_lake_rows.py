@@ -110,6 +110,13 @@ def test_a_deleted_row_is_written_whole_or_not_at_all_where_no_key_tells_it() ->
     assert written(gone).values == {"id": 1}
 
 
+def test_a_deleted_row_lacks_nothing_that_its_table_does_not_want() -> None:
+    gone = replace(change("d", {"id": 1}, before={"id": 1}), unread={"gone": "nobody knows"})
+    assert isinstance(lake_change(gone, replace(TO, key=())), LakeChange)
+    gone = replace(gone, unread={"maybe": "nobody knows"})
+    assert lake_change(gone, replace(TO, key=())) == Unfit("maybe", "nobody knows")
+
+
 def test_a_value_of_a_column_that_may_have_become_another_is_not_left_out() -> None:
     found = lake_change(change("c", {"id": 1}, {"id": 1, "maybe": "x"}), TO)
     assert isinstance(found, Unfit)
