@@ -110,6 +110,8 @@ def _known(versions: Sequence[SchemaVersion], stands: int, table: str) -> _Known
             said.sure[path] = name
             # Where somebody renamed it by hand since, it has the name of today.
             said.called[path] = path[-1]
+        for id, path in lake.strangers(at):
+            found[at].setdefault(id, _Said()).gone.add(path)
         for path in parts.keys() | open.asked.keys():
             said = found[at].setdefault(ids[path[0]], _Said())
             now, question = parts.get(path, Became(path[-1])), open.asked.get(path)
@@ -191,21 +193,40 @@ class _Standing:
 
         Each with the id of its column and its path below that.
         """
-        if not 0 <= self.stands < len(self.versions) - 1:
-            return
-        first, last = sorted((at, self.stands))
-        window = self.versions[first : last + 1]
-        parts, open = became(window, {})[0], unsettled(window)[0]
-        ids = {c.name: c.id for c in window[-1].schema.columns}
-        called = {id: name for name, id in ids.items()}
-        then = (replace(c, name=called[c.id]) for c in window[0].schema.columns if c.id in called)
-        ends = {path: _end(path, parts, open) for path, _, _ in walk(TableSchema(tuple(then)))}
+        ids, ends = self._ends(at)
         several = Counter(lowered(end) for end in ends.values() if end is not None)
         for path, end in ends.items():
             if end is None or several[lowered(end)] > 1 or len(path) < 2:
                 continue
             here, name = (path, end[-1]) if at <= self.stands else (end, path[-1])
             yield ids[path[0]], here[1:], name
+
+    def strangers(self, at: int) -> Iterator[tuple[int | None, Path]]:
+        """The members of a later version of which the table has the name, though for another one."""
+        ids, ends = self._ends(at) if at > self.stands else ({}, {})
+        held = set(map(lowered, ends))
+        stood = {lowered(end): path for path, end in ends.items() if end is not None}
+        for path, _, _ in walk(self.versions[at].schema) if ends else ():
+            holder = stood.get(lowered(path[:-1]))
+            if path[0] not in ids or holder is None or lowered(path) in stood:
+                continue
+            if lowered((*holder, path[-1])) in held:
+                yield ids[path[0]], path[1:]
+
+    def _ends(self, at: int) -> tuple[dict[str, int | None], dict[Path, Path | None]]:
+        """Of that version and that of the table, where the members of the earlier one are in the later one.
+
+        The first are ids of columns by their names there. None where that is not sure, or a member left.
+        """
+        if not 0 <= self.stands < len(self.versions) - 1:
+            return {}, {}
+        first, last = sorted((at, self.stands))
+        window = self.versions[first : last + 1]
+        parts, open = became(window, {})[0], unsettled(window)[0]
+        ids = {c.name: c.id for c in window[-1].schema.columns}
+        called = {id: name for name, id in ids.items()}
+        then = (replace(c, name=called[c.id]) for c in window[0].schema.columns if c.id in called)
+        return ids, {path: _end(path, parts, open) for path, _, _ in walk(TableSchema(tuple(then)))}
 
 
 def _end(path: Path, parts: Mapping[Path, Became], open: Unsettled) -> Path | None:

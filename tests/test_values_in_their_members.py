@@ -142,6 +142,27 @@ def test_a_table_that_takes_no_renames_has_values_where_they_were(format: str, e
 
 
 @both
+@pytest.mark.parametrize("drops", [False, True], ids=["keep", "drop"])
+def test_a_new_member_gets_no_place_that_an_earlier_one_has_where_renames_are_ignored(
+    format: str, drops: bool
+) -> None:
+    """`a` became `b`, what holds them became `a`, and there came another `a`: the lake has the first one."""
+    shapes = ("c: STRUCT<a: INT, x: INT>", "c: STRUCT<b: INT, x: INT>", "a: STRUCT<a: INT, x: INT>")
+    history = told(*(f"s STRUCT<k: INT, {shape}> ID 1" for shape in shapes))
+    words = (Rename, "s.c.a", "s.c.b"), (Rename, "s.c", "s.a"), (NotRename, "s.c.b", "s.a.a")
+    history = with_words(history, *words)
+    made = standing(format, history, 1)
+    ignoring = replace(DROPS if drops else Policy(), rules=(PolicyRule("ignore", ("rename-stated",)),))
+    for number in (2, 3):
+        migrated(made, plan(format, until(history, number), made, ignoring))
+    first: Value = {"k": 1, "c": {"a": 7, "x": 2}}
+    assert came(history, 1, first, made) == first
+    assert came(history, 2, {"k": 1, "c": {"b": 7, "x": 2}}, made) == first
+    left = "the lake's struct has no member 'a, which left'"
+    assert came(history, 3, {"k": 1, "a": {"a": 8, "x": 2}}, made) == left
+
+
+@both
 def test_a_member_that_somebody_renamed_by_hand_takes_its_values(format: str) -> None:
     """The table has the stamp of before still: no plan has anything to do."""
     history = lives_of("a", "b")
