@@ -148,7 +148,7 @@ def test_what_may_be_several_tables_is_said_with_all_of_them(
         (["resume", "nonsense"], 2),
         (["resume", ""], 2),
         (["apply", "missing.json"], 3),
-        (["apply", ""], 3),
+        (["apply", ""], 2),
         (["report", "--plan", "missing.json"], 3),
         (["completion", "cmd"], 2),
         (["store", "chekc"], 2),
