@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -69,7 +70,7 @@ class _Pause(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         seconds = float(super().convert(value, param, ctx))
-        if seconds != seconds:
+        if math.isnan(seconds):
             self.fail(f"{value!r} is no number of seconds", param, ctx)
         return seconds
 
