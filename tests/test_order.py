@@ -309,6 +309,19 @@ def test_what_a_restarted_connector_sends_again_changes_no_version(
     assert taught(renumbered(records)) == taught(connector.records)
 
 
+@pytest.mark.parametrize("end", [1, 2, 3, 4, 5])
+def test_a_repetition_cuts_no_run_amid_which_another_partition_spoke(end: int) -> None:
+    """The third version is known to begin by the end of the run, whatever of it was delivered twice."""
+    connector = Connector("postgresql")
+    for row in range(9):
+        told = row == 4
+        connector.row({"id": LONG, **({"a": NOTE} if told else {})}, partition=int(told))
+    straight = connector.records
+    again = renumbered([*straight[: end + 3], *straight[end - 1 : end + 3], *straight[end + 3 :]])
+    assert taught(again) == taught(straight)
+    assert [len(versions) for versions in taught(again).values()] == [3]
+
+
 def renumbered(records: Iterable[Record]) -> list[Record]:
     """The records behind each other, as a broker numbers them."""
     reached: dict[tuple[str, int], int] = defaultdict(int)

@@ -3,6 +3,7 @@
 A run tells two edges. Edges whose position lies behind what the same partition has already
 delivered are deliveries repeated after a restart: they support, they open nothing. What is
 read from the table itself (snapshots) stands behind the last streamed record before it.
+Runs that only repetitions cut are one, so that what is sent again sharpens no edge either.
 The result is a function of the set of observations, not of their order.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import groupby
 
 from schemaman.evidence import ALTERNATIONS, STATEMENTS, Mark, Observation, PositionKind, Rank
@@ -133,6 +135,8 @@ def _partition_points(
     high: dict[PositionKind, Rank] = {}
     place: tuple[int, Rank] = (0, ())
     told: set[int] = set()
+    streamed: list[Point] = []
+    latest: Observation | None = None
     # By offset, edge after edge: interrupted runs overlap, and what one shows last lifts nothing before.
     edges = sorted((m.offset, i) for i, run in enumerate(runs) for m in _edges(run))
     for offset, index in edges:
@@ -143,18 +147,22 @@ def _partition_points(
             behind = place if high else (kinds[kind], mark.position.rank)
             # what a snapshot declares, it declares before it reads; older releases tell no time of it
             point = _point(run, mark, behind, tier=0 if run.witness == "declared" else 1)
+            points += _in_one_piece(streamed)
+            streamed = []
             if run.snapshot:
                 read.append(Read(point, followed=bool(high)))
             else:
                 points.append(point)
             continue
         rank, before = mark.position.rank, high.get(kind, ())
-        if rank < before or (rank == before and index not in told and not _sibling(run, points)):
+        if rank < before or (rank == before and index not in told and not _sibling(run, latest)):
             continue
-        points.append(_point(run, mark, (kinds[kind], rank), tier=0))
+        latest = run
+        streamed.append(_point(run, mark, (kinds[kind], rank), tier=0))
         told.add(index)
         high[kind] = rank
         place = (kinds[kind], rank)
+    points += _in_one_piece(streamed)
     repeated += (
         run
         for index, run in enumerate(runs)
@@ -162,15 +170,36 @@ def _partition_points(
     )
 
 
-def _sibling(run: Observation, points: Sequence[Point]) -> bool:
+def _in_one_piece(streamed: Sequence[Point]) -> list[Point]:
+    """The streamed points of a partition; runs of the same content with nothing new between are one run."""
+    result: list[Point] = []
+    for _, alike in groupby(streamed, key=_joinable):
+        stretch = list(alike)
+        runs = [run for run, _ in groupby(point.observation for point in stretch)]
+        if len(runs) == 1 or _joinable(stretch[0]) is None:
+            result += stretch
+            continue
+        whole = reduce(lambda run, following: longer(run, following, following.last), runs)
+        result += (replace(point, observation=whole) for point in (stretch[0], stretch[-1]))
+    return result
+
+
+def _joinable(point: Point) -> tuple[PositionKind, Observation] | None:
+    """What the runs have in common that are joined; None for what is told one by one."""
+    said = point.observation
+    if said.witness in STATEMENTS or said.interrupted:
+        return None
+    return (point.mark.position.kind, content(said))
+
+
+def _sibling(run: Observation, before: Observation | None) -> bool:
     """Whether a record at the position of the last one is its sibling and not its repetition.
 
     A delete and a create of one changed key share a position and a shape; the same position
     with another shape is the same record delivered again, with a later catalogue. Several
     declared images at one position are parts of one statement.
     """
-    before = points[-1].observation
-    return run.witness in STATEMENTS or content(run) == content(before)
+    return run.witness in STATEMENTS or (before is not None and content(run) == content(before))
 
 
 def _edges(run: Observation) -> list[Mark]:
