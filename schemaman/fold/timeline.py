@@ -175,11 +175,11 @@ def _in_one_piece(streamed: Sequence[Point]) -> list[Point]:
     result: list[Point] = []
     for _, alike in groupby(streamed, key=_joinable):
         stretch = list(alike)
-        runs = [run for run, _ in groupby(point.observation for point in stretch)]
+        runs = list(dict.fromkeys(point.observation for point in stretch))
         if len(runs) == 1 or _joinable(stretch[0]) is None:
             result += stretch
             continue
-        whole = reduce(lambda run, following: longer(run, following, following.last), runs)
+        whole = reduce(lambda run, following: longer(run, following, stretch[-1].mark), runs)
         result += (replace(point, observation=whole) for point in (stretch[0], stretch[-1]))
     return result
 
