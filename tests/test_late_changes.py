@@ -6,6 +6,7 @@ stay unsaid, be renamed over, or go on.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -670,6 +671,29 @@ def test_a_value_of_a_column_whose_end_is_not_read_yet_is_not_passed_over(store:
         lake.take([late])
         assert live(lake) == {1: {"a": "y", "b": None}}
         assert lake.withheld() == {("srv.shop.t", 0, 0): LATE_VALUE}
+
+
+@pytest.mark.parametrize("known", ["nothing", "its end"])
+def test_null_of_a_column_that_is_told_late_erases_no_value_of_another_one_of_its_name(
+    store: SqlStore, known: str
+) -> None:
+    """By its type the field is not the column that the history knows, whatever it holds."""
+    lake = mirror(store)
+    gone, anew = ddl(1, 300, "ALTER TABLE t DROP a", ID, B), ("a", "INT", 4, None)
+    lake.take([created(A, B), row(0, 200, {"id": 1, "a": "kept", "b": "x"}, told=True)])
+    lake.take([gone] if known == "its end" else [])
+    text = row(1, 400, {"id": 1, "b": "y", "a": None}, {"id": 1, "b": "x", "a": None}, told=True)
+    value = json.loads(text.value or b"")
+    for half in value["schema"]["fields"][:2]:
+        (field,) = (each for each in half["fields"] if each["field"] == "a")
+        field["type"] = "int32"
+    lake.take([replace(text, value=json.dumps(value).encode())])
+    assert live(lake) == {1: {"a": "kept", "b": "x"}}
+    assert lake.withheld() == {("srv.shop.t", 0, 1): "a: INT does not carry VARCHAR(20)"}
+    lake.take([*([] if known == "its end" else [gone]), ddl(2, 350, "ALTER TABLE t ADD a INT", ID, B, anew)])
+    lake.take([])
+    assert lake.withheld() == {}
+    assert live(lake) == {1: {"a__old": "kept", "a": None, "b": "y"}}
 
 
 @pytest.mark.parametrize("level", ["auto", "block"])

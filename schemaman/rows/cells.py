@@ -54,8 +54,11 @@ _FAULTS = (UnfitValue, AttributeError, AssertionError, ArithmeticError, TypeErro
 def decoder(cells: Sequence[Cell]) -> Decoder:
     """The decoder of rows with those cells.
 
-    It raises UnreadableCell for a cell that is missing or cannot be had exactly.
+    It raises UnreadableCell for a cell that is missing or cannot be had exactly; also where it is null, if
+    its field is no such column: the record is of a structure that nobody has told of yet.
     """
+    if any(isinstance(convert, source.NotCarried) for *_, convert in cells):
+        return _refusing(cells)
 
     def decode(row: Mapping[str, Any]) -> Decoded:
         found: dict[str, Value] = {}
@@ -79,6 +82,19 @@ def decoder(cells: Sequence[Cell]) -> Decoder:
         except _FAULTS as fault:
             raise UnreadableCell(f"{name}: {fault}") from None
         return Decoded(found, frozenset(missing) if missing else _ALL)
+
+    return decode
+
+
+def _refusing(cells: Sequence[Cell]) -> Decoder:
+    """The decoder of rows of which a field is no value of its column, whatever they hold."""
+    name, refuse = next((n, c) for _, n, *_, c in cells if isinstance(c, source.NotCarried))
+
+    def decode(row: Mapping[str, Any]) -> Decoded:
+        try:
+            refuse(row)
+        except UnfitValue as fault:
+            raise UnreadableCell(f"{name}: {fault}") from None
 
     return decode
 
@@ -132,6 +148,8 @@ def cell(
     convert = source.converter(wire, column.type, modes)
     if kind in PLAIN and convert is None and is_plain(field):
         return field["field"], column.name, unavailable, PLAIN[kind], None
+    if isinstance(convert, source.NotCarried):
+        return field["field"], column.name, (), None, convert
     read = reader(field, written)
     return field["field"], column.name, unavailable, None, read if convert is None else _both(read, convert)
 
@@ -178,6 +196,8 @@ def sign_is_untold(column: Column) -> bool:
 def of_untold_sign(made: Cell) -> Cell:
     """The cell of such a column: a negative number may be one of the upper half, and is refused."""
     field, name, unavailable, expected, convert = made
+    if isinstance(convert, source.NotCarried):
+        return made
 
     def doubt(value: object) -> Value:
         found = value if convert is None else convert(value)

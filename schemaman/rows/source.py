@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal as Number
+from typing import NoReturn
 
 from schemaman.ddl import format_type
 from schemaman.rows import numbers, temporal
@@ -42,6 +44,18 @@ from schemaman.types import (
 )
 
 _TEXTS = (String, Uuid, Json, Xml, Enum, EnumSet)
+
+
+@dataclass(frozen=True, slots=True)
+class NotCarried:
+    """Takes no value: what has the one type is no column of the other, also where its value is null."""
+
+    wire: Type
+    source: Type
+
+    def __call__(self, value: object) -> NoReturn:
+        """Refuse whatever it is. Raises UnfitValue."""
+        raise UnfitValue(f"{format_type(self.wire)} does not carry {format_type(self.source)}")
 
 
 def converter(wire: Type, source: Type, modes: Modes = UNTOLD) -> Convert | None:
@@ -91,7 +105,7 @@ def converter(wire: Type, source: Type, modes: Modes = UNTOLD) -> Convert | None
         case Unknown(), _:
             return None
         case _:
-            return _not_carried(wire, source)
+            return NotCarried(wire, source)
 
 
 def _number(wire: Type, source: Boolean | Integer | Decimal | Numeric | Floating) -> Convert:
@@ -126,11 +140,7 @@ def _number(wire: Type, source: Boolean | Integer | Decimal | Numeric | Floating
         case Floating(), String():
             return _float_of_text
         case _:
-            return _not_carried(wire, source)
-
-
-def _not_carried(wire: Type, source: Type) -> Convert:
-    return _never(f"{format_type(wire)} does not carry {format_type(source)}")
+            return NotCarried(wire, source)
 
 
 def _never(reason: str) -> Convert:
@@ -300,8 +310,8 @@ def _text_of_map(value: object) -> Value:
 
 
 def _array(element: Convert | None) -> Convert | None:
-    if element is None:
-        return None
+    if element is None or isinstance(element, NotCarried):
+        return element
 
     def convert(value: object) -> Value:
         assert isinstance(value, tuple)
@@ -313,6 +323,9 @@ def _array(element: Convert | None) -> Convert | None:
 def _mapped(key: Convert | None, member: Convert | None) -> Convert | None:
     if key is None and member is None:
         return None
+    for part in (key, member):
+        if isinstance(part, NotCarried):
+            return part
 
     def convert(value: object) -> Value:
         assert isinstance(value, Mapping)
@@ -329,6 +342,9 @@ def _struct(fields: tuple[Field, ...], others: tuple[Field, ...], modes: Modes) 
     own = {f.name: converter(there[f.name], f.type, modes) for f in fields if f.name in there}
     if [f.name for f in fields] == [f.name for f in others] and not any(own.values()):
         return None
+    for member in own.values():
+        if isinstance(member, NotCarried):
+            return member
     names = tuple(f.name for f in fields)
 
     def convert(value: object) -> Value:
