@@ -322,6 +322,23 @@ def test_a_repetition_cuts_no_run_amid_which_another_partition_spoke(end: int) -
     assert [len(versions) for versions in taught(again).values()] == [3]
 
 
+@pytest.mark.parametrize("amid", [900, 901, 1001])
+def test_what_fills_gaps_that_a_run_passed_over_is_counted_once(amid: int) -> None:
+    """Also where a structure stood amid the run, so that nobody can tell which side of it records were on."""
+    connector = Connector("postgresql")
+    for row in range(1400):
+        connector.row({"id": LONG, **({"a": NOTE} if row == amid else {})})
+    straight, desk = Desk(), Desk()
+    straight.read(connector.records)
+    for rest in range(2):
+        desk.read([record for record in connector.records if record.offset % 2 == rest])
+    (history,), (whole,) = desk.histories, straight.histories
+    assert history.records == whole.records == 1400
+    for version, known in zip(history.versions, whole.versions, strict=True):
+        (said,), (sure,) = version.evidence, known.evidence
+        assert said.records <= sure.records <= said.records + said.shared
+
+
 def renumbered(records: Iterable[Record]) -> list[Record]:
     """The records behind each other, as a broker numbers them."""
     reached: dict[tuple[str, int], int] = defaultdict(int)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from schemaman.evidence import Reject
 from schemaman.plan import Held
 from schemaman.rows import temporal
-from schemaman.rows.cells import UnreadableCell, cell, decoder, untold
+from schemaman.rows.cells import UnreadableCell, cell, decoder, lenient, untold
 from schemaman.rows.change import RowChange
 from schemaman.rows.chosen import chosen
 from schemaman.rows.lake import fit, fitter
@@ -499,3 +499,27 @@ def test_an_operation_that_is_no_text_rejects_its_record_alone(op: object) -> No
     value = event(struct("srv.public.t.Value", id=node("int32")))
     value["payload"] |= {"after": {"id": 1}, "op": op}
     assert not isinstance(RowReader().read(record(value)), RowChange)
+
+
+NUMBER, TEXT = {"type": "int32", "optional": True}, String()
+
+
+@pytest.mark.parametrize(
+    ("wire", "column"),
+    [
+        (NUMBER, TEXT),
+        ({"type": "array", "items": NUMBER}, Array(TEXT)),
+        ({"type": "map", "keys": {"type": "string"}, "values": NUMBER}, Map(TEXT, TEXT)),
+        ({"type": "struct", "fields": [{**NUMBER, "field": "m"}]}, Struct((Field("m", TEXT),))),
+    ],
+    ids=["value", "element", "member of a map", "member of a struct"],
+)
+def test_null_of_a_type_that_a_column_cannot_have_is_not_its_null(wire: dict[str, object], column: Type) -> None:
+    cells = [
+        cell({**wire, "optional": True, "field": "a"}, Column("a", column), "json"),
+        cell({**NUMBER, "field": "b"}, Column("b", Integer(32)), "json"),
+    ]
+    with pytest.raises(UnreadableCell, match="^a: INT does not carry STRING$"):
+        decoder(cells)({"a": None, "b": 1})
+    partly = lenient(cells)({"a": None, "b": 1})
+    assert (partly.row, partly.unread) == ({"b": 1}, {"a": "INT does not carry STRING"})

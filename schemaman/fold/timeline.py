@@ -9,14 +9,19 @@ The result is a function of the set of observations, not of their order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
+from operator import itemgetter
 
 from schemaman.evidence import ALTERNATIONS, STATEMENTS, Mark, Observation, PositionKind, Rank
 from schemaman.fold.points import Point, Read, behind_what_they_follow, time_of
 from schemaman.inference import added, content, joined_rows
+
+Stretch = tuple[int, PositionKind, Observation | None]
+"""What neighbouring edges have in common whose runs are one: what was read before, and what they say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +140,7 @@ def _partition_points(
     high: dict[PositionKind, Rank] = {}
     place: tuple[int, Rank] = (0, ())
     told: set[int] = set()
-    streamed: list[Point] = []
+    streamed: list[tuple[Stretch, Point]] = []
     latest: Observation | None = None
     # By offset, edge after edge: interrupted runs overlap, and what one shows last lifts nothing before.
     edges = sorted((m.offset, i) for i, run in enumerate(runs) for m in _edges(run))
@@ -147,8 +152,6 @@ def _partition_points(
             behind = place if high else (kinds[kind], mark.position.rank)
             # what a snapshot declares, it declares before it reads; older releases tell no time of it
             point = _point(run, mark, behind, tier=0 if run.witness == "declared" else 1)
-            points += _in_one_piece(streamed)
-            streamed = []
             if run.snapshot:
                 read.append(Read(point, followed=bool(high)))
             else:
@@ -158,7 +161,9 @@ def _partition_points(
         if rank < before or (rank == before and index not in told and not _sibling(run, latest)):
             continue
         latest = run
-        streamed.append(_point(run, mark, (kinds[kind], rank), tier=0))
+        # what is read in between stands behind an edge, which stays one
+        between = len(read) + len(points)
+        streamed.append(((between, kind, _joinable(run)), _point(run, mark, (kinds[kind], rank), tier=0)))
         told.add(index)
         high[kind] = rank
         place = (kinds[kind], rank)
@@ -170,26 +175,25 @@ def _partition_points(
     )
 
 
-def _in_one_piece(streamed: Sequence[Point]) -> list[Point]:
-    """The streamed points of a partition; runs of the same content with nothing new between are one run."""
-    result: list[Point] = []
-    for _, alike in groupby(streamed, key=_joinable):
-        stretch = list(alike)
-        runs = list(dict.fromkeys(point.observation for point in stretch))
-        if len(runs) == 1 or _joinable(stretch[0]) is None:
-            result += stretch
+def _in_one_piece(streamed: Sequence[tuple[Stretch, Point]]) -> Iterator[Point]:
+    """The streamed points of a partition; runs of the same content with nothing new between are one run.
+
+    A run that passes over gaps may reach beyond what fills them: then each stays what it is.
+    """
+    edges = Counter(point.observation for _, point in streamed)
+    for (*_, said), alike in groupby(streamed, key=itemgetter(0)):
+        stretch = [point for _, point in alike]
+        runs = Counter(point.observation for point in stretch)
+        if said is None or len(runs) == 1 or any(edges[run] > count for run, count in runs.items()):
+            yield from stretch
             continue
         whole = reduce(lambda run, following: longer(run, following, stretch[-1].mark), runs)
-        result += (replace(point, observation=whole) for point in (stretch[0], stretch[-1]))
-    return result
+        yield from (replace(point, observation=whole) for point in (stretch[0], stretch[-1]))
 
 
-def _joinable(point: Point) -> tuple[PositionKind, Observation] | None:
-    """What the runs have in common that are joined; None for what is told one by one."""
-    said = point.observation
-    if said.witness in STATEMENTS or said.interrupted:
-        return None
-    return (point.mark.position.kind, content(said))
+def _joinable(run: Observation) -> Observation | None:
+    """What the runs that are joined have in common; None for what is told one by one."""
+    return None if run.witness in STATEMENTS or run.interrupted else content(run)
 
 
 def _sibling(run: Observation, before: Observation | None) -> bool:

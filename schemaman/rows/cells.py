@@ -57,8 +57,9 @@ def decoder(cells: Sequence[Cell]) -> Decoder:
     It raises UnreadableCell for a cell that is missing or cannot be had exactly; also where it is null, if
     its field is no such column: the record is of a structure that nobody has told of yet.
     """
-    if any(isinstance(convert, source.NotCarried) for *_, convert in cells):
-        return _refusing(cells)
+    for _, column, *_, read in cells:
+        if isinstance(read, source.NotCarried):
+            return _refusing(f"{column}: {read.reason}")
 
     def decode(row: Mapping[str, Any]) -> Decoded:
         found: dict[str, Value] = {}
@@ -86,15 +87,11 @@ def decoder(cells: Sequence[Cell]) -> Decoder:
     return decode
 
 
-def _refusing(cells: Sequence[Cell]) -> Decoder:
+def _refusing(reason: str) -> Decoder:
     """The decoder of rows of which a field is no value of its column, whatever they hold."""
-    name, refuse = next((n, c) for _, n, *_, c in cells if isinstance(c, source.NotCarried))
 
     def decode(row: Mapping[str, Any]) -> Decoded:
-        try:
-            refuse(row)
-        except UnfitValue as fault:
-            raise UnreadableCell(f"{name}: {fault}") from None
+        raise UnreadableCell(reason)
 
     return decode
 

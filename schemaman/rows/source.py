@@ -53,9 +53,14 @@ class NotCarried:
     wire: Type
     source: Type
 
+    @property
+    def reason(self) -> str:
+        """Why, in words."""
+        return f"{format_type(self.wire)} does not carry {format_type(self.source)}"
+
     def __call__(self, value: object) -> NoReturn:
         """Refuse whatever it is. Raises UnfitValue."""
-        raise UnfitValue(f"{format_type(self.wire)} does not carry {format_type(self.source)}")
+        raise UnfitValue(self.reason)
 
 
 def converter(wire: Type, source: Type, modes: Modes = UNTOLD) -> Convert | None:
