@@ -10,7 +10,7 @@ import json
 import re
 from pathlib import Path
 
-from schemaman.evidence import Record
+from schemaman.debezium.records import Record
 from tests.house import CAPTURES
 
 RECORDING = CAPTURES / "postgres" / "shop-json" / "records.ndjson.gz"

@@ -20,21 +20,20 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench import tables
-from schemaman.migrate import StoreJournal, apply
-from schemaman.plan import Executor, Live, Plan, Policy
-from schemaman.planner import make_plan
+from schemaman.history.versions import TableHistory
+from schemaman.migration.apply.apply import StoreJournal, apply
+from schemaman.migration.plan import Plan, Policy
+from schemaman.migration.planner import make_plan
+from schemaman.migration.source import source_of
+from schemaman.migration.target import TARGETS, Executor, Live
 from schemaman.registry import Registry
-from schemaman.shelf import Shelf
-from schemaman.sources import source_of
-from schemaman.spark.lake import SparkExecutor
+from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.session import session
-from schemaman.stores.sql import SqlStore
-from schemaman.versions import TableHistory
+from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import COLLECT
 
 TABLES = 100
 AT_ONCE = 500
-TARGETS = Shelf("schemaman.targets", "TARGET")
 T = TypeVar("T")
 
 

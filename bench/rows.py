@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Iterable
 
 from bench.gen import events
-from schemaman.evidence import Record
-from schemaman.rows.change import RowChange
-from schemaman.rows.lake import fitter
-from schemaman.rows.reader import RowReader
-from schemaman.targets import delta
-from schemaman.types import Type
+from schemaman.debezium.records import Record
+from schemaman.migration.targets import delta
+from schemaman.model.types import Type
+from schemaman.sink.reader import RowReader
+from schemaman.sink.row_change import RowChange
+from schemaman.sink.values.to_lake import fitter
 from tests import chain
 from tests.house import CAPTURES
 from tests.records import records, registry

@@ -22,9 +22,9 @@ RECORDS = int(os.environ.get("BENCH_RECORDS", "100000"))
 REPETITIONS = int(os.environ.get("BENCH_REPETITIONS", "4"))
 _SCAN = """
 import sys
-from schemaman.adapters import files
-from schemaman.reading import Known, chunks, wires
-from schemaman.scan import merge
+from schemaman.io import files
+from schemaman.ingest.chunks import Known, chunks, wires
+from schemaman.ingest.scan import merge
 takes = [t for _, t in chunks(files.records(files.find(sys.argv[1])), Known({}, {}), wires(lambda id: None))]
 print(sum(t.read for t in takes), len(merge(r for t in takes for s in t.stretches for r in s.runs)))
 """

@@ -23,7 +23,7 @@ from pathlib import Path
 from bench import gen, tables
 from bench.processes import SCRIPT, finished
 from schemaman.registry import Registry
-from schemaman.stores.sql import SqlStore
+from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import COLLECT
 
 TABLES = 2_000

@@ -14,9 +14,9 @@ import zlib
 from collections.abc import Callable, Sequence
 
 from bench.gen import events, wide
-from schemaman.evidence import Record
-from schemaman.reading import wires
-from schemaman.scan import scan
+from schemaman.debezium.records import Record
+from schemaman.ingest.chunks import wires
+from schemaman.ingest.scan import scan
 
 RECORDS = int(os.environ.get("BENCH_RECORDS", "20000"))
 REPETITIONS = int(os.environ.get("BENCH_REPETITIONS", "3"))

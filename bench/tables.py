@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from schemaman.evidence import Mark, Observation, Position
-from schemaman.log import Covered
-from schemaman.schema import Column, TableId, TableSchema
-from schemaman.types import Boolean, Decimal, Integer, String, Timestamp, Type
+from schemaman.debezium.observation import Observation
+from schemaman.debezium.records import Mark, Position
+from schemaman.model.schema import Column, TableId, TableSchema
+from schemaman.model.types import Boolean, Decimal, Integer, String, Timestamp, Type
+from schemaman.store.log import Covered
 
 RECORDS = 10
 WIDTH = 16

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from schemaman.adapters import schema_registry
-from schemaman.adapters.schema_registry import Registered
 from schemaman.errors import BadConfiguration, BadReference, UsageError
-from schemaman.settings import Setting, has_password, secret, without_password
+from schemaman.io import schema_registry
+from schemaman.io.schema_registry import Registered
+from schemaman.settings import Setting, secret
+from schemaman.store.urls import has_password, without_password
 from schemaman_cli.options import Door
 
 

@@ -11,9 +11,9 @@ from typing import IO
 
 import click
 
-from schemaman.formats.text import TextFormat
-from schemaman.report import Format, Report
-from schemaman.shelf import Shelf
+from schemaman.plugins import Plugins
+from schemaman.report.document import FORMATS, Format, Report
+from schemaman.report.formats.text import TextFormat
 from schemaman_cli.output import draw, leave, tell
 
 HEARTBEAT_SECONDS = 10.0
@@ -108,5 +108,5 @@ def colored(color: str, stream: IO[str], environment: Mapping[str, str]) -> bool
     return environment.get("TERM") != "dumb" and stream.isatty()
 
 
-def _formats() -> Shelf[Format]:
-    return Shelf("schemaman.formats", "FORMAT")
+def _formats() -> Plugins[Format]:
+    return FORMATS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 
 from schemaman.errors import BadConfiguration, UsageError
-from schemaman.expiry import expiry
+from schemaman.migration.plan_file import expiry
 from schemaman_cli.wiring import now_ms
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from schemaman.compat.waivers import Waiver, parse, standing
 from schemaman.errors import UnknownName
-from schemaman.summary.stories import Judged, story
-from schemaman.waivers import Waiver, parse, standing
+from schemaman.report.views.table_changes import Judged, story
 from schemaman_cli.options import Door
 from schemaman_cli.wiring import histories, judge_of, now_ms, open_registry, read_file
 

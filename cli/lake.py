@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
 
-from schemaman.decisions import Decisions
 from schemaman.errors import UsageError
-from schemaman.references import TableRef, parse
+from schemaman.history.decisions import Decisions
+from schemaman.history.references import TableRef, parse
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.migration.target import TARGETS
+from schemaman.model.schema import TableId, quote_stream
 from schemaman.registry import Registry
-from schemaman.resolution import select
-from schemaman.schema import TableId, quote_stream
+from schemaman.resolve import select
 from schemaman.settings import TargetSetting
-from schemaman.versions import SchemaVersion, TableHistory
 from schemaman_cli.options import Door
-from schemaman_cli.wiring import TARGETS, find, histories
+from schemaman_cli.wiring import find, histories
 
 Cut = tuple[TableHistory, tuple[SchemaVersion, ...]]
 """A history up to a version, and the versions behind it."""

@@ -10,22 +10,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from schemaman.clone import rehearsal
-from schemaman.decisions import Decisions
-from schemaman.documents.lake import Failed
 from schemaman.errors import SchemamanError
-from schemaman.migrate import Migration, Progress, StoreJournal, apply, begun, check
-from schemaman.plan import Executor, Plan
-from schemaman.planfile import plan_hash
-from schemaman.stores.sql import SqlStore
-from schemaman.summary.moves import apply_report
+from schemaman.history.decisions import Decisions
+from schemaman.migration.apply.apply import Migration, Progress, StoreJournal, apply, begun, check
+from schemaman.migration.apply.clone import rehearsal
+from schemaman.migration.plan import Plan
+from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.target import TARGETS, Executor
+from schemaman.report.json.migrations import Failed
+from schemaman.report.views.migrations import apply_report
+from schemaman.store.sql.store import SqlStore
 from schemaman_cli.faults import ALONE, unforeseen
 from schemaman_cli.main import FAILED
 from schemaman_cli.main import exit_code as code_of
 from schemaman_cli.options import Door
 from schemaman_cli.planning import lookout
 from schemaman_cli.sessions import executor, require_lasting
-from schemaman_cli.wiring import TARGETS, decisions_of, open_store
+from schemaman_cli.wiring import decisions_of, open_store
 
 
 @dataclass(frozen=True, slots=True)

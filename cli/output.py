@@ -8,7 +8,7 @@ from typing import IO
 
 import click
 
-from schemaman.formats._characters import visible
+from schemaman.report.formats._characters import visible
 
 
 def tell(text: str) -> None:

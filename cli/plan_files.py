@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from schemaman.plan import Phase, Plan
-from schemaman.planfile import to_sql, to_text
+from schemaman.migration.plan import Phase, Plan
+from schemaman.migration.plan_file import to_sql, to_text
 from schemaman_cli.wiring import write_file
 
 

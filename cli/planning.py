@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from schemaman.journal import StoreJournal
-from schemaman.objections import Lookout
-from schemaman.plan import Executor, Plan, Source
-from schemaman.planner import make_plan
+from schemaman.migration.apply.journal import StoreJournal
+from schemaman.migration.plan import Plan, Source
+from schemaman.migration.planner import make_plan
+from schemaman.migration.source import source_of
+from schemaman.migration.target import TARGETS, Executor
 from schemaman.registry import Registry
-from schemaman.sources import source_of
-from schemaman.stores.sql import SqlStore
+from schemaman.sink.preflight import Lookout
+from schemaman.store.sql.store import SqlStore
 from schemaman_cli.lake import Follower
 from schemaman_cli.options import Door
 from schemaman_cli.sessions import require_lasting
-from schemaman_cli.wiring import TARGETS, now_ms
+from schemaman_cli.wiring import now_ms
 
 
 def planned(door: Door, around: Lookout, follower: Follower, expires_ms: int | None = None) -> Plan:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from schemaman.ddl import parse_type, quote_name
-from schemaman.plan import Executor
-from schemaman.types import Boolean, Date, Decimal, Floating, Integer, Timestamp, Type
+from schemaman.migration.target import Executor
+from schemaman.model.ddl import parse_type, quote_name
+from schemaman.model.types import Boolean, Date, Decimal, Floating, Integer, Timestamp, Type
 
 Columns = Sequence[Mapping[str, Any]]
 """Columns as a plan document prints them: `name` and `type`."""

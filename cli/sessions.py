@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from schemaman.adapters.files import File
-from schemaman.catalogs import packages_of, spark_settings
-from schemaman.decode.body import SchemaLookup
+from schemaman.debezium.payload import SchemaLookup
 from schemaman.errors import NoHistory, StatementFailed, UsageError
-from schemaman.ingest import Summary
-from schemaman.plan import Executor
+from schemaman.ingest.ingest import Summary
+from schemaman.io.files import File
+from schemaman.migration.settings import packages_of, spark_settings
+from schemaman.migration.target import Executor
+from schemaman.model.schema import TableSchema
 from schemaman.registry import Registry
-from schemaman.schema import TableSchema
 from schemaman_cli.options import Door
 
 
@@ -24,7 +24,7 @@ def executor(door: Door) -> Executor:
         EngineUnavailable: Java or the Spark package is missing, or Spark does not start.
     """
     spark = _session(door)
-    from schemaman.spark.lake import SparkExecutor  # needs what the session has proven to be there
+    from schemaman.spark.executor import SparkExecutor  # needs what the session has proven to be there
 
     return SparkExecutor(spark)
 
@@ -52,7 +52,7 @@ def ingest_on_spark(
 ) -> Summary:
     """Read files by executors; see `spark.pipeline.ingest`. Raises as it, and `EngineUnavailable`."""
     spark = _session(door)
-    from schemaman.spark.pipeline import ingest  # needs what the session has proven to be there
+    from schemaman.spark.ingest import ingest  # needs what the session has proven to be there
 
     stream, forms = door.settings.stream.value, door.settings.forms
     return ingest(spark, found, registry, stream, schemas, keep_payload, progress, forms=forms)

@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 
 import click
 
-from schemaman.adapters import files, kafka
-from schemaman.adapters.schema_registry import NO_REGISTRY, Registered, load
-from schemaman.decode.framing import FORMS
+from schemaman.debezium.records import Record
+from schemaman.debezium.wire_format import FORMS
 from schemaman.errors import (
     BadReference,
     Conflict,
@@ -23,12 +22,13 @@ from schemaman.errors import (
     UnreadableInput,
     UsageError,
 )
-from schemaman.evidence import Record
-from schemaman.ingest import Summary
-from schemaman.ingest import ingest as read_in
-from schemaman.reading import Unread
+from schemaman.ingest.chunks import Unread
+from schemaman.ingest.ingest import Summary
+from schemaman.ingest.ingest import ingest as read_in
+from schemaman.io import files, kafka
+from schemaman.io.schema_registry import NO_REGISTRY, Registered, load
 from schemaman.registry import Registry
-from schemaman.summary.words import count, figure
+from schemaman.report.views.words import count, figure
 from schemaman_cli.clients import options_of, registered
 from schemaman_cli.options import Door
 from schemaman_cli.sessions import ingest_on_spark

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from schemaman.decisions import Decisions
-from schemaman.diff import diff
-from schemaman.documents.sync import Followed, State
 from schemaman.errors import BadConfiguration, SchemamanError, SessionLost, UnreadableInput
-from schemaman.ingest import Summary
-from schemaman.journal import expected_structure, in_progress, target_id, told_drift
-from schemaman.plan import Plan, words
-from schemaman.planfile import from_text, plan_hash
+from schemaman.history.decisions import Decisions
+from schemaman.ingest.ingest import Summary
+from schemaman.migration.apply.journal import expected_structure, in_progress, target_id, told_drift
+from schemaman.migration.plan import Plan, words
+from schemaman.migration.plan_file import from_text, plan_hash
+from schemaman.model.diff import diff
+from schemaman.model.schema import TableId
 from schemaman.registry import Registry
-from schemaman.schema import TableId
+from schemaman.report.json.sync import Followed, State
 from schemaman_cli.faults import report_of, unforeseen
 from schemaman_cli.lake import Follower, all_followers
 from schemaman_cli.main import FAILED

@@ -6,24 +6,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from schemaman.decisions import decided
-from schemaman.diff import diff
 from schemaman.errors import NoHistory, UnknownName, UsageError
-from schemaman.journal import progress
-from schemaman.log import Migrated
-from schemaman.objections import Lookout
-from schemaman.plan import Executor, Live, Plan
-from schemaman.planfile import from_text, plan_hash
-from schemaman.recipes import Cook
+from schemaman.history.decisions import decided
+from schemaman.migration.apply.journal import progress
+from schemaman.migration.apply.resume import reached
+from schemaman.migration.plan import Plan
+from schemaman.migration.plan_file import from_text, plan_hash
+from schemaman.migration.recipes.recipes import Cook
+from schemaman.migration.rollback import restored, rollback, rows_written, version_before
+from schemaman.migration.target import TARGETS, Executor, Live
+from schemaman.model.diff import diff
 from schemaman.registry import Registry
-from schemaman.rollback import restored, rollback, rows_written, version_before
-from schemaman.standing import reached
+from schemaman.sink.preflight import Lookout
+from schemaman.store.log import Migrated
 from schemaman_cli.lake import Follower
 from schemaman_cli.options import Door
 from schemaman_cli.paths import is_there
 from schemaman_cli.planning import lookout, source_for
 from schemaman_cli.sessions import executor, require_lasting
-from schemaman_cli.wiring import TARGETS, decisions_of, now_ms, open_store, read_file
+from schemaman_cli.wiring import decisions_of, now_ms, open_store, read_file
 
 
 def phases(

@@ -9,37 +9,33 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from schemaman import resolution
-from schemaman.adapters import gitrefs, schema_registry
-from schemaman.adapters.apicurio import Apicurio
-from schemaman.columns import format_columns
-from schemaman.compat import Rule, Severity, Transition, judge, severity
-from schemaman.decisions import Decisions, decided
-from schemaman.decisions import parse as parse_decisions
-from schemaman.emitted import Emitted, emitted
+from schemaman import resolve as resolution
+from schemaman.compat.judge import RULES, Severity, Transition, judge, severity
+from schemaman.compat.snapshots import from_text, is_snapshot
 from schemaman.errors import CouldNotDo, NoHistory, UnreadableInput, UsageError
-from schemaman.moments import told_when_read
-from schemaman.plan import Target
-from schemaman.references import AsOf, TableName, TableRef, parse, parse_name
+from schemaman.history.as_of import told_when_read
+from schemaman.history.decisions import Decisions, decided
+from schemaman.history.decisions import parse as parse_decisions
+from schemaman.history.references import AsOf, TableName, TableRef, parse, parse_name
+from schemaman.history.versions import Emitted, TableHistory, emitted
+from schemaman.io import git as gitrefs
+from schemaman.io import schema_registry
+from schemaman.io.apicurio import Apicurio
+from schemaman.model.column_list import format_columns
+from schemaman.model.schema import TableId
 from schemaman.registry import Registry
-from schemaman.resolution import Readers, Resolved
-from schemaman.schema import TableId
-from schemaman.settings import Settings, has_password
-from schemaman.shelf import Shelf
-from schemaman.snapshots import from_text, is_snapshot
-from schemaman.stores.sql import SqlStore
-from schemaman.summary import words
-from schemaman.summary.stories import Judge, Judged
-from schemaman.versions import TableHistory
+from schemaman.report.views import words
+from schemaman.report.views.table_changes import Judge, Judged
+from schemaman.resolve import Readers, Resolved
+from schemaman.settings import Settings
+from schemaman.store.sql.store import SqlStore
+from schemaman.store.urls import has_password
 from schemaman_cli.clients import options_of
 from schemaman_cli.options import Door
 from schemaman_cli.sessions import live_structure
 
-RULES: Shelf[Rule] = Shelf("schemaman.rules", "RULE")
 _CANDIDATES = 10
 """How many files of a folder a message names."""
-
-TARGETS: Shelf[Target] = Shelf("schemaman.targets", "TARGET")
 
 
 def now_ms() -> int:

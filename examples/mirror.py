@@ -15,17 +15,17 @@ from typing import Any
 import pyarrow as arrow
 import pyarrow.parquet as parquet
 
-from schemaman.adapters import files
-from schemaman.adapters.schema_registry import NO_REGISTRY, Registered, is_url, load, opened
-from schemaman.evidence import Record
-from schemaman.policy import Policy, PolicyRule
+from schemaman.debezium.records import Record
+from schemaman.io import files
+from schemaman.io.schema_registry import NO_REGISTRY, Registered, is_url, load, opened
+from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.settings import TargetSetting
-from schemaman.spark.batch_report import BatchReport
-from schemaman.spark.batches import RAW
-from schemaman.spark.quarantine import Quarantine
 from schemaman.spark.session import session
-from schemaman.spark.stream import Mirror
-from schemaman.stores.sql import SqlStore
+from schemaman.spark.streaming.batch_report import BatchReport
+from schemaman.spark.streaming.micro_batch import RAW
+from schemaman.spark.streaming.quarantine import Quarantine
+from schemaman.spark.streaming.sink import Mirror
+from schemaman.store.sql.store import SqlStore
 
 RECORDINGS = ("fixtures/captures/postgres/shop-json", "fixtures/captures/mariadb/bookshop-mariadb-3.5.0-json")
 EMPTYING = Policy(rules=(PolicyRule("auto", ("truncate",)),))

@@ -1,4 +1,4 @@
-"""A shelf: a folder of modules in which each file is one thing, named as users type it."""
+"""Plug-ins: packages in which each file is one thing, named as users type it, and entry points."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from schemaman.errors import UnknownName
 Thing = TypeVar("Thing")
 
 
-class Shelf(Generic[Thing]):
+class Plugins(Generic[Thing]):
     """The things in a package: one module each, which exposes the thing as `attribute`.
 
-    `integer_narrowed.py` holds `integer-narrowed`. Modules that begin with an underscore are words
-    that the things share. An installed distribution adds things through an entry-point group
-    with the package's name; it cannot replace what stands in the package.
+    `integer_narrowed.py` holds `integer-narrowed`. Modules that begin with an underscore are shared by the
+    others. An installed distribution adds things through an entry-point group with the package's name.
+    It cannot replace a thing of the package. `former_groups` are names of the group in earlier releases.
     """
 
-    def __init__(self, package: str, attribute: str) -> None:
+    def __init__(self, package: str, attribute: str, former_groups: tuple[str, ...] = ()) -> None:
         self.package = package
         self.attribute = attribute
-        self._taken: dict[str, Thing] = {}
+        self.former_groups = former_groups
+        self._loaded: dict[str, Thing] = {}
 
     def names(self) -> tuple[str, ...]:
         """The names of everything there is, sorted."""
-        return tuple(sorted({*self._own, *self._plug_ins}))
+        return tuple(sorted({*self._own, *self._entry_points}))
 
     def get(self, name: str) -> Thing:
         """The thing of that name.
@@ -36,9 +37,9 @@ class Shelf(Generic[Thing]):
         Raises:
             UnknownName: there is none; the message lists what there is.
         """
-        if name not in self._taken:
-            self._taken[name] = self._load(name)
-        return self._taken[name]
+        if name not in self._loaded:
+            self._loaded[name] = self._load(name)
+        return self._loaded[name]
 
     def all(self) -> tuple[Thing, ...]:
         """Every thing, in the order of the names."""
@@ -52,17 +53,18 @@ class Shelf(Generic[Thing]):
         return {m.replace("_", "-"): m for m in modules}
 
     @cached_property
-    def _plug_ins(self) -> dict[str, str]:
-        """Name → `module:attribute` of what other distributions bring."""
+    def _entry_points(self) -> dict[str, str]:
+        """Name → `module:attribute` of what other distributions bring; the present group goes first."""
         from importlib.metadata import entry_points  # costs as much as the rest of the start-up
 
-        return {e.name: e.value for e in entry_points(group=self.package)}
+        groups = (*self.former_groups, self.package)
+        return {e.name: e.value for group in groups for e in entry_points(group=group)}
 
     def _load(self, name: str) -> Thing:
         if name in self._own:
             module, attribute = f"{self.package}.{self._own[name]}", self.attribute
-        elif name in self._plug_ins:
-            module, _, attribute = self._plug_ins[name].partition(":")
+        elif name in self._entry_points:
+            module, _, attribute = self._entry_points[name].partition(":")
         else:
             raise self._unknown(name)
         return cast(Thing, getattr(importlib.import_module(module), attribute or self.attribute))

@@ -12,13 +12,23 @@ from functools import cached_property, partial
 from itertools import chain, islice
 from typing import Protocol
 
-from schemaman import coverage, references
-from schemaman.addresses import canonical
-from schemaman.coverage import Place, Ranges
-from schemaman.edges import EdgeHashes, Edges, EdgesOnDemand, edges_of
+from schemaman.debezium.observation import (
+    Note,
+    Observation,
+    Outcome,
+    Reject,
+    told_once,
+)
 from schemaman.errors import AmbiguousName, Conflict, NoHistory
-from schemaman.evidence import Note, Observation, Outcome, Reject, told_once
-from schemaman.log import (
+from schemaman.history import references
+from schemaman.history.references import TableName
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.migration.target_id import canonical
+from schemaman.model.schema import DEFAULT_STREAM, TableId, TableSchema
+from schemaman.resolve import HISTORY_ALONE, Readers, Resolved, resolve
+from schemaman.store import offsets as coverage
+from schemaman.store.edge_hashes import EdgeHashes, Edges, EdgesOnDemand, edges_of
+from schemaman.store.log import (
     Covered,
     Entry,
     Leases,
@@ -32,10 +42,7 @@ from schemaman.log import (
     Store,
     tables_of,
 )
-from schemaman.references import TableName
-from schemaman.resolution import HISTORY_ALONE, Readers, Resolved, resolve
-from schemaman.schema import DEFAULT_STREAM, TableId, TableSchema
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.store.offsets import Place, Ranges
 
 _ATTEMPTS = 1000
 """Each failed one means that another writer got on: giving up is for a fault, not for a crowd."""

@@ -9,14 +9,27 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
-from schemaman.certainty import RankOf, certain_at, follows
-from schemaman.endings import contradicted, ending
+from schemaman.debezium.records import Mark, Position, PositionKind, Rank
 from schemaman.errors import AmbiguousName, NoHistory, SchemamanError, UnknownName, UsageError
-from schemaman.evidence import Mark, Position, PositionKind, Rank
-from schemaman.moments import earliest, latest
-from schemaman.notices import first_shown, marks_of, noticed_late, shown_from, witnessed
-from schemaman.positions import log_of, position_rank, rank_of, stands_at
-from schemaman.references import (
+from schemaman.history.as_of import (
+    RankOf,
+    certain_at,
+    contradicted,
+    earliest,
+    ending,
+    first_shown,
+    follows,
+    latest,
+    log_of,
+    marks_of,
+    noticed_late,
+    position_rank,
+    rank_of,
+    shown_from,
+    stands_at,
+    witnessed,
+)
+from schemaman.history.references import (
     AsOf,
     Back,
     FileRef,
@@ -32,9 +45,9 @@ from schemaman.references import (
     TableRef,
     name_of,
 )
-from schemaman.schema import TableId, TableSchema
-from schemaman.schema_text import read_schema
-from schemaman.versions import Revision, SchemaVersion, TableHistory
+from schemaman.history.versions import Revision, SchemaVersion, TableHistory
+from schemaman.languages.read import read_schema
+from schemaman.model.schema import TableId, TableSchema
 
 
 class Histories(Protocol):

@@ -12,23 +12,19 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Generic, TypeVar
 
-from schemaman.catalogs import CatalogSetting, read_catalogs
-from schemaman.compat import READERS, SEVERITIES, Reader, Severity
-from schemaman.decode.framing import FORMS, Form, Forms
+from schemaman.compat.judge import READERS, SEVERITIES, Reader, Severity
+from schemaman.debezium.wire_format import FORMS, Form, Forms
 from schemaman.errors import BadConfiguration, UnknownName
-from schemaman.policy import ANY, DropPolicy, Policy, PolicyRule, ProjectionRule, nearest
-from schemaman.policy_entries import policies
-from schemaman.projection_entries import projections
-from schemaman.shelf import Shelf
-from schemaman.target_entries import TargetSetting as TargetSetting
-from schemaman.target_entries import fits as fits
-from schemaman.target_entries import targets
+from schemaman.migration.policy import ANY, DropPolicy, Policy, PolicyRule, ProjectionRule, nearest
+from schemaman.migration.settings import CatalogSetting, policies, projections, read_catalogs, targets
+from schemaman.migration.settings import TargetSetting as TargetSetting
+from schemaman.migration.settings import fits as fits
+from schemaman.migration.target import TARGETS
 
 T = TypeVar("T")
 Value = str | bool | tuple[str, ...] | tuple[tuple[str, str], ...]
 
 PREFIX = "SCHEMAMAN_"
-_TARGETS: Shelf[object] = Shelf("schemaman.targets", "TARGET")
 _DROPS: tuple[DropPolicy, ...] = ("keep", "drop")
 _ENGINES = ("auto", "local", "spark")
 _COLORS = ("auto", "always", "never")
@@ -38,42 +34,11 @@ _SECRET = re.compile(
     r"|authorization",
     re.IGNORECASE,
 )
-_PASSWORD = re.compile(r"(//[^:/@\s]*:|^[^:/@\s]*:(?!//)).*@", re.DOTALL)
-"""In an address, or in what was meant as one: behind the user, up to the last @."""
-
-_IN_TEXT = re.compile(r"(//[^:/@\s]*:)[^/@\s]*@")
-"""In an address that stands in a message."""
-
-_PARAMETER = re.compile(
-    r"((?:^|[?&;\s])[^=&?;\s]*(?:password|passphrase|secret|token)[^=&?;\s]*=)[^&;\s]+", re.I
-)
-"""Among the parameters of an address: `?password=…`, or libpq's `host=… password=…`."""
-
-
-_PORT = re.compile(r"(?<=//)([^:/@\s]*):\d+(?=[/?])")
 
 
 def secret(name: str) -> bool:
     """Whether an option of some client holds a secret, by its name."""
     return _SECRET.search(name) is not None
-
-
-def without_password(address: str) -> str:
-    """An address as it may be shown: stars for each password, whatever else may be wrong with it."""
-    return _PARAMETER.sub(r"\1***", _PASSWORD.sub(r"\1***@", address))
-
-
-def without_secrets(text: str) -> str:
-    """A message as it may be shown: stars for what addresses in it say of passwords, the rest as it is."""
-    return _PARAMETER.sub(r"\1***", _IN_TEXT.sub(r"\1***@", text))
-
-
-def has_password(address: str) -> bool:
-    """Whether an address, or what was meant as one, says a password; the path of a SQLite file says none."""
-    if address.startswith("sqlite:///"):
-        return _PARAMETER.search(address) is not None
-    portless = _PORT.sub(r"\1", address, 1)
-    return without_password(portless) != portless
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +305,7 @@ def _check_targets(settings: Settings) -> None:
     named = {word: rule.origin for rule in rules for word in rule.targets if word != ANY}
     if not named:
         return
-    known = (*(t.name for t in settings.targets.value), *_TARGETS.names())
+    known = (*(t.name for t in settings.targets.value), *TARGETS.names())
     for word, origin in sorted(named.items()):
         if word not in known:
             hint = nearest(word, known) or f"there are: {', '.join(known)}"

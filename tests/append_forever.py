@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from schemaman.stores.sql import SqlStore
+from schemaman.store.sql.store import SqlStore
 from tests.orders import batch, fold
 
 

@@ -9,28 +9,27 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from schemaman.adapters import files, schema_registry
-from schemaman.compat import Rule, Transition, judge, severity
-from schemaman.ingest import ingest
-from schemaman.migrate import Migration, StoreJournal
-from schemaman.migrate import apply as apply_plan
-from schemaman.plan import Executor, Live, Plan, Policy, Target
-from schemaman.planner import make_plan
+from schemaman.compat.judge import RULES, Transition, judge, severity
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.ingest.ingest import ingest
+from schemaman.io import files, schema_registry
+from schemaman.migration.apply.apply import Migration, StoreJournal
+from schemaman.migration.apply.apply import apply as apply_plan
+from schemaman.migration.plan import Plan, Policy
+from schemaman.migration.planner import make_plan
+from schemaman.migration.source import source_of
+from schemaman.migration.target import Executor, Live, Target
+from schemaman.migration.targets import delta, iceberg
 from schemaman.registry import Registry
-from schemaman.shelf import Shelf
-from schemaman.sources import source_of
-from schemaman.stores.memory import MemoryStore
-from schemaman.stores.sql import SqlStore
-from schemaman.summary.stories import Judged, story
-from schemaman.targets import delta, iceberg
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.report.views.table_changes import Judged, story
+from schemaman.store.memory import MemoryStore
+from schemaman.store.sql.store import SqlStore
 from tests.house import CAPTURES, STORIES
 
 STREAM = "main"
 TARGETS: dict[str, Target] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
 SET_ASIDE = {"db2/documented-plain": 1}
 """Recordings with records that nobody can read, and how many."""
-RULES: Shelf[Rule] = Shelf("schemaman.rules", "RULE")
 
 
 def now_ms() -> int:

@@ -17,9 +17,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from schemaman.rows.modes import UNTOLD, Modes
-from schemaman.rows.values import Value
-from schemaman.types import (
+from schemaman.model.types import (
     Array,
     Binary,
     Bits,
@@ -41,6 +39,8 @@ from schemaman.types import (
     Type,
     Uuid,
 )
+from schemaman.sink.values.connector_modes import UNTOLD, Modes
+from schemaman.sink.values.values import Value
 
 T, D, C = "io.debezium.time.", "io.debezium.data.", "org.apache.kafka.connect.data."
 

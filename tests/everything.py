@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from functools import cache
 
 from schemaman.errors import UsageError
-from schemaman.notation import Notation, Written, written
-from schemaman.schema import TableSchema
-from schemaman.shelf import Shelf
+from schemaman.languages.language import NOTATIONS, Written, written
+from schemaman.model.schema import TableSchema
 from tests import chain
 from tests.house import CAPTURES, PROOF
 
-NOTATIONS: Shelf[Notation] = Shelf("schemaman.notations", "NOTATION")
 FEW = (
     "db2/shop-3.4.1-json",
     "mariadb/bookshop-mariadb-3.5.0-json",

@@ -18,18 +18,24 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from types import FrameType
 
-from schemaman.adapters import files, schema_registry
-from schemaman.codec import from_bytes, to_bytes
-from schemaman.decode.body import SchemaLookup
-from schemaman.decode.decode import decode
-from schemaman.epochs import UNDECIDED
-from schemaman.evidence import Observation, Outcome, Record, Reject, Run
-from schemaman.log import Entry, Observed, Rejected
-from schemaman.reading import wires
-from schemaman.scan import Scanner, scan
-from schemaman.schema import TableId
-from schemaman.stores._projections import fold
-from schemaman.versions import TableHistory
+from schemaman.debezium.decode import decode
+from schemaman.debezium.observation import (
+    Observation,
+    Outcome,
+    Reject,
+    Run,
+)
+from schemaman.debezium.payload import SchemaLookup
+from schemaman.debezium.records import Record
+from schemaman.history.epochs import UNDECIDED
+from schemaman.history.versions import TableHistory
+from schemaman.ingest.chunks import wires
+from schemaman.ingest.scan import Scanner, scan
+from schemaman.io import files, schema_registry
+from schemaman.model.schema import TableId
+from schemaman.store.derived import fold
+from schemaman.store.entry_json import from_bytes, to_bytes
+from schemaman.store.log import Entry, Observed, Rejected
 from tests.house import CAPTURES
 from tests.mutants import Mutator
 from tests.records import alone

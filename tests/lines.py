@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from schemaman.columns import parse_columns
-from schemaman.evidence import Mark, Position
-from schemaman.fold.identity import identify
-from schemaman.renames import candidates
-from schemaman.schema import TableId, TableSchema, fingerprint
-from schemaman.versions import Evidence, RenameCandidate, Revision, SchemaVersion, TableEvent, TableHistory
+from schemaman.debezium.records import Mark, Position
+from schemaman.history.fold.column_ids import identify
+from schemaman.history.rename_detection import candidates
+from schemaman.history.versions import (
+    Evidence,
+    RenameCandidate,
+    Revision,
+    SchemaVersion,
+    TableEvent,
+    TableHistory,
+)
+from schemaman.model.column_list import parse_columns
+from schemaman.model.schema import TableId, TableSchema, fingerprint
 
 ORDERS = TableId("shop", "app", "public", "orders")
 

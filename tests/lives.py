@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from schemaman.evidence import Mark
-from schemaman.plan import Past, Source
-from schemaman.schema import Column, TableId, TableSchema, fingerprint
-from schemaman.versions import MemberAnswer, Revision, SchemaVersion, TableHistory
+from schemaman.debezium.records import Mark
+from schemaman.history.versions import MemberAnswer, Revision, SchemaVersion, TableHistory
+from schemaman.migration.plan import Past, Source
+from schemaman.model.schema import Column, TableId, TableSchema, fingerprint
 from tests.strategies import COMMENTS, TYPES, edited_types
 
 NAMES = st.sampled_from(["id", "a", "b", "c", "größe", "x y", "d.e", "`", "key"])

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from schemaman.decode.body import SchemaLookup
-from schemaman.decode.framing import SchemaId
-from schemaman.evidence import Record
+from schemaman.debezium.payload import SchemaLookup
+from schemaman.debezium.records import Record
+from schemaman.debezium.wire_format import SchemaId
 
 Path = tuple[str | int, ...]
 Node = dict[str, Any] | list[Any]

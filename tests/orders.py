@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from schemaman import history
-from schemaman.epochs import UNDECIDED, Verdicts
-from schemaman.evidence import Mark, Observation, Position
-from schemaman.log import Covered, Entry, Observed
-from schemaman.schema import Column, TableId, TableSchema
-from schemaman.types import Integer, Type, Unknown
-from schemaman.versions import TableHistory
+from schemaman.debezium.observation import Observation
+from schemaman.debezium.records import Mark, Position
+from schemaman.history.epochs import UNDECIDED, Verdicts
+from schemaman.history.fold import fold as history
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import Column, TableId, TableSchema
+from schemaman.model.types import Integer, Type, Unknown
+from schemaman.store.log import Covered, Entry, Observed
 
 ORDERS = TableId("shop", "app", "public", "orders")
 ITEMS = TableId("shop", "app", "public", "items")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.plan import Live
-from schemaman.targets import delta, iceberg
+from schemaman.migration.target import Live
+from schemaman.migration.targets import delta, iceberg
 from schemaman_cli import sessions
 from schemaman_cli.main import main
 from tests.done import Done
@@ -148,7 +148,7 @@ def commands(
         monkeypatch.delenv(name)
     made = Commands(capture)
     monkeypatch.setattr(sessions, "_session", lambda door: None)
-    monkeypatch.setattr("schemaman.spark.lake.SparkExecutor", lambda spark: made.lakes)
+    monkeypatch.setattr("schemaman.spark.executor.SparkExecutor", lambda spark: made.lakes)
     made.settings()
     return made
 

@@ -9,9 +9,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from schemaman.columns import parse_columns
-from schemaman.ddl import quote_text
-from schemaman.diff import (
+from schemaman.errors import StatementFailed
+from schemaman.migration.properties.names import CHECK_PREFIX, told_key
+from schemaman.migration.spark_sql import identifier_fields
+from schemaman.migration.target import Live
+from schemaman.model.column_list import parse_columns
+from schemaman.model.ddl import quote_text
+from schemaman.model.diff import (
     AddColumn,
     Change,
     ChangeComment,
@@ -21,12 +25,9 @@ from schemaman.diff import (
     RenameColumn,
     patch,
 )
-from schemaman.errors import StatementFailed
-from schemaman.log import Migrated
-from schemaman.plan import CHECK_PREFIX, Live, told_key
-from schemaman.schema import Column, Path, TableSchema, walk
-from schemaman.targets._spark_sql import identifier_fields
-from schemaman.types import String, Struct
+from schemaman.model.schema import Column, Path, TableSchema, walk
+from schemaman.model.types import String, Struct
+from schemaman.store.log import Migrated
 
 _PART = r"`(?:[^`]|``)+`"
 _PATH = rf"{_PART}(?:\.{_PART})*"

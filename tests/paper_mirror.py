@@ -16,27 +16,34 @@ from typing import Any
 
 import pyarrow as arrow
 
-from schemaman.decisions import Decisions, decided
-from schemaman.decode.body import SchemaLookup
-from schemaman.decode.framing import AUTO
-from schemaman.evidence import Record
-from schemaman.lake_rows import RowMap, emptied
-from schemaman.plan import Live, Plan
-from schemaman.policy import Policy, PolicyRule
+from schemaman.debezium.payload import SchemaLookup
+from schemaman.debezium.records import Record
+from schemaman.debezium.wire_format import AUTO
+from schemaman.history.decisions import Decisions, decided
+from schemaman.history.versions import TableHistory
+from schemaman.migration.plan import Plan
+from schemaman.migration.policy import Policy, PolicyRule
+from schemaman.migration.row_columns import (
+    DELETED,
+    OFFSET,
+    ORDER,
+    PARTITION,
+    TOPIC,
+    row_columns,
+)
+from schemaman.migration.target import Live
+from schemaman.model.schema import TableId
 from schemaman.registry import Registry
-from schemaman.rows.modes import UNTOLD, Modes
-from schemaman.schema import TableId
 from schemaman.settings import TargetSetting
-from schemaman.spark.asking import Question, answered
-from schemaman.spark.batches import remember
-from schemaman.spark.emptying import verdict
-from schemaman.spark.following import Bringer, Follower, Stopped
-from schemaman.spark.helper_columns import HelperColumns
-from schemaman.spark.learnt import Learnt
-from schemaman.spark.quarantine import FOR_ANOTHER, NO_OLD_ROW, Held, Tried
-from schemaman.spark.reached import Reach, Reached
-from schemaman.spark.staged import staged_helpers
-from schemaman.spark.staging import (
+from schemaman.sink.row_mapping import RowMap, emptied
+from schemaman.sink.upsert import Place
+from schemaman.sink.values.connector_modes import UNTOLD, Modes
+from schemaman.spark.streaming.history_changes import Learnt
+from schemaman.spark.streaming.lake_progress import Question, answered
+from schemaman.spark.streaming.micro_batch import remember
+from schemaman.spark.streaming.progress import Reach, Reached
+from schemaman.spark.streaming.quarantine import FOR_ANOTHER, NO_OLD_ROW, Held, Tried
+from schemaman.spark.streaming.row_staging import (
     CHANGE_ARROW,
     ENDED,
     LATE,
@@ -48,10 +55,11 @@ from schemaman.spark.staging import (
     RecordDecoder,
     table_text,
 )
-from schemaman.spark.unread import unread, within
-from schemaman.stores.sql import SqlStore
-from schemaman.upserts import DELETED, OFFSET, ORDER, PARTITION, TOPIC, Place, row_columns
-from schemaman.versions import TableHistory
+from schemaman.spark.streaming.staged_columns import HelperColumns, staged_helpers
+from schemaman.spark.streaming.table_migration import Bringer, Follower, Stopped
+from schemaman.spark.streaming.truncate import verdict
+from schemaman.spark.streaming.unread_records import unread, within
+from schemaman.store.sql.store import SqlStore
 from tests.paper_lake import PaperLake
 from tests.spark.compared import LakeTable
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from schemaman.ddl import format_type, parse_type
-from schemaman.plan import Refusal, Target
-from schemaman.policy import (
+from schemaman.migration import spark_sql as sql
+from schemaman.migration.plan import Refusal
+from schemaman.migration.policy import (
     DEFAULTS,
     DESTRUCTIVE,
     KINDS,
@@ -15,10 +15,11 @@ from schemaman.policy import (
     Policy,
     ProjectionRule,
 )
-from schemaman.representation import CHOICES, DEFAULT, ROLES, VARIANT, Representation
-from schemaman.targets import _spark_sql as sql
-from schemaman.targets import delta, iceberg
-from schemaman.types import Type
+from schemaman.migration.target import Target
+from schemaman.migration.targets import delta, iceberg
+from schemaman.migration.type_mapping import CHOICES, DEFAULT, ROLES, VARIANT, Representation
+from schemaman.model.ddl import format_type, parse_type
+from schemaman.model.types import Type
 
 POLICY = """\
 Every change that a plan could make is of one or several kinds, and each kind has a level:

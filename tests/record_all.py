@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from schemaman.registry import Registry
-from schemaman.stores.sql import SqlStore
+from schemaman.store.sql.store import SqlStore
 from tests.orders import covered, fold, said, schema
 
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import pyarrow.parquet as parquet
 
-from schemaman.decode.body import SchemaLookup
-from schemaman.decode.decode import decode
-from schemaman.evidence import Mark, Observation, Outcome, Record, Run
-from schemaman.schema import TableSchema
+from schemaman.debezium.decode import decode
+from schemaman.debezium.observation import Observation, Outcome, Run
+from schemaman.debezium.payload import SchemaLookup
+from schemaman.debezium.records import Mark, Record
+from schemaman.model.schema import TableSchema
 
 Node = Mapping[str, object]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schemaman.evidence import DeclaredColumn
+from schemaman.debezium.connector import DeclaredColumn
 from tests.house import FIXTURES
 
 HEAD = "witness\tattributes\ttype\ttold\tlost"

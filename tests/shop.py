@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from schemaman.compat import Finding
-from schemaman.evidence import Mark, Position
-from schemaman.plan import Plan, Refusal, Source, Step
-from schemaman.schema import Column, TableId, TableSchema, fingerprint
-from schemaman.summary.stories import Judged, Story, story
-from schemaman.types import Decimal, Integer, String, Timestamp
-from schemaman.versions import (
+from schemaman.compat.judge import Finding
+from schemaman.debezium.records import Mark, Position
+from schemaman.history.versions import (
     Alias,
     Disagreement,
     Evidence,
@@ -19,6 +15,10 @@ from schemaman.versions import (
     SchemaVersion,
     TableHistory,
 )
+from schemaman.migration.plan import Plan, Refusal, Source, Step
+from schemaman.model.schema import Column, TableId, TableSchema, fingerprint
+from schemaman.model.types import Decimal, Integer, String, Timestamp
+from schemaman.report.views.table_changes import Judged, Story, story
 
 ORDERS = TableId("shop", "app", "public", "orders")
 NOON = 1_793_534_400_000

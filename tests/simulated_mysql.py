@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from schemaman.evidence import Record
+from schemaman.debezium.records import Record
 from tests.cases.connector import INT, LONG, NOON, TEXT, Connector, entry
 from tests.records import Node, column, image
 

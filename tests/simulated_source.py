@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Literal
 
-from schemaman.evidence import Record
+from schemaman.debezium.records import Record
 from tests.records import change, event, image, node, record, struct
 
 PLACEHOLDER = "__debezium_unavailable_value"

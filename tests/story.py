@@ -13,14 +13,15 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from schemaman.columns import format_columns
-from schemaman.decisions import Decisions, Rename, decided, exchanged, place
-from schemaman.diff import diff
-from schemaman.plan import Live, Plan, Policy, Step
-from schemaman.report import Inline
-from schemaman.summary import words
-from schemaman.summary.stories import told
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.history.decisions import Decisions, Rename, decided, exchanged, place
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.migration.plan import Plan, Policy, Step
+from schemaman.migration.target import Live
+from schemaman.model.column_list import format_columns
+from schemaman.model.diff import diff
+from schemaman.report.document import Inline
+from schemaman.report.views import words
+from schemaman.report.views.table_changes import told
 from tests import chain
 from tests.house import STORIES
 

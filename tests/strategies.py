@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from schemaman.ddl import either
-from schemaman.schema import Column, Scalar, TableSchema
-from schemaman.types import (
+from schemaman.model.ddl import either
+from schemaman.model.schema import Column, Scalar, TableSchema
+from schemaman.model.types import (
     Array,
     Binary,
     Bits,

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman import addresses, journal
-from schemaman.addresses import canonical, target_id
 from schemaman.errors import Locked
-from schemaman.journal import StoreJournal
-from schemaman.log import Entry, Migrated, RunMark, Stamped
-from schemaman.migrate import LEASE_MS, apply
-from schemaman.stores.memory import MemoryStore
-from schemaman.targets import delta, iceberg
-from schemaman.targets._spark_sql import table_parts
+from schemaman.migration import target_id as addresses
+from schemaman.migration.apply import journal
+from schemaman.migration.apply.apply import LEASE_MS, apply
+from schemaman.migration.apply.journal import StoreJournal
+from schemaman.migration.spark_sql import table_parts
+from schemaman.migration.target_id import canonical, target_id
+from schemaman.migration.targets import delta, iceberg
+from schemaman.store.log import Entry, Migrated, RunMark, Stamped
+from schemaman.store.memory import MemoryStore
 from tests.paper_lake import PaperLake
 from tests.test_planner import plan, source
 

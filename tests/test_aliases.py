@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from schemaman.schema import TableId
-from schemaman.versions import TableHistory
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import TableId
 from tests import chain
 from tests.test_history import A, declared, history, mark, seen
 

@@ -13,17 +13,16 @@ from pathlib import Path
 import click.testing
 import pytest
 
-from schemaman.columns import parse_columns
-from schemaman.decisions import Approval, parse
-from schemaman.decisions import to_text as answers
 from schemaman.errors import BadConfiguration
-from schemaman.expiry import expiry
-from schemaman.log import Migrated
-from schemaman.plan import Plan, Policy, Source
-from schemaman.planfile import plan_hash, to_text
-from schemaman.planner import make_plan
-from schemaman.stores.sql import SqlStore
-from schemaman.targets import iceberg
+from schemaman.history.decisions import Approval, parse
+from schemaman.history.decisions import to_text as answers
+from schemaman.migration.plan import Plan, Policy, Source
+from schemaman.migration.plan_file import expiry, plan_hash, to_text
+from schemaman.migration.planner import make_plan
+from schemaman.migration.targets import iceberg
+from schemaman.model.column_list import parse_columns
+from schemaman.store.log import Migrated
+from schemaman.store.sql.store import SqlStore
 from schemaman_cli.commands.approve import COMMAND as APPROVE
 from schemaman_cli.main import main
 from schemaman_cli.plan_files import plan_file

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman import archive
-from schemaman.adapters import archives
-from schemaman.chain import seal, unbroken
 from schemaman.errors import CouldNotDo, UnreadableInput
-from schemaman.log import Entry, Stamped
-from schemaman.stores.sql import SqlStore
+from schemaman.io import archive_files as archives
+from schemaman.store import archive
+from schemaman.store.hash_chain import seal, unbroken
+from schemaman.store.log import Entry, Stamped
+from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import main
 from tests.house import CAPTURES, PROOF
 from tests.live.database import schema_of_its_own
@@ -322,7 +322,8 @@ def test_a_disk_that_is_full_leaves_no_half_copy(tmp_path: Path):
     copy = tmp_path / "copy.gz"
     copy.write_bytes(b"before")
     code = (
-        "import resource, secrets, sys; from pathlib import Path; from schemaman.adapters import archives\n"
+        "import resource, secrets, sys; from pathlib import Path\n"
+        "from schemaman.io import archive_files as archives\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
         "archives.save(Path(sys.argv[1]), (secrets.token_hex(50) for _ in range(2000)))"
     )

@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from schemaman.rows.values import EXACT
-from schemaman.schema import Column
+from schemaman.model.schema import Column
+from schemaman.model.types import Decimal
+from schemaman.sink.values.values import EXACT
 from schemaman.spark.arrow_types import key_bytes
-from schemaman.types import Decimal
 
 SMALL, LARGE = "5", "12345678901234567890123456789012345678"
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from schemaman.certainty import certain_at
+from schemaman.debezium.records import Mark, Rank
 from schemaman.errors import NoHistory, UsageError
-from schemaman.evidence import Mark, Rank
-from schemaman.names import adjust_field
-from schemaman.references import AsOf, Place, Selector
-from schemaman.resolution import Resolved, select
-from schemaman.schema import TableSchema
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.history.as_of import certain_at
+from schemaman.history.references import AsOf, Place, Selector
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.model.name_adjustment import adjust_field
+from schemaman.model.schema import TableSchema
+from schemaman.resolve import Resolved, select
 from tests import chain
 from tests.cases.connector import INT, NOON, NOTE, Connector, entry
 from tests.house import CAPTURES, PROOF

@@ -15,22 +15,20 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from schemaman.columns import parse_columns
-from schemaman.compat import EXAMPLE_TABLE, Rule, Transition, judge
-from schemaman.diff import diff
-from schemaman.languages.avro_schema import field_name, key_to_avro, readable, to_avro
-from schemaman.names import collisions
-from schemaman.schema import Column, TableSchema
-from schemaman.shelf import Shelf
-from schemaman.types import Array, Decimal, Field, Integer, Map, String, Struct, Time, Timestamp, Type
-from schemaman.versions import RenameCandidate
+from schemaman.compat.judge import EXAMPLE_TABLE, RULES, Transition, judge
+from schemaman.debezium.converters.avro_schema import field_name, key_to_avro, readable, to_avro
+from schemaman.history.versions import RenameCandidate
+from schemaman.model.column_list import parse_columns
+from schemaman.model.diff import diff
+from schemaman.model.name_adjustment import collisions
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Array, Decimal, Field, Integer, Map, String, Struct, Time, Timestamp, Type
 from tests.everything import written_in
 from tests.strategies import related
 
 pytestmark = pytest.mark.spark
 
-SHELF: Shelf[Rule] = Shelf("schemaman.rules", "RULE")
-RULES = SHELF.all()
+ALL_RULES = RULES.all()
 JARS = ("avro-1*", "jackson-core-2*", "jackson-databind-2*", "jackson-annotations-2*", "slf4j-api-*")
 NAME = "shop.public.orders.Value"
 Avro = dict[str, object]
@@ -81,7 +79,7 @@ def agrees(oracle: Oracle, transition: Transition) -> None:
     rows, keys = (to_avro(old, NAME), to_avro(new, NAME)), (key_to_avro(old, "Key"), key_to_avro(new, "Key"))
     backward = oracle.reads(rows[1], rows[0]) and oracle.reads(keys[1], keys[0])
     forward = oracle.reads(rows[0], rows[1]) and oracle.reads(keys[0], keys[1])
-    findings = judge(transition, RULES)
+    findings = judge(transition, ALL_RULES)
     told = [(f.rule, f.path, f.verdicts) for f in findings]
     assert any(f.verdicts.get("avro-backward") == "break" for f in findings) == (not backward), told
     assert any(f.verdicts.get("avro-forward") == "break" for f in findings) == (not forward), told
@@ -137,7 +135,7 @@ def test_resolution_is_that_of_avro_for_every_pair_of_tables(
 
 COVERED = [
     pytest.param(e, id=f"{rule.name}-{number}")
-    for rule in RULES
+    for rule in ALL_RULES
     for number, e in enumerate(rule.examples, start=1)
     # Provisional facts weigh less on purpose; a near miss may belong to a rule that is not written yet.
     if e.old and e.new and e.fires and not e.unconfirmed

@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemaman.blame import Fact, blame
-from schemaman.documents import blame as documents
-from schemaman.documents import schemas
-from schemaman.evidence import Observation
-from schemaman.references import Place
-from schemaman.resolution import select
-from schemaman.schema import Column
-from schemaman.types import Integer, String
-from schemaman.versions import Revision, TableHistory
+from schemaman.debezium.observation import Observation
+from schemaman.history.blame import Fact, blame
+from schemaman.history.references import Place
+from schemaman.history.versions import Revision, TableHistory
+from schemaman.model.schema import Column
+from schemaman.model.types import Integer, String
+from schemaman.report.json import blame as documents
+from schemaman.report.json import schemas
+from schemaman.resolve import select
 from tests import chain
 from tests.everything import runs
 from tests.orders import ORDERS, fold, mark, said, schema

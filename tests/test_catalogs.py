@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from schemaman.catalogs import CatalogSetting, packages_of, read_catalogs, spark_settings
 from schemaman.errors import BadConfiguration
-from schemaman.settings import SettingsFile, read, secret, without_password
+from schemaman.migration.settings import (
+    CatalogSetting,
+    packages_of,
+    read_catalogs,
+    spark_settings,
+)
+from schemaman.settings import SettingsFile, read, secret
+from schemaman.store.urls import without_password
 
 TEXT = """
 [catalogs.lake]

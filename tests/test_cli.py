@@ -15,19 +15,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemaman.columns import parse_columns
-from schemaman.diff import diff
-from schemaman.documents import schemas
-from schemaman.migrate import Migration
-from schemaman.plan import Policy, Source, Target
-from schemaman.planner import make_plan
-from schemaman.shelf import Shelf
+from schemaman.compat.judge import RULES
+from schemaman.migration.apply.apply import Migration
+from schemaman.migration.plan import Policy, Source
+from schemaman.migration.planner import make_plan
+from schemaman.migration.target import TARGETS
+from schemaman.model.column_list import parse_columns
+from schemaman.model.diff import diff
+from schemaman.plugins import Plugins
+from schemaman.report.json import schemas
 from schemaman_cli.group import SECTIONS, LazyGroup, Verb
 from schemaman_cli.main import main
 from schemaman_cli.migrating import exit_code
@@ -39,7 +40,7 @@ from tests.records import event, node, struct
 
 POSTGRES = CAPTURES / "postgres" / "shop-json"
 AVRO = CAPTURES / "postgres" / "shop-avro"
-COMMANDS: Shelf[click.Command] = Shelf("schemaman_cli.commands", "COMMAND")
+COMMANDS: Plugins[click.Command] = Plugins("schemaman_cli.commands", "COMMAND")
 PROGRAM = str(Path(sys.executable).with_name("schemaman"))
 
 
@@ -709,7 +710,7 @@ def test_a_finding_that_is_waived_is_shown_and_fails_nothing(run: Run, filled: P
     assert run("waive", again, "--reason", " ", "--owner", "ann", "--expires", "30d").code == 2
 
 
-@pytest.mark.parametrize("name", Shelf[Any]("schemaman.rules", "RULE").names())
+@pytest.mark.parametrize("name", RULES.names())
 def test_a_rule_tells_its_page(run: Run, name: str) -> None:
     done = run("rules", name)
     assert done.code == 0
@@ -1026,7 +1027,7 @@ def test_no_example_stands_twice() -> None:
 
 def test_a_table_that_is_not_as_promised_is_partly_applied() -> None:
     source = Source("shop.app.public.orders", 1, "a" * 12, 0, parse_columns("id INT, n INT"))
-    delta = Shelf[Target]("schemaman.targets", "TARGET").get("delta")
+    delta = TARGETS.get("delta")
     plan = make_plan(source, None, delta, "/lake/orders", Policy())
     done = Migration("r", "h", "/lake/orders", "applied")
     assert exit_code(done, plan, partial=False) == 0

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from schemaman.errors import BadConfiguration, UsageError
-from schemaman.settings import SettingsFile, has_password, read, secret, without_password
+from schemaman.settings import SettingsFile, read, secret
+from schemaman.store.urls import has_password, without_password
 from schemaman_cli.clients import options_of
 from schemaman_cli.console import Console
 from schemaman_cli.main import main

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from schemaman.clone import NAMESPACE, rehearsal
 from schemaman.errors import CouldNotDo, StatementFailed
-from schemaman.migrate import check
-from schemaman.plan import Live, Plan
-from schemaman.rollback import restored, rollback
+from schemaman.migration.apply.apply import check
+from schemaman.migration.apply.clone import NAMESPACE, rehearsal
+from schemaman.migration.plan import Plan
+from schemaman.migration.rollback import restored, rollback
+from schemaman.migration.target import Live
 from tests.paper_lake import PaperJournal, PaperLake
 from tests.test_planner import TARGETS, both, lake, plan, source
 from tests.test_recipes import cook, done, live_of

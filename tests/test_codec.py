@@ -10,14 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman import codec, history_codec, structure_codec
-from schemaman.epochs import Epoch, Footprint, FormChange, Shown, WireFace, WireField
+from schemaman.debezium.observation import (
+    Note,
+    Observation,
+    Reject,
+    Seen,
+    Tally,
+)
+from schemaman.debezium.records import Mark, Position
 from schemaman.errors import StoreUnavailable
-from schemaman.evidence import Mark, Note, Observation, Position, Reject, Seen, Tally
-from schemaman.log import Covered, Entry, Migrated, Moved, Noted, Observed, Rejected, Renumbered
-from schemaman.schema import Column, TableId, TableSchema
-from schemaman.types import Integer
-from schemaman.versions import (
+from schemaman.history.epochs import Epoch, Footprint, FormChange, Shown, WireFace, WireField
+from schemaman.history.versions import (
     Alias,
     Disagreement,
     Evidence,
@@ -30,6 +33,12 @@ from schemaman.versions import (
     TableEvent,
     TableHistory,
 )
+from schemaman.model.schema import Column, TableId, TableSchema
+from schemaman.model.types import Integer
+from schemaman.store import entry_json as codec
+from schemaman.store import history_json as history_codec
+from schemaman.store import schema_json as structure_codec
+from schemaman.store.log import Covered, Entry, Migrated, Moved, Noted, Observed, Rejected, Renumbered
 from tests.strategies import DEFAULTS, NAMES, TEXTS, TYPES, schemas
 
 MAYBE_TEXT = st.none() | TEXTS

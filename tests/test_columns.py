@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from schemaman.columns import format_columns, parse_columns
 from schemaman.errors import BadReference
-from schemaman.schema import Column, TableSchema
-from schemaman.types import Array, Decimal, Field, Integer, String, Struct
+from schemaman.model.column_list import format_columns, parse_columns
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Array, Decimal, Field, Integer, String, Struct
 from tests.strategies import schemas
 
 

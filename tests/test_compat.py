@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.columns import parse_columns
-from schemaman.compat import (
+from schemaman.compat.judge import (
     EXAMPLE_TABLE,
     READERS,
+    RULES,
     SEVERITIES,
     Example,
     Finding,
@@ -26,23 +26,22 @@ from schemaman.compat import (
     severity,
     verdict_row,
 )
-from schemaman.diff import diff
-from schemaman.evidence import Mark
-from schemaman.renames import candidates
-from schemaman.schema import Column, TableId, TableSchema
-from schemaman.shelf import Shelf
-from schemaman.types import Decimal, Integer, Struct, Timestamp
-from schemaman.versions import RenameCandidate, TableEvent
+from schemaman.debezium.records import Mark
+from schemaman.history.rename_detection import candidates
+from schemaman.history.versions import RenameCandidate, TableEvent
+from schemaman.model.column_list import parse_columns
+from schemaman.model.diff import diff
+from schemaman.model.schema import Column, TableId, TableSchema
+from schemaman.model.types import Decimal, Integer, Struct, Timestamp
 from tests.strategies import related
 
-SHELF: Shelf[Rule] = Shelf("schemaman.rules", "RULE")
-RULES = SHELF.all()
+ALL_RULES = RULES.all()
 VERDICTS: st.SearchStrategy[Verdict] = st.sampled_from(["break", "danger", "note"])
 ROWS: st.SearchStrategy[dict[Reader, Verdict]] = st.dictionaries(st.sampled_from(READERS), VERDICTS)
 
 
 def found(example: Example) -> dict[str, Finding]:
-    return {f.rule: f for f in judge(example.transition(), RULES)}
+    return {f.rule: f for f in judge(example.transition(), ALL_RULES)}
 
 
 def step(pair: tuple[TableSchema, TableSchema], unconfirmed: tuple[str, ...] = ()) -> Transition:
@@ -94,10 +93,10 @@ def test_no_change_no_finding_and_no_finding_is_lost(
 ) -> None:
     unconfirmed = ("key", *(f"nullable:{n}" for n in pair[1].names)) if provisional else ()
     transition = step(pair, unconfirmed)
-    judged = judge(transition, RULES)
+    judged = judge(transition, ALL_RULES)
     told = " ".join(" ".join(f.evidence) for f in judged)
     kept = {(f.rule, f.path) for f in judged}
-    for rule in RULES:
+    for rule in ALL_RULES:
         for finding in rule.check(transition):
             assert (finding.rule, finding.path) in kept or finding.message in told
     if not transition.changes:
@@ -111,7 +110,7 @@ def test_provisional_facts_break_nobody(pair: tuple[TableSchema, TableSchema]) -
     only = replace(new, columns=tuple(replace(c, nullable=False) for c in old.columns), key=new.key)
     only = replace(only, key=tuple(k for k in new.key if k in only.names))
     relaxed = replace(old, columns=tuple(replace(c, nullable=True) for c in old.columns))
-    for finding in judge(step((relaxed, only), (*facts, *(f"nullable:{n}" for n in only.names))), RULES):
+    for finding in judge(step((relaxed, only), (*facts, *(f"nullable:{n}" for n in only.names))), ALL_RULES):
         assert "break" not in finding.verdicts.values()
         assert "not confirmed" in finding.message
 
@@ -125,7 +124,7 @@ def test_provisional_nullability_never_blocks_an_added_column() -> None:
 
 @given(related())
 def test_a_fingerprint_stays_when_the_words_change(pair: tuple[TableSchema, TableSchema]) -> None:
-    for finding in judge(step(pair), RULES):
+    for finding in judge(step(pair), ALL_RULES):
         other = replace(finding, message="other words", evidence=("more",), fixes=(), new_ref="x@9")
         assert other.fingerprint == finding.fingerprint
         assert replace(finding, before=finding.before + "!").fingerprint != finding.fingerprint
@@ -138,7 +137,7 @@ def test_a_suspected_rename_speaks_for_the_drop_and_the_addition() -> None:
         "id INT NOT NULL, full_name INT NOT NULL, c INT, PRIMARY KEY (id, full_name)",
         candidates=(pair,),
     )
-    findings = judge(example.transition(), RULES)
+    findings = judge(example.transition(), ALL_RULES)
     assert [f.rule for f in findings] == ["column-rename-suspected"]
     rules = {told.split(" at ")[0] for told in findings[0].evidence if " at " in told}
     assert rules == {"column-dropped", "column-added-required", "key-column-added", "key-column-removed"}
@@ -147,7 +146,7 @@ def test_a_suspected_rename_speaks_for_the_drop_and_the_addition() -> None:
 def test_another_drop_in_the_same_step_still_speaks() -> None:
     pair = RenameCandidate("name", "full_name", "likely", ())
     example = Example("name INT, city INT", "full_name INT", candidates=(pair,))
-    assert [(f.rule, f.path) for f in judge(example.transition(), RULES)] == [
+    assert [(f.rule, f.path) for f in judge(example.transition(), ALL_RULES)] == [
         ("column-dropped", ("city",)),
         ("column-rename-suspected", ("name",)),
     ]
@@ -177,7 +176,7 @@ def test_merges_are_touched_only_by_columns_of_the_key() -> None:
 def test_a_column_dropped_and_added_again_is_told_as_such() -> None:
     old = TableSchema((Column("a", Integer(32), id=1), Column("b", Integer(32), False, id=2)))
     new = TableSchema((Column("a", Integer(32), id=1), Column("b", Integer(32), False, id=3)))
-    finding = {f.rule: f for f in judge(step((old, new)), RULES)}["column-dropped"]
+    finding = {f.rule: f for f in judge(step((old, new)), ALL_RULES)}["column-dropped"]
     assert "dropped and added again" in finding.message
     assert finding.verdicts["avro-forward"] == "danger"
 
@@ -186,7 +185,7 @@ def test_a_renamed_table_is_gone_under_its_old_name() -> None:
     other = TableId("shop", "app", "public", "sales")
     event = TableEvent("renamed", Mark("t", 0, 7), 1, other)
     gone = Transition(EXAMPLE_TABLE, parse_columns("id INT"), None, event=event)
-    (finding,) = judge(gone, RULES)
+    (finding,) = judge(gone, ALL_RULES)
     assert finding.rule == "table-dropped"
     assert finding.after == "shop.app.public.sales"
     assert finding.verdicts["delta"] == "danger"
@@ -211,7 +210,7 @@ def test_claims_that_go_in_circles_lose_nothing() -> None:
 def test_wide_tables_are_judged_in_time() -> None:
     wide = tuple(Column(f"c{i}", Integer(64), nullable=False) for i in range(1000))
     narrow = tuple(replace(c, type=Integer(32)) for c in wide)
-    findings = judge(step((TableSchema(wide), TableSchema(narrow))), RULES)
+    findings = judge(step((TableSchema(wide), TableSchema(narrow))), ALL_RULES)
     assert len(findings) == 1000
 
 
@@ -222,7 +221,7 @@ def test_witnesses_are_computed_from_the_types_at_hand() -> None:
     new = TableSchema(
         (Column("p", Decimal(7, 1)), Column("t", Timestamp(6, zoned=False)), Column("s", Struct(())))
     )
-    told = {f.rule: f.witness for f in judge(step((old, new)), RULES)}
+    told = {f.rule: f.witness for f in judge(step((old, new)), ALL_RULES)}
     assert (
         told["decimal-scale-changed"]
         == "the bytes 30 39 are 12.345 to the old schema and 1234.5 to the new one"

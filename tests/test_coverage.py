@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.coverage import admit, merge, missing, ranges, spans
 from schemaman.errors import Conflict
-from schemaman.log import Covered
+from schemaman.store.log import Covered
+from schemaman.store.offsets import admit, merge, missing, ranges, spans
 
 OFFSETS = st.sets(st.integers(0, 30), min_size=1)
 

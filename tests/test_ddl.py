@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.ddl import format_type, parse_type
 from schemaman.errors import BadReference
-from schemaman.types import Decimal, Integer, String, Timestamp, Type
+from schemaman.model.ddl import format_type, parse_type
+from schemaman.model.types import Decimal, Integer, String, Timestamp, Type
 from tests.strategies import TYPES
 
 

@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.compat import Rule
-from schemaman.decisions import (
+from schemaman.compat.gate import check
+from schemaman.compat.judge import RULES
+from schemaman.compat.snapshots import snapshot
+from schemaman.errors import BadConfiguration
+from schemaman.history.decisions import (
     Approval,
     Confirmation,
     Decision,
@@ -22,14 +25,9 @@ from schemaman.decisions import (
     place,
     to_text,
 )
-from schemaman.errors import BadConfiguration
-from schemaman.gate import check
-from schemaman.shelf import Shelf
-from schemaman.snapshots import snapshot
-from schemaman.versions import TableHistory
+from schemaman.history.versions import TableHistory
 from tests.lines import ORDERS, told
 
-RULES: Shelf[Rule] = Shelf("schemaman.rules", "RULE")
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9)
 PAIRS = (WORDS, WORDS, WORDS, WORDS)
 PLACES = st.one_of(st.just(""), WORDS)

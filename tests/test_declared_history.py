@@ -9,25 +9,31 @@ from typing import Any
 
 import pytest
 
-from schemaman.compat import judge
-from schemaman.decode.decode import decode
-from schemaman.decode.origin import DIALECTS
+from schemaman.compat.gate import every_step
+from schemaman.compat.judge import RULES, judge
+from schemaman.debezium.connector import DIALECTS
+from schemaman.debezium.decode import decode
+from schemaman.debezium.observation import (
+    Aside,
+    Note,
+    Observation,
+    Outcome,
+    told_once,
+)
+from schemaman.debezium.records import Record
 from schemaman.errors import NoHistory, UsageError
-from schemaman.evidence import Aside, Note, Observation, Outcome, Record, told_once
-from schemaman.gate import every_step
-from schemaman.history import fold
-from schemaman.migrate import apply
-from schemaman.plan import Policy
-from schemaman.planner import make_plan
-from schemaman.reading import wires
-from schemaman.references import AsOf, Place
-from schemaman.resolution import select
-from schemaman.scan import scan
-from schemaman.schema import TableId
-from schemaman.sources import source_of
-from schemaman.targets import delta
-from schemaman.versions import TableHistory
-from schemaman_cli.wiring import RULES
+from schemaman.history.fold.fold import fold
+from schemaman.history.references import AsOf, Place
+from schemaman.history.versions import TableHistory
+from schemaman.ingest.chunks import wires
+from schemaman.ingest.scan import scan
+from schemaman.migration.apply.apply import apply
+from schemaman.migration.plan import Policy
+from schemaman.migration.planner import make_plan
+from schemaman.migration.source import source_of
+from schemaman.migration.targets import delta
+from schemaman.model.schema import TableId
+from schemaman.resolve import select
 from tests import chain
 from tests.paper_lake import PaperJournal, PaperLake
 from tests.records import change, column, event, image, node, record, struct
@@ -728,9 +734,7 @@ def test_names_handed_on_by_a_statement_without_a_structure_go_with_their_column
 
 def test_an_exchange_of_names_refines_nothing_that_events_showed_before():
     statement = "ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a"
-    found = history(
-        "t", row(11, "a", "b"), mysql(20, entry("ALTER", '"shop"."t"', "a", "b"), ddl=statement)
-    )
+    found = history("t", row(11, "a", "b"), mysql(20, entry("ALTER", '"shop"."t"', "a", "b"), ddl=statement))
     assert [[c.id for c in v.schema.columns] for v in found.versions] == [[1, 2], [2, 1]]
 
 

@@ -10,14 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.decode.decode import decode
-from schemaman.decode.wire import facts
-from schemaman.evidence import Aside, Mark, Note, Observation, Outcome, Record, Reject, Run
-from schemaman.names import adjust_field
-from schemaman.reading import wires
-from schemaman.scan import scan
-from schemaman.schema import Column, TableId, TableSchema
-from schemaman.types import Integer, String
+from schemaman.debezium.decode import decode
+from schemaman.debezium.observation import (
+    Aside,
+    Note,
+    Observation,
+    Outcome,
+    Reject,
+    Run,
+)
+from schemaman.debezium.raw_record import facts
+from schemaman.debezium.records import Mark, Record
+from schemaman.ingest.chunks import wires
+from schemaman.ingest.scan import scan
+from schemaman.model.name_adjustment import adjust_field
+from schemaman.model.schema import Column, TableId, TableSchema
+from schemaman.model.types import Integer, String
 from tests.house import CAPTURES
 from tests.records import (
     SOURCE,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from schemaman.evidence import Record
-from schemaman.stores.sql import SqlStore
+from schemaman.debezium.records import Record
+from schemaman.store.sql.store import SqlStore
 from tests.house import PROOF
 from tests.records import event, node, record, struct
 from tests.test_mirror_kept import BIG

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from schemaman.ddl import format_type, parse_type
-from schemaman.decode.origin import DIALECTS
-from schemaman.decode.outline import outline
-from schemaman.dialects._spelling import spell
-from schemaman.evidence import NOWHERE, Position
-from schemaman.fold.faces import carries, lost
-from schemaman.languages.connect import type_of
-from schemaman.plan import Refusal
-from schemaman.targets import delta, iceberg
-from schemaman.types import Unknown
+from schemaman.debezium.connector import DIALECTS
+from schemaman.debezium.connectors._type_expression import spell
+from schemaman.debezium.converters.connect import type_of
+from schemaman.debezium.records import NOWHERE, Position
+from schemaman.history.fold.event_match import carries, lost
+from schemaman.ingest.probe_patterns import outline
+from schemaman.migration.plan import Refusal
+from schemaman.migration.targets import delta, iceberg
+from schemaman.model.ddl import format_type, parse_type
+from schemaman.model.types import Unknown
 from tests import sheets
 from tests.house import CAPTURES
 from tests.records import declared_images, records

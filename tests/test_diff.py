@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.ddl import parse_type
-from schemaman.diff import (
+from schemaman.model.ddl import parse_type
+from schemaman.model.diff import (
     AddColumn,
     ChangeDefault,
     ChangeNullable,
@@ -21,8 +21,8 @@ from schemaman.diff import (
     diff,
     patch,
 )
-from schemaman.schema import Column, TableSchema
-from schemaman.types import Boolean
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Boolean
 from tests.strategies import related, schemas
 
 PAIRS = st.one_of(related(), related(ids=True), st.tuples(schemas(), schemas()))

@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from schemaman.shelf import Shelf
+from schemaman.compat.judge import RULES
 from schemaman_cli.main import main
 from tests.house import ROOT
 from tests.projection_page import policy_page, projection_page
@@ -29,7 +29,7 @@ def printed(*words: str) -> str:
 
 def rules_page() -> str:
     """The catalogue and every rule's page."""
-    names = Shelf("schemaman.rules", "RULE").names()
+    names = RULES.names()
     pages = [printed("rules", name, "--format", "markdown") for name in names]
     return "# Rules\n\n" + WRITTEN + printed("rules", "--format", "markdown") + "\n" + "\n".join(pages)
 

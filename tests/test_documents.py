@@ -9,19 +9,21 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemaman import planfile
-from schemaman.compat import READERS, Rule
-from schemaman.diff import diff
-from schemaman.documents import changes, intake, lake, schemas, status, tables
+from schemaman.compat.judge import READERS, Rule
+from schemaman.debezium.observation import Note, Reject
 from schemaman.errors import UnknownName
-from schemaman.evidence import Note, Reject
-from schemaman.log import Lease, Migrated, Moved, Renumbered
-from schemaman.migrate import Migration, Outcome
-from schemaman.schema import Column, TableSchema
-from schemaman.summary.naming import names_report
-from schemaman.summary.overview import report
-from schemaman.types import Array, Integer, String, Struct
-from schemaman.types import Field as Member
+from schemaman.migration import plan_file as planfile
+from schemaman.migration.apply.apply import Migration, Outcome
+from schemaman.model.diff import diff
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Array, Integer, String, Struct
+from schemaman.model.types import Field as Member
+from schemaman.report.json import changes, schemas, status, tables
+from schemaman.report.json import ingest as intake
+from schemaman.report.json import migrations as lake
+from schemaman.report.views.names import names_report
+from schemaman.report.views.overview import report
+from schemaman.store.log import Lease, Migrated, Moved, Renumbered
 from tests import chain
 from tests.house import CAPTURES
 from tests.shop import ORDERS, history, judged, orders_story, plan

@@ -13,22 +13,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.columns import format_columns
-from schemaman.decode.additions import additions, is_document
-from schemaman.decode.decode import decode
-from schemaman.decode.origin import DIALECTS
-from schemaman.evidence import Mark, Observation, Record, Seen, Tally
-from schemaman.fold.publication import placed
-from schemaman.history import fold
-from schemaman.inference import ELEMENT, added
-from schemaman.plan import Policy
-from schemaman.planner import make_plan
-from schemaman.reading import wires
-from schemaman.scan import merge, scan
-from schemaman.schema import Column, TableId, TableSchema
-from schemaman.sources import source_of
-from schemaman.types import Unknown
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.debezium.connector import DIALECTS
+from schemaman.debezium.decode import decode
+from schemaman.debezium.flattened_fields import additions, is_document
+from schemaman.debezium.inference import ELEMENT, added
+from schemaman.debezium.observation import Observation, Seen, Tally
+from schemaman.debezium.records import Mark, Record
+from schemaman.history.fold.fold import fold
+from schemaman.history.fold.inferred_schema import placed
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.ingest.chunks import wires
+from schemaman.ingest.scan import merge, scan
+from schemaman.migration.plan import Policy
+from schemaman.migration.planner import make_plan
+from schemaman.migration.source import source_of
+from schemaman.model.column_list import format_columns
+from schemaman.model.schema import Column, TableId, TableSchema
+from schemaman.model.types import Unknown
 from tests import chain
 from tests.house import CAPTURES
 from tests.test_scan import recorded, registry
@@ -453,7 +454,7 @@ def test_rows_of_a_shape_each_are_collapsed_many_at_a_time(monkeypatch):
         collapsed.append(1)
         return added(parts)
 
-    monkeypatch.setattr("schemaman.scan.added", counted)
+    monkeypatch.setattr("schemaman.ingest.scan.added", counted)
     (run,) = scan(records, wires(lambda id: None))
     assert (run.count, run.first.offset, run.last.offset) == (1_000, 0, 999)
     assert len(collapsed) <= 20

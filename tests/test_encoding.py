@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.evidence import Observation
-from schemaman.fold.encoding import release_of
-from schemaman.history import fold
-from schemaman.names import Mode, adjust_field, misread
-from schemaman.schema import Column, TableSchema
-from schemaman.types import Binary, Date, Decimal, Floating, Integer, String, Time, Timestamp, Type
-from schemaman.versions import TableHistory
+from schemaman.debezium.observation import Observation
+from schemaman.history.fold.encoding import release_of
+from schemaman.history.fold.fold import fold
+from schemaman.history.versions import TableHistory
+from schemaman.model.name_adjustment import Mode, adjust_field, misread
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Binary, Date, Decimal, Floating, Integer, String, Time, Timestamp, Type
 from tests.test_history import TABLE, dialect_of, history, mark, seen, shapes
 
 RAW = ("order id", "unit-price", "größe", "cost$", "note")

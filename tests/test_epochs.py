@@ -15,18 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, create_engine
 
-from schemaman.decisions import Confirmation, Decisions, decided
-from schemaman.epochs import Footprint, FormChange, Shown, decide
-from schemaman.evidence import Mark, Observation, Position
-from schemaman.log import Covered, Observed
-from schemaman.schema import Column, TableId, TableSchema
-from schemaman.stores import _forms
-from schemaman.stores._layout import METADATA
-from schemaman.stores.memory import MemoryStore
-from schemaman.stores.sql import SqlStore
-from schemaman.summary.late import provisional
-from schemaman.types import Decimal, Floating, Integer, String, Timestamp, Type
-from schemaman.versions import TableHistory
+from schemaman.debezium.observation import Observation
+from schemaman.debezium.records import Mark, Position
+from schemaman.history.decisions import Confirmation, Decisions, decided
+from schemaman.history.epochs import Footprint, FormChange, Shown, decide
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import Column, TableId, TableSchema
+from schemaman.model.types import Decimal, Floating, Integer, String, Timestamp, Type
+from schemaman.report.views.late_facts import provisional
+from schemaman.store.log import Covered, Observed
+from schemaman.store.memory import MemoryStore
+from schemaman.store.sql import connector_settings as _forms
+from schemaman.store.sql.store import SqlStore
+from schemaman.store.sql.tables import METADATA
 from schemaman_cli.main import main
 from tests.house import FIXTURES, PROOF
 from tests.live.database import schema_of_its_own

@@ -15,10 +15,10 @@ import pyarrow.parquet as parquet
 import pytest
 import zstandard
 
-from schemaman.adapters import files, schema_registry
+from schemaman.debezium.records import Record
 from schemaman.errors import BadReference, UnreadableInput
-from schemaman.evidence import Record
-from schemaman.reading import Unread
+from schemaman.ingest.chunks import Unread
+from schemaman.io import files, schema_registry
 from tests.house import CAPTURES
 
 SHOP = CAPTURES / "postgres/shop-json/records.ndjson.gz"

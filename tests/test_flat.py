@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.decode.additions import additions, identity
-from schemaman.decode.decode import decode
-from schemaman.decode.framing import Forms
+from schemaman.debezium.decode import decode
+from schemaman.debezium.flattened_fields import additions, identity
+from schemaman.debezium.observation import Aside, Observation, Outcome
+from schemaman.debezium.records import Position, Record
+from schemaman.debezium.wire_format import Forms
 from schemaman.errors import BadConfiguration
-from schemaman.evidence import Aside, Observation, Outcome, Position, Record
-from schemaman.reading import wires
-from schemaman.rows.change import RowChange
-from schemaman.rows.reader import RowReader
-from schemaman.scan import merge, scan
-from schemaman.schema import TableId
+from schemaman.ingest.chunks import wires
+from schemaman.ingest.scan import merge, scan
+from schemaman.model.schema import TableId
+from schemaman.sink.reader import RowReader
+from schemaman.sink.row_change import RowChange
 from tests import chain
 from tests.house import CAPTURES
 from tests.records import alone, node, record, records, registry, struct

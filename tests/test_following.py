@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from schemaman import journal
-from schemaman.addresses import canonical
 from schemaman.errors import StatementFailed
-from schemaman.log import Migrated
-from schemaman.plan import Live
-from schemaman.stores.sql import SqlStore
+from schemaman.migration.apply import journal
+from schemaman.migration.target import Live
+from schemaman.migration.target_id import canonical
+from schemaman.store.log import Migrated
+from schemaman.store.sql.store import SqlStore
 from tests.paper_commands import Commands, commands
 from tests.paper_lake import Crash
 

@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from schemaman.formats import github, html, markdown, text
-from schemaman.formats._characters import SIGNS, visible, width
-from schemaman.formats.json import FORMAT as JSON
-from schemaman.formats.text import TextFormat
-from schemaman.gate import CheckResult
-from schemaman.report import (
+from schemaman.compat.gate import CheckResult
+from schemaman.model.schema import TableId
+from schemaman.report.document import (
+    FORMATS,
     Block,
     Code,
     Event,
@@ -32,10 +30,12 @@ from schemaman.report import (
     Text,
     Timeline,
 )
-from schemaman.schema import TableId
-from schemaman.shelf import Shelf
-from schemaman.summary.findings import check_report
-from schemaman.summary.overview import report
+from schemaman.report.formats import github, html, markdown, text
+from schemaman.report.formats._characters import SIGNS, visible, width
+from schemaman.report.formats.json import FORMAT as JSON
+from schemaman.report.formats.text import TextFormat
+from schemaman.report.views.findings import check_report
+from schemaman.report.views.overview import report
 from tests.shop import ORDERS, judged, orders_story
 
 FAILED = CheckResult("fail", (), (ORDERS,), 3)
@@ -83,7 +83,7 @@ def telling(name: str) -> Report:
 
 @pytest.mark.parametrize("name", ["github", "html", "json", "markdown", "text"])
 def test_a_format_is_found_by_its_file_name(name: str) -> None:
-    found: Format = Shelf[Format]("schemaman.formats", "FORMAT").get(name)
+    found: Format = FORMATS.get(name)
     assert found.name == name
     assert found.render(report([orders_story()]))
 

@@ -18,18 +18,19 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.adapters import files, schema_registry
-from schemaman.adapters.schema_registry import Export
-from schemaman.decode.framing import AUTO, FORMS, FRAMING_HEADERS, Form, Forms, Framed, Side, framed
+from schemaman.debezium.converters.avro import decode_body, decode_json, reader_schema
+from schemaman.debezium.observation import awaits_schema
+from schemaman.debezium.records import Record
+from schemaman.debezium.wire_format import AUTO, FORMS, FRAMING_HEADERS, Form, Forms, Framed, Side, framed
 from schemaman.errors import UnreadableInput
-from schemaman.evidence import Record, awaits_schema
-from schemaman.ingest import ingest
-from schemaman.languages.avro import decode_body, decode_json, reader_schema
-from schemaman.reading import wires
+from schemaman.history.versions import TableHistory
+from schemaman.ingest.chunks import wires
+from schemaman.ingest.ingest import ingest
+from schemaman.ingest.scan import merge, scan
+from schemaman.io import files, schema_registry
+from schemaman.io.schema_registry import Export
 from schemaman.registry import Registry
-from schemaman.scan import merge, scan
-from schemaman.stores.memory import MemoryStore
-from schemaman.versions import TableHistory
+from schemaman.store.memory import MemoryStore
 from tests import registries
 from tests.house import CAPTURES
 from tests.registries import CONTENT, GLOBAL

@@ -9,25 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.columns import format_columns
-from schemaman.compat import LEVELS, Finding, Reader, Rule, Severity
-from schemaman.diff import patch
+from schemaman.compat.gate import CheckResult, Policy, against_all, check, steps, total, transitions
+from schemaman.compat.judge import LEVELS, RULES, Finding, Reader, Severity
+from schemaman.compat.snapshots import Snapshot, snapshot, without_ids
 from schemaman.errors import NoHistory, UnknownName
-from schemaman.gate import CheckResult, Policy, against_all, check, steps, total, transitions
-from schemaman.schema import TableId, TableSchema
-from schemaman.shelf import Shelf
-from schemaman.snapshots import Snapshot, snapshot, without_ids
-from schemaman.versions import Disagreement, TableHistory
+from schemaman.history.versions import Disagreement, TableHistory
+from schemaman.model.column_list import format_columns
+from schemaman.model.diff import patch
+from schemaman.model.schema import TableId, TableSchema
 from tests.lines import ORDERS, mark, told
 from tests.strategies import schemas
 
-SHELF: Shelf[Rule] = Shelf("schemaman.rules", "RULE")
-RULES = SHELF.all()
+ALL_RULES = RULES.all()
 KEYED = "id INT NOT NULL, PRIMARY KEY (id)"
 
 
 def gate(history: TableHistory, since: int = 1, policy: Policy | None = None) -> CheckResult:
-    return check((history,), {ORDERS: snapshot(history, history.versions[since - 1])}, RULES, policy)
+    return check((history,), {ORDERS: snapshot(history, history.versions[since - 1])}, ALL_RULES, policy)
 
 
 def told_by(result: CheckResult) -> list[tuple[str, str, str]]:
@@ -47,9 +45,9 @@ def test_a_table_that_was_asked_for_and_has_no_baseline_is_a_danger(fail_on: Sev
     other = told("id INT", table=replace(ORDERS, table="other"))
     baseline = {other.table: snapshot(other, other.latest)}
     histories = (told(KEYED), other)
-    asked = check(histories, baseline, RULES, Policy(fail_on=fail_on, named=True))
+    asked = check(histories, baseline, ALL_RULES, Policy(fail_on=fail_on, named=True))
     assert (asked.verdict, asked.unaccepted, asked.unmet) == (verdict, (ORDERS,), (ORDERS,))
-    met = check(histories, baseline, RULES, Policy(fail_on=fail_on))
+    met = check(histories, baseline, ALL_RULES, Policy(fail_on=fail_on))
     assert (met.verdict, met.unaccepted, met.unmet) == ("pass", (ORDERS,), ())
 
 
@@ -132,10 +130,10 @@ def test_a_table_made_again_shares_nothing_with_the_one_before() -> None:
 
 
 def test_a_table_without_baseline_is_judged_as_it_is() -> None:
-    result = check((told("`a-` INT", "`a-` INT, a_ INT"),), {}, RULES)
+    result = check((told("`a-` INT", "`a-` INT, a_ INT"),), {}, ALL_RULES)
     assert told_by(result) == [("avro-name-collision", "a_", "break")]
     assert result.unaccepted == (ORDERS,)
-    assert not check((told("id INT", "id INT NOT NULL"),), {}, RULES).findings
+    assert not check((told("id INT", "id INT NOT NULL"),), {}, ALL_RULES).findings
     assert not steps(told("id INT", None), None)
 
 
@@ -144,7 +142,7 @@ def test_a_baseline_without_history_is_an_error_and_no_pass() -> None:
     other = TableId("shop", "app", "public", "gone")
     kept = snapshot(history, history.latest)
     with pytest.raises(NoHistory, match=r"shop\.app\.public\.gone"):
-        check((history,), {ORDERS: kept, other: replace(kept, table=other)}, RULES)
+        check((history,), {ORDERS: kept, other: replace(kept, table=other)}, ALL_RULES)
 
 
 def test_a_baseline_is_found_by_shape_and_beginning_though_numbers_shift() -> None:
@@ -156,17 +154,17 @@ def test_a_baseline_is_found_by_shape_and_beginning_though_numbers_shift() -> No
         ("column-added-required", "c", "break"),
     ]
     elsewhere = replace(snapshot(history, history.versions[0]), at=mark(77))
-    assert len(check((history,), {ORDERS: elsewhere}, RULES).findings) == 1
+    assert len(check((history,), {ORDERS: elsewhere}, ALL_RULES).findings) == 1
 
 
 def test_a_baseline_of_another_store_is_compared_by_names() -> None:
     history = told("id INT, price INT", "id INT, list_price INT NOT NULL")
     foreign = Snapshot(ORDERS, without_ids(told("id INT, price INT, x INT").latest.schema), "0" * 12, mark(5))
-    found = check((history,), {ORDERS: foreign}, RULES)
+    found = check((history,), {ORDERS: foreign}, ALL_RULES)
     assert told_by(found) == [("column-dropped", "x", "break"), ("column-rename-suspected", "price", "break")]
     assert {f.old_ref for f, _ in found.findings} == {"baseline"}
     same = Snapshot(ORDERS, without_ids(history.latest.schema))
-    assert check((history,), {ORDERS: same}, RULES).steps == 0
+    assert check((history,), {ORDERS: same}, ALL_RULES).steps == 0
 
 
 def test_attributes_that_were_refined_since_are_a_step() -> None:
@@ -251,7 +249,7 @@ def test_steps_lead_from_the_baseline_to_the_present(
         assert walked[0].old is not None
         assert without_ids(walked[0].old) == kept.schema
         assert walked[-1].new == history.latest.schema
-    findings: list[Finding] = [f for f, _ in check((history,), {ORDERS: kept}, RULES).findings]
+    findings: list[Finding] = [f for f, _ in check((history,), {ORDERS: kept}, ALL_RULES).findings]
     assert len({(f.fingerprint, f.new_ref) for f in findings}) == len(findings)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.adapters import gitrefs
 from schemaman.errors import BadReference, UnreadableInput, UsageError
+from schemaman.io import git as gitrefs
 
 
 def git(folder: Path, *arguments: str) -> str:

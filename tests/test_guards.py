@@ -8,17 +8,23 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from schemaman.columns import parse_columns
-from schemaman.diff import AddColumn, ChangeNullable, ChangeType, DropColumn, RenameColumn
 from schemaman.errors import StalePlan
-from schemaman.migrate import apply, check
-from schemaman.plan import Draft, Live, Policy, Refusal, Source, outcomes
-from schemaman.planner import make_plan
-from schemaman.policy import PolicyRule
-from schemaman.schema import Column
-from schemaman.targets import delta, iceberg
-from schemaman.types import Floating, Integer
-from schemaman.upserts import with_row_columns
+from schemaman.migration.apply.apply import apply, check
+from schemaman.migration.plan import (
+    Policy,
+    Refusal,
+    Source,
+    outcomes,
+)
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import PolicyRule
+from schemaman.migration.row_columns import with_row_columns
+from schemaman.migration.target import Draft, Live
+from schemaman.migration.targets import delta, iceberg
+from schemaman.model.column_list import parse_columns
+from schemaman.model.diff import AddColumn, ChangeNullable, ChangeType, DropColumn, RenameColumn
+from schemaman.model.schema import Column
+from schemaman.model.types import Floating, Integer
 from tests.lives import lives
 from tests.lives import source as life_source
 from tests.paper_lake import PaperJournal, PaperLake

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.dialects import mariadb, postgresql
-from schemaman.evidence import ALTERNATIONS, Dialect, Mark, Observation, Position, Witness
-from schemaman.history import fold
-from schemaman.schema import Column, TableId, TableSchema
-from schemaman.types import Integer, String
-from schemaman.versions import TableHistory
+from schemaman.debezium.connector import Dialect
+from schemaman.debezium.connectors import mariadb, postgresql
+from schemaman.debezium.observation import ALTERNATIONS, Observation, Witness
+from schemaman.debezium.records import Mark, Position
+from schemaman.history.fold.fold import fold
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import Column, TableId, TableSchema
+from schemaman.model.types import Integer, String
 
 TABLE = TableId("shop", "app", "public", "orders")
 

@@ -11,13 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman import inference
-from schemaman.columns import format_columns
-from schemaman.decode.document import shown_by_document, shown_by_row
-from schemaman.evidence import Mark, Seen
-from schemaman.fold.publication import DORMANT, MEMBERS, SETTLING, SUPPORT, VERSIONS, published, remarks
-from schemaman.inference import DEPTH, DOTTED, ELEMENT, Sightings, added
-from schemaman.schema import TableSchema
+from schemaman.debezium import inference
+from schemaman.debezium.document import shown_by_document, shown_by_row
+from schemaman.debezium.inference import DEPTH, DOTTED, ELEMENT, Sightings, added
+from schemaman.debezium.observation import Seen
+from schemaman.debezium.records import Mark
+from schemaman.history.fold.inferred_schema import (
+    DORMANT,
+    MEMBERS,
+    SETTLING,
+    SUPPORT,
+    VERSIONS,
+    published,
+    remarks,
+)
+from schemaman.model.column_list import format_columns
+from schemaman.model.schema import TableSchema
 
 NAMES = st.sampled_from(["_id", "a", "b", "c", "größe", "x.y", "", "$v"])
 LEAVES = st.sampled_from(

@@ -16,18 +16,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.adapters import files, schema_registry
-from schemaman.coverage import GAPS
-from schemaman.edges import EdgeHashes, EdgesOnDemand
+from schemaman.debezium.records import Record
 from schemaman.errors import UnreadableInput, UsageError
-from schemaman.evidence import Record
-from schemaman.ingest import NO_PARTITION, Intake, Summary, ingest
-from schemaman.log import Entry, Observed
-from schemaman.reading import Known, Unread, chunks, together, wires
+from schemaman.history.versions import TableHistory
+from schemaman.ingest.chunks import Known, Unread, chunks, together, wires
+from schemaman.ingest.ingest import NO_PARTITION, Intake, Summary, ingest
+from schemaman.io import files, schema_registry
 from schemaman.registry import Registry
-from schemaman.stores.memory import MemoryStore
-from schemaman.summary.listings import about
-from schemaman.versions import TableHistory
+from schemaman.report.views.listings import about
+from schemaman.store.edge_hashes import EdgeHashes, EdgesOnDemand
+from schemaman.store.log import Entry, Observed
+from schemaman.store.memory import MemoryStore
+from schemaman.store.offsets import GAPS
 from tests.house import CAPTURES
 
 RUNS = ("postgres/shop-json", "postgres/shop-avro", "postgres/shop-crash", "db2/shop-3.4.1-json",

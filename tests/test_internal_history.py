@@ -12,16 +12,22 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemaman.decode.decode import decode
-from schemaman.dialects import mariadb, mysql, postgresql
-from schemaman.documents import schemas, tables
+from schemaman.debezium.connectors import mariadb, mysql, postgresql
+from schemaman.debezium.decode import decode
+from schemaman.debezium.observation import (
+    Aside,
+    Observation,
+    Outcome,
+    Reject,
+)
+from schemaman.debezium.records import Position, Record
 from schemaman.errors import SchemamanError
-from schemaman.evidence import Aside, Observation, Outcome, Position, Record, Reject
-from schemaman.history import fold
-from schemaman.references import Place
-from schemaman.resolution import select
-from schemaman.schema import TableId
-from schemaman.versions import TableHistory
+from schemaman.history.fold.fold import fold
+from schemaman.history.references import Place
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import TableId
+from schemaman.report.json import schemas, tables
+from schemaman.resolve import select
 from tests.house import CAPTURES
 from tests.records import alone, column, image, outcomes
 from tests.simulated_mysql import Attribute, Database, State

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.adapters import kafka
-from schemaman.coverage import missing
 from schemaman.errors import BadReference
+from schemaman.io import kafka
+from schemaman.store.offsets import missing
 
 
 @pytest.mark.parametrize(

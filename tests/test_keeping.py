@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from schemaman.adapters import files, kafka
+from schemaman.io import files, kafka
 from schemaman_cli import sources
 from tests.done import Done
 from tests.paper_commands import Commands, commands

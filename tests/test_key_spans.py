@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from schemaman.schema import Column, TableSchema
-from schemaman.types import Integer, String
-from schemaman.versions import KeySpan, TableHistory
+from schemaman.history.versions import KeySpan, TableHistory
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Integer, String
 from tests import chain
 from tests.cases.connector import INT, LONG, NOTE, Connector
 from tests.test_history import A, declared, history, mark, schema, seen

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.coverage import spans
 from schemaman.errors import StoreUnavailable
-from schemaman.log import Entry, Noted, Observed, Rejected
-from schemaman.stores.sql import SqlStore
-from schemaman.versions import TableHistory
+from schemaman.history.versions import TableHistory
+from schemaman.store.log import Entry, Noted, Observed, Rejected
+from schemaman.store.offsets import spans
+from schemaman.store.sql.store import SqlStore
 from tests.forked import finished, killed, start
 from tests.house import CAPTURES, PROOF
 

@@ -8,18 +8,18 @@ from decimal import Decimal as Number
 
 import pytest
 
-from schemaman.ddl import parse_type
-from schemaman.evidence import NOWHERE, Mark
-from schemaman.lake_rows import Ended, RowMap, lake_change, row_map
-from schemaman.plan import Live
-from schemaman.rows.change import Op, Place, Row, RowChange
-from schemaman.rows.lake import fit
-from schemaman.rows.members import renaming
-from schemaman.rows.values import Unfit
-from schemaman.schema import Column, Path, TableId, TableSchema
-from schemaman.types import Decimal, Integer, String, Timestamp
-from schemaman.upserts import LakeChange
-from schemaman.versions import Revision, SchemaVersion, TableHistory
+from schemaman.debezium.records import NOWHERE, Mark
+from schemaman.history.versions import Revision, SchemaVersion, TableHistory
+from schemaman.migration.target import Live
+from schemaman.model.ddl import parse_type
+from schemaman.model.schema import Column, Path, TableId, TableSchema
+from schemaman.model.types import Decimal, Integer, String, Timestamp
+from schemaman.sink.row_change import Op, Place, Row, RowChange
+from schemaman.sink.row_mapping import Ended, RowMap, lake_change, row_map
+from schemaman.sink.upsert import LakeChange
+from schemaman.sink.values.struct_values import renaming
+from schemaman.sink.values.to_lake import fit
+from schemaman.sink.values.values import Unfit
 
 TABLE = TableId("s", "db", "public", "t")
 LAKE = (

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.ddl import format_type
+from schemaman.debezium.converters.avro import decode_body, reader_schema, to_connect
+from schemaman.debezium.converters.connect import columns_of, type_of
 from schemaman.errors import UnreadableInput
-from schemaman.languages.avro import decode_body, reader_schema, to_connect
-from schemaman.languages.connect import columns_of, type_of
-from schemaman.schema import Column
-from schemaman.types import Decimal, Integer, String, Timestamp
+from schemaman.model.ddl import format_type
+from schemaman.model.schema import Column
+from schemaman.model.types import Decimal, Integer, String, Timestamp
 from tests.house import CAPTURES
 from tests.records import node, records, registry, struct
 

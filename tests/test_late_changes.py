@@ -15,18 +15,18 @@ from typing import Any, Literal
 
 import pytest
 
-from schemaman.evidence import Record
-from schemaman.let_through import READ_PROPERTY
-from schemaman.log import Migrated
-from schemaman.plan import Executor
-from schemaman.policy import Policy, PolicyRule, ProjectionRule
+from schemaman.debezium.records import Record
+from schemaman.migration.policy import Policy, PolicyRule, ProjectionRule
+from schemaman.migration.properties.names import READ_PROPERTY
+from schemaman.migration.row_columns import DELETED, ORDER
+from schemaman.migration.target import Executor
 from schemaman.registry import Registry
-from schemaman.rows.order import place_in
-from schemaman.spark.batches import remember
-from schemaman.spark.following import Follower
-from schemaman.spark.staging import LATE as LATE_VALUE
-from schemaman.stores.sql import SqlStore
-from schemaman.upserts import DELETED, ORDER
+from schemaman.sink.row_order import place_in
+from schemaman.spark.streaming.micro_batch import remember
+from schemaman.spark.streaming.row_staging import LATE as LATE_VALUE
+from schemaman.spark.streaming.table_migration import Follower
+from schemaman.store.log import Migrated
+from schemaman.store.sql.store import SqlStore
 from tests.paper_mirror import PaperMirror, batch_of
 from tests.records import change, event, image, node, record, struct
 from tests.test_mirror_policy import DEFAULTS

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from schemaman.evidence import Record
-from schemaman.policy import ChangeKind, Level, Policy, PolicyRule
-from schemaman.stores.sql import SqlStore
+from schemaman.debezium.records import Record
+from schemaman.migration.policy import ChangeKind, Level, Policy, PolicyRule
+from schemaman.store.sql.store import SqlStore
 from tests.house import PROOF
 from tests.paper_mirror import PaperMirror
 from tests.records import Node, event, node, record, struct

@@ -11,26 +11,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.columns import parse_columns
-from schemaman.conditions import holds
-from schemaman.ddl import format_type
-from schemaman.decisions import Decisions, NotRename, Rename, decided, exchanged, place
-from schemaman.diff import Change, DropColumn, RenameColumn, diff, patch
-from schemaman.lake_rows import row_map
-from schemaman.migrate import apply
-from schemaman.past import Became
-from schemaman.plan import Plan, Policy, Source, Target
-from schemaman.planfile import from_text, to_text
-from schemaman.planner import make_plan
-from schemaman.policy import PolicyRule
-from schemaman.projection import project
-from schemaman.recipes import Cook
-from schemaman.rollback import rollback
-from schemaman.schema import Column, Path, TableSchema, walk
-from schemaman.sources import source_of
-from schemaman.targets import delta, iceberg
-from schemaman.types import Array, Field, Integer, Map, String, Struct, Type
-from schemaman.versions import MemberAnswer, TableHistory
+from schemaman.history.decisions import Decisions, NotRename, Rename, decided, exchanged, place
+from schemaman.history.past_versions import Became
+from schemaman.history.versions import MemberAnswer, TableHistory
+from schemaman.migration.apply.apply import apply
+from schemaman.migration.conditions import holds
+from schemaman.migration.plan import Plan, Policy, Source
+from schemaman.migration.plan_file import from_text, to_text
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import PolicyRule
+from schemaman.migration.projection.project import project
+from schemaman.migration.recipes.recipes import Cook
+from schemaman.migration.rollback import rollback
+from schemaman.migration.source import source_of
+from schemaman.migration.target import Target
+from schemaman.migration.targets import delta, iceberg
+from schemaman.model.column_list import parse_columns
+from schemaman.model.ddl import format_type
+from schemaman.model.diff import Change, DropColumn, RenameColumn, diff, patch
+from schemaman.model.schema import Column, Path, TableSchema, walk
+from schemaman.model.types import Array, Field, Integer, Map, String, Struct, Type
+from schemaman.sink.row_mapping import row_map
 from tests.lives import history as history_of
 from tests.paper_lake import PaperJournal, PaperLake
 
@@ -395,9 +396,7 @@ def _features(lake: PaperLake) -> dict[str, str]:
 
 @both
 def test_a_name_that_is_taken_is_given_to_no_other_member(format: str) -> None:
-    history = renamed(
-        told("s STRUCT<a: INT, y: INT> ID 1", "s STRUCT<b: INT, y: INT> ID 1"), ("s.a", "s.b")
-    )
+    history = renamed(told("s STRUCT<a: INT, y: INT> ID 1", "s STRUCT<b: INT, y: INT> ID 1"), ("s.a", "s.b"))
     made = standing(format, history, 1)
     name = TARGETS[format][0].table_name(made.table)
     made.run(f"ALTER TABLE {name} ADD COLUMNS (`s`.`B` INT)")
@@ -869,9 +868,7 @@ def identities(history: TableHistory) -> list[dict[Path, int]]:
             same = None if parent is None else (*parent, path[-1])
             was[path] = told.get(path, None if same in told.values() else same)
         del was[()]
-        found.append(
-            {path: before[old] if old in before else next(numbers) for path, old in was.items()}
-        )
+        found.append({path: before[old] if old in before else next(numbers) for path, old in was.items()})
     return found
 
 

@@ -17,13 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemaman.lake_rows import RowMap
-from schemaman.schema import Column
-from schemaman.spark.merging import merge_rows, with_newer_row, without_old_row
-from schemaman.spark.staged import staged_columns, staged_helpers
-from schemaman.spark.staging import CHANGE_ARROW, WAITING, ChangeFolder
-from schemaman.types import Integer, String
-from schemaman.upserts import DELETED, ORDER, LakeChange
+from schemaman.migration.row_columns import DELETED, ORDER
+from schemaman.model.schema import Column
+from schemaman.model.types import Integer, String
+from schemaman.sink.row_mapping import RowMap
+from schemaman.sink.upsert import LakeChange
+from schemaman.spark.streaming.merge_sql import merge_rows, with_newer_row, without_old_row
+from schemaman.spark.streaming.row_staging import CHANGE_ARROW, WAITING, ChangeFolder
+from schemaman.spark.streaming.staged_columns import staged_columns, staged_helpers
 from tests.house import PROOF
 from tests.paper_mirror import PaperTable
 

@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.columns import parse_columns
-from schemaman.diff import AddColumn
 from schemaman.errors import (
     Conflict,
     Locked,
@@ -19,8 +17,7 @@ from schemaman.errors import (
     StatementFailed,
     StoreUnavailable,
 )
-from schemaman.log import Migrated
-from schemaman.migrate import (
+from schemaman.migration.apply.apply import (
     LEASE_MS,
     Migration,
     StoreJournal,
@@ -31,14 +28,18 @@ from schemaman.migrate import (
     expected_structure,
     target_id,
 )
-from schemaman.plan import LayoutField, Live, Plan, Policy, Source
-from schemaman.planfile import from_text, plan_hash, to_text
-from schemaman.planner import make_plan
-from schemaman.policy import PolicyRule
-from schemaman.schema import TableSchema
-from schemaman.sources import source_of
-from schemaman.stores.memory import MemoryStore
-from schemaman.targets import delta, iceberg
+from schemaman.migration.plan import Plan, Policy, Source
+from schemaman.migration.plan_file import from_text, plan_hash, to_text
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import PolicyRule
+from schemaman.migration.source import source_of
+from schemaman.migration.target import LayoutField, Live
+from schemaman.migration.targets import delta, iceberg
+from schemaman.model.column_list import parse_columns
+from schemaman.model.diff import AddColumn
+from schemaman.model.schema import TableSchema
+from schemaman.store.log import Migrated
+from schemaman.store.memory import MemoryStore
 from tests.lines import told
 from tests.lives import lives
 from tests.paper_lake import Crash, PaperJournal, PaperLake

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from schemaman.evidence import Record
-from schemaman.spark.staging import GONE_BEHIND
-from schemaman.stores.sql import SqlStore
+from schemaman.debezium.records import Record
+from schemaman.spark.streaming.row_staging import GONE_BEHIND
+from schemaman.store.sql.store import SqlStore
 from tests.paper_mirror import EMPTYING, PaperMirror
 from tests.records import change, column, event, image, node, record, struct
 from tests.test_late_changes import at

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from schemaman.evidence import Record
-from schemaman.policy import Policy
-from schemaman.stores.sql import SqlStore
+from schemaman.debezium.records import Record
+from schemaman.migration.policy import Policy
+from schemaman.store.sql.store import SqlStore
 from tests.paper_mirror import PaperMirror
 from tests.records import node, record, struct
 from tests.test_late_changes import ID, A, B, C, created, ddl, live

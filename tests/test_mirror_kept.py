@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from schemaman.evidence import Record
-from schemaman.policy import Policy
-from schemaman.spark.quarantine import NO_OLD_ROW
-from schemaman.spark.staging import LATE, WAITS
-from schemaman.spark.unread import unread
-from schemaman.stores.sql import SqlStore
-from schemaman.upserts import DELETED
+from schemaman.debezium.records import Record
+from schemaman.migration.policy import Policy
+from schemaman.migration.row_columns import DELETED
+from schemaman.spark.streaming.quarantine import NO_OLD_ROW
+from schemaman.spark.streaming.row_staging import LATE, WAITS
+from schemaman.spark.streaming.unread_records import unread
+from schemaman.store.sql.store import SqlStore
 from tests.paper_mirror import EMPTYING, PaperMirror
 from tests.records import event, node, record, struct
 from tests.test_mirror_policy import KEY, alive, mirror

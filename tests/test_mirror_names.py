@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from schemaman.evidence import Record
-from schemaman.policy import Policy, ProjectionRule
-from schemaman.stores.sql import SqlStore
-from schemaman.upserts import KEYED, KEYLESS
+from schemaman.debezium.records import Record
+from schemaman.migration.policy import Policy, ProjectionRule
+from schemaman.migration.row_columns import KEYED, KEYLESS
+from schemaman.store.sql.store import SqlStore
 from tests.paper_mirror import PaperMirror
 from tests.records import event, node, record, struct
 

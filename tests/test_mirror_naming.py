@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.decisions import Decisions, NotRename, Rename, place
-from schemaman.evidence import Record
-from schemaman.policy import ChangeKind, Level, Policy, PolicyRule, ProjectionRule
-from schemaman.stores.sql import SqlStore
+from schemaman.debezium.records import Record
+from schemaman.history.decisions import Decisions, NotRename, Rename, place
+from schemaman.migration.policy import ChangeKind, Level, Policy, PolicyRule, ProjectionRule
+from schemaman.store.sql.store import SqlStore
 from tests.paper_mirror import PaperMirror
 from tests.test_late_changes import ID, A, B, Told, created, ddl, live, row
 from tests.test_mirror_policy import DEFAULTS, alive, told

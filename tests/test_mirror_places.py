@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemaman.evidence import Record
-from schemaman.policy import Policy, PolicyRule
+from schemaman.debezium.records import Record
+from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.registry import Registry
-from schemaman.spark.batches import remember
-from schemaman.stores.sql import SqlStore
+from schemaman.spark.streaming.micro_batch import remember
+from schemaman.store.sql.store import SqlStore
 from tests.house import PROOF
 from tests.paper_mirror import EMPTYING, PaperMirror, batch_of
 from tests.records import node, record, struct

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from schemaman.decisions import Decisions, NotRename, Rename, place
-from schemaman.evidence import Record
-from schemaman.plan import KEPT_PROPERTY, STORE_PROPERTY
-from schemaman.planfile import from_text, plan_hash, to_text
-from schemaman.policy import ChangeKind, Level, Policy, PolicyRule, ProjectionRule
-from schemaman.rows.modes import Modes
-from schemaman.spark.quarantine import Held, Tried
-from schemaman.stores.sql import SqlStore
-from schemaman.upserts import DELETED
+from schemaman.debezium.records import Record
+from schemaman.history.decisions import Decisions, NotRename, Rename, place
+from schemaman.migration.plan_file import from_text, plan_hash, to_text
+from schemaman.migration.policy import ChangeKind, Level, Policy, PolicyRule, ProjectionRule
+from schemaman.migration.properties.names import KEPT_PROPERTY, STORE_PROPERTY
+from schemaman.migration.row_columns import DELETED
+from schemaman.sink.values.connector_modes import Modes
+from schemaman.spark.streaming.quarantine import Held, Tried
+from schemaman.store.sql.store import SqlStore
 from tests.paper_lake import PaperLake
 from tests.paper_mirror import EMPTYING, PaperMirror, PaperTable
 from tests.records import event, node, record, struct

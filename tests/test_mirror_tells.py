@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from examples.mirror import _tell
-from schemaman.spark.batch_report import BatchReport, TableReport
+from schemaman.spark.streaming.batch_report import BatchReport, TableReport
 
 
 def test_the_example_prints_what_was_left_and_what_is_to_know(capsys: pytest.CaptureFixture[str]) -> None:

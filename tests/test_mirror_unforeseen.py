@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from schemaman.debezium.observation import Observation
+from schemaman.debezium.records import Record
 from schemaman.errors import StoreUnavailable
-from schemaman.evidence import Observation, Record
-from schemaman.plan import Plan
+from schemaman.migration.plan import Plan
+from schemaman.model.schema import TableId
 from schemaman.registry import Registry
-from schemaman.schema import TableId
-from schemaman.spark.batches import remember
-from schemaman.stores.sql import SqlStore
+from schemaman.spark.streaming.micro_batch import remember
+from schemaman.store.sql.store import SqlStore
 from tests.paper_lake import PaperLake
 from tests.paper_mirror import PaperMirror, batch_of
 from tests.records import event, node, record, struct

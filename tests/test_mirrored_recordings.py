@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.adapters import files
-from schemaman.adapters.schema_registry import NO_REGISTRY, load
-from schemaman.decisions import Decisions, NotRename, Rename, place
-from schemaman.evidence import Record
-from schemaman.stores.sql import SqlStore
+from schemaman.debezium.records import Record
+from schemaman.history.decisions import Decisions, NotRename, Rename, place
+from schemaman.io import files
+from schemaman.io.schema_registry import NO_REGISTRY, load
+from schemaman.store.sql.store import SqlStore
 from tests.house import CAPTURES, PROOF
 from tests.paper_mirror import PaperMirror
 from tests.spark.compared import Comparison, compared

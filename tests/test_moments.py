@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from schemaman.errors import NoHistory, UsageError
-from schemaman.references import AsOf
-from schemaman.resolution import select
-from schemaman.versions import TableHistory
+from schemaman.history.references import AsOf
+from schemaman.history.versions import TableHistory
+from schemaman.resolve import select
 from tests.cases.connector import INT, NOON, NOTE, Connector, entry
 from tests.records import Node, column, image
 

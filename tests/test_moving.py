@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemaman.columns import parse_columns
-from schemaman.documents import schemas
-from schemaman.let_through import READ_PROPERTY, LetThrough
-from schemaman.plan import Live
-from schemaman.rows.modes import Modes
-from schemaman.stores.memory import MemoryStore
-from schemaman.stores.sql import SqlStore
+from schemaman.migration.properties.names import READ_PROPERTY
+from schemaman.migration.target import Live
+from schemaman.model.column_list import parse_columns
+from schemaman.report.json import schemas
+from schemaman.sink.stale_rows import LetThrough
+from schemaman.sink.values.connector_modes import Modes
+from schemaman.store.memory import MemoryStore
+from schemaman.store.sql.store import SqlStore
 from tests.paper_commands import Commands, PaperLakes, commands
 from tests.paper_lake import Crash
 from tests.shop import history

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.names import (
+from schemaman.model.name_adjustment import (
     Mode,
     adjust_field,
     adjust_schema,

@@ -7,14 +7,21 @@ from typing import Any
 
 import pytest
 
-from schemaman.evidence import Mark, Observation
-from schemaman.fold.naming import rule_between
-from schemaman.history import fold
-from schemaman.names import misread
-from schemaman.schema import Column, TableId, TableSchema
-from schemaman.summary.naming import Collision, collisions, names_report, schema_collisions, topic_collisions
-from schemaman.types import Integer
-from schemaman.versions import TableHistory
+from schemaman.debezium.observation import Observation
+from schemaman.debezium.records import Mark
+from schemaman.history.fold.fold import fold
+from schemaman.history.fold.naming_epochs import rule_between
+from schemaman.history.versions import TableHistory
+from schemaman.model.name_adjustment import misread
+from schemaman.model.schema import Column, TableId, TableSchema
+from schemaman.model.types import Integer
+from schemaman.report.views.names import (
+    Collision,
+    collisions,
+    names_report,
+    schema_collisions,
+    topic_collisions,
+)
 from tests import chain
 from tests.test_history import dialect_of
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from schemaman.decisions import Decisions, Rename, place
-from schemaman.evidence import Record
-from schemaman.policy import Policy, PolicyRule
-from schemaman.stores.sql import SqlStore
+from schemaman.debezium.records import Record
+from schemaman.history.decisions import Decisions, Rename, place
+from schemaman.migration.policy import Policy, PolicyRule
+from schemaman.store.sql.store import SqlStore
 from tests.house import PROOF
 from tests.paper_mirror import PaperMirror, careful
 from tests.records import event, node, record, struct

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.fold.naming import MODES, originals, travels_as, under_own_names
-from schemaman.names import Mode, adjust_field, misread
-from schemaman.schema import Column, TableSchema
-from schemaman.types import Integer, String, Type
+from schemaman.history.fold.naming_epochs import MODES, originals, travels_as, under_own_names
+from schemaman.model.name_adjustment import Mode, adjust_field, misread
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Integer, String, Type
 from tests import chain
 
 RAW = ("Order ID", "größe", "2nd", "cost$", "plain")

@@ -18,16 +18,16 @@ from hypothesis import given
 from pyiceberg.schema import Schema as IcebergSchema
 from pyspark.sql.types import StructType
 
-from schemaman.columns import format_name, parse_columns
 from schemaman.errors import UnreadableInput, UsageError
-from schemaman.notation import key_of, written
-from schemaman.plan import Held, Policy, Source, Target
-from schemaman.planner import make_plan
-from schemaman.schema import TableSchema
-from schemaman.schema_text import read_schema
-from schemaman.shelf import Shelf
-from schemaman.types import Struct, Union, Unknown
-from tests.everything import NOTATIONS, structures, written_in
+from schemaman.languages.language import NOTATIONS, key_of, written
+from schemaman.languages.read import read_schema
+from schemaman.migration.plan import Policy, Source
+from schemaman.migration.planner import make_plan
+from schemaman.migration.target import TARGETS, Held
+from schemaman.model.column_list import format_name, parse_columns
+from schemaman.model.schema import TableSchema
+from schemaman.model.types import Struct, Union, Unknown
+from tests.everything import structures, written_in
 from tests.strategies import schemas
 
 LANGUAGES = NOTATIONS.names()
@@ -217,7 +217,7 @@ def test_recordings_have_what_no_language_can_say() -> None:
 
 @pytest.mark.parametrize(("language", "table"), [("delta", "/lake/t"), ("iceberg", "ice.raw.t")])
 def test_a_plan_makes_the_table_that_is_shown(language: str, table: str) -> None:
-    target = Shelf[Target]("schemaman.targets", "TARGET").get(language)
+    target = TARGETS.get(language)
     for where, schema, done in written_in(language):
         shown = NOTATIONS.get(language).read(done.text)
         plan = make_plan(Source("s.t", 1, "a" * 12, 0, schema), None, target, table, Policy())

@@ -11,18 +11,19 @@ from typing import Any
 import pytest
 
 from schemaman.errors import StatementFailed
-from schemaman.journal import StoreJournal
-from schemaman.log import Migrated
-from schemaman.migrate import apply
-from schemaman.objections import Lookout, unconfirmed_key
-from schemaman.plan import Live, Plan, Policy
-from schemaman.planner import make_plan
+from schemaman.history.versions import TableHistory
+from schemaman.migration.apply.apply import apply
+from schemaman.migration.apply.journal import StoreJournal
+from schemaman.migration.plan import Plan, Policy
+from schemaman.migration.planner import make_plan
+from schemaman.migration.source import source_of
+from schemaman.migration.target import Live
+from schemaman.migration.targets import delta, iceberg
 from schemaman.registry import Registry
-from schemaman.rows.modes import UNTOLD, Modes
-from schemaman.sources import source_of
-from schemaman.stores.sql import SqlStore
-from schemaman.targets import delta, iceberg
-from schemaman.versions import TableHistory
+from schemaman.sink.preflight import Lookout, unconfirmed_key
+from schemaman.sink.values.connector_modes import UNTOLD, Modes
+from schemaman.store.log import Migrated
+from schemaman.store.sql.store import SqlStore
 from tests.house import CAPTURES
 from tests.paper_commands import Commands, commands
 from tests.paper_lake import Crash, PaperLake

@@ -14,20 +14,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemaman import coverage
-from schemaman.adapters import files, schema_registry
-from schemaman.coverage import Place, Ranges
-from schemaman.decode.body import SchemaLookup
+from schemaman.debezium.observation import Observation
+from schemaman.debezium.payload import SchemaLookup
+from schemaman.debezium.records import Record
 from schemaman.errors import Conflict
-from schemaman.evidence import Observation, Record
-from schemaman.fold.timeline import merged
-from schemaman.ingest import Intake, ingest
-from schemaman.log import Observed, Rejected
-from schemaman.reading import Take, chunks, wires
+from schemaman.history.fold.timeline import merged
+from schemaman.history.versions import TableHistory
+from schemaman.ingest.chunks import Take, chunks, wires
+from schemaman.ingest.ingest import Intake, ingest
+from schemaman.io import files, schema_registry
+from schemaman.model.schema import TableId
 from schemaman.registry import Registry
-from schemaman.schema import TableId
-from schemaman.stores.memory import MemoryStore
-from schemaman.versions import TableHistory
+from schemaman.store import offsets as coverage
+from schemaman.store.log import Observed, Rejected
+from schemaman.store.memory import MemoryStore
+from schemaman.store.offsets import Place, Ranges
 from tests.cases.connector import INT, LONG, NOTE, TEXT, Connector, entry, shape
 from tests.house import CAPTURES, PROOF
 from tests.records import Node, column, image

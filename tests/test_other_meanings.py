@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from schemaman.columns import parse_columns
-from schemaman.plan import VERSION_PROPERTY, Plan, Source
-from schemaman.planner import make_plan
-from schemaman.policy import Policy, PolicyRule, ProjectionRule
-from schemaman.sources import source_of
+from schemaman.migration.plan import Plan, Source
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import Policy, PolicyRule, ProjectionRule
+from schemaman.migration.properties.names import VERSION_PROPERTY
+from schemaman.migration.source import source_of
+from schemaman.model.column_list import parse_columns
 from tests.lives import history as history_of
 from tests.paper_lake import PaperLake
 from tests.test_members import TARGETS, both, migrated, renamed, until

@@ -7,14 +7,19 @@ from dataclasses import dataclass
 
 import pytest
 
-from schemaman.columns import parse_columns
-from schemaman.decisions import NotRename, Rename
-from schemaman.plan import Plan, Policy
-from schemaman.planner import make_plan
-from schemaman.policy import PolicyRule, ProjectionRule
-from schemaman.retired_columns import retired
-from schemaman.sources import source_of
-from schemaman.upserts import DELETED, KEYED, ORDER, with_row_columns
+from schemaman.history.decisions import NotRename, Rename
+from schemaman.migration.plan import Plan, Policy
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import PolicyRule, ProjectionRule
+from schemaman.migration.properties.displaced_columns import retired
+from schemaman.migration.row_columns import (
+    DELETED,
+    KEYED,
+    ORDER,
+    with_row_columns,
+)
+from schemaman.migration.source import source_of
+from schemaman.model.column_list import parse_columns
 from tests.lives import history
 from tests.paper_lake import PaperLake
 from tests.test_members import migrated, standing, told, until, with_words

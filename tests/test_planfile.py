@@ -12,15 +12,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.columns import parse_columns
 from schemaman.errors import BadConfiguration, StalePlan
-from schemaman.past import Became
-from schemaman.plan import Live, Past, Phase, Plan, Policy, Refusal, Ruled, Source, Step
-from schemaman.planfile import document, from_text, plan_hash, to_sql, to_text
-from schemaman.planner import make_plan
-from schemaman.policy import KINDS, LEVELS
-from schemaman.summary.moves import plan_report
-from schemaman.targets import iceberg
+from schemaman.history.past_versions import Became
+from schemaman.migration.plan import (
+    Past,
+    Phase,
+    Plan,
+    Policy,
+    Refusal,
+    Ruled,
+    Source,
+    Step,
+)
+from schemaman.migration.plan_file import document, from_text, plan_hash, to_sql, to_text
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import KINDS, LEVELS
+from schemaman.migration.target import Live
+from schemaman.migration.targets import iceberg
+from schemaman.model.column_list import parse_columns
+from schemaman.report.views.migrations import plan_report
 from tests.strategies import NAMES, TEXTS, schemas
 
 CONDITIONS = st.dictionaries(

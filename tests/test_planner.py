@@ -7,21 +7,28 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from schemaman.columns import parse_columns
-from schemaman.conditions import holds, structure
-from schemaman.ddl import quote_name
-from schemaman.evidence import Mark
-from schemaman.migrate import apply
-from schemaman.plan import VERSION_PROPERTY, Live, Past, Plan, Policy, Source, Target
-from schemaman.planner import make_plan
-from schemaman.policy import PolicyRule
-from schemaman.retired_columns import retired
-from schemaman.schema import Column, Scalar, TableId, TableSchema, fingerprint
-from schemaman.sources import source_of
-from schemaman.stamp_meaning import began_text
-from schemaman.targets import delta, iceberg
-from schemaman.types import Integer, widens
-from schemaman.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
+from schemaman.debezium.records import Mark
+from schemaman.history.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
+from schemaman.migration.apply.apply import apply
+from schemaman.migration.conditions import holds, structure
+from schemaman.migration.plan import (
+    Past,
+    Plan,
+    Policy,
+    Source,
+)
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import PolicyRule
+from schemaman.migration.properties.displaced_columns import retired
+from schemaman.migration.properties.names import VERSION_PROPERTY
+from schemaman.migration.properties.stamped_version import began_text
+from schemaman.migration.source import source_of
+from schemaman.migration.target import Live, Target
+from schemaman.migration.targets import delta, iceberg
+from schemaman.model.column_list import parse_columns
+from schemaman.model.ddl import quote_name
+from schemaman.model.schema import Column, Scalar, TableId, TableSchema, fingerprint
+from schemaman.model.types import Integer, widens
 from tests.lives import history as history_of
 from tests.lives import lives
 from tests.paper_lake import PaperJournal, PaperLake

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.evidence import Mark, Observation
-from schemaman.schema import TableSchema
+from schemaman.debezium.observation import Observation
+from schemaman.debezium.records import Mark
+from schemaman.model.schema import TableSchema
 from tests.test_history import AB, ABC, A, history, mark, schema, seen, shapes
 
 

@@ -9,12 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.columns import parse_columns
-from schemaman.evidence import Mark
-from schemaman.migrate import apply
-from schemaman.plan import Live, Past, Plan, Policy, Source, Target
-from schemaman.planner import make_plan
-from schemaman.policy import (
+from schemaman.debezium.records import Mark
+from schemaman.history.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
+from schemaman.migration.apply.apply import apply
+from schemaman.migration.plan import (
+    Past,
+    Plan,
+    Policy,
+    Source,
+)
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import (
     ANY,
     DEFAULTS,
     DESTRUCTIVE,
@@ -26,12 +31,13 @@ from schemaman.policy import (
     PolicyRule,
     names_of,
 )
-from schemaman.report import Grid
-from schemaman.schema import TableId, fingerprint
-from schemaman.sources import source_of
-from schemaman.summary.plans import plan_blocks
-from schemaman.targets import delta, iceberg
-from schemaman.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
+from schemaman.migration.source import source_of
+from schemaman.migration.target import Live, Target
+from schemaman.migration.targets import delta, iceberg
+from schemaman.model.column_list import parse_columns
+from schemaman.model.schema import TableId, fingerprint
+from schemaman.report.document import Grid
+from schemaman.report.views.plans import plan_blocks
 from tests.paper_lake import PaperJournal, PaperLake
 
 TABLE = "shop.app.public.orders"

@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 
-from schemaman.adapters import files
-from schemaman.columns import format_columns, parse_columns
-from schemaman.decode.decode import decode
-from schemaman.decode.key import KeyChange, key_change
-from schemaman.evidence import Aside, Note, Observation, Record
-from schemaman.ingest import ingest
+from schemaman.debezium.decode import decode
+from schemaman.debezium.key import KeyChange, key_change
+from schemaman.debezium.observation import Aside, Note, Observation
+from schemaman.debezium.records import Record
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.ingest.ingest import ingest
+from schemaman.io import files
+from schemaman.model.column_list import format_columns, parse_columns
+from schemaman.model.types import Enum, Integer
 from schemaman.registry import Registry
-from schemaman.stores.memory import MemoryStore
-from schemaman.types import Enum, Integer
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.store.memory import MemoryStore
 from tests.chain import now_ms
 from tests.house import CAPTURES
 from tests.records import Node, alone, node, struct

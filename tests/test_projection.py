@@ -10,22 +10,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.columns import parse_columns
-from schemaman.ddl import format_type, parse_type
-from schemaman.diff import AddColumn, ChangeType, RenameColumn, diff
 from schemaman.errors import BadConfiguration
-from schemaman.lake_names import lake_names, names_told
-from schemaman.metadata_columns import metadata_told
-from schemaman.migrate import apply
-from schemaman.plan import Held, Live, Plan, Policy, Refusal, Source, Target
-from schemaman.planner import make_plan
-from schemaman.policy import ProjectionRule
-from schemaman.projection import project
-from schemaman.representation import CHOICES, DEFAULT, ROLES, VARIANT, Representation
-from schemaman.schema import fingerprint
-from schemaman.targets import _spark_sql as sql
-from schemaman.targets import delta, iceberg
-from schemaman.types import Binary, Field, Floating, Integer, String, Struct, Timestamp, Type, widens
+from schemaman.migration import spark_sql as sql
+from schemaman.migration.apply.apply import apply
+from schemaman.migration.plan import (
+    Plan,
+    Policy,
+    Refusal,
+    Source,
+)
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import ProjectionRule
+from schemaman.migration.projection.column_names import lake_names, names_told
+from schemaman.migration.projection.metadata_columns import metadata_told
+from schemaman.migration.projection.project import project
+from schemaman.migration.target import Held, Live, Target
+from schemaman.migration.targets import delta, iceberg
+from schemaman.migration.type_mapping import CHOICES, DEFAULT, ROLES, VARIANT, Representation
+from schemaman.model.column_list import parse_columns
+from schemaman.model.ddl import format_type, parse_type
+from schemaman.model.diff import AddColumn, ChangeType, RenameColumn, diff
+from schemaman.model.schema import fingerprint
+from schemaman.model.types import Binary, Field, Floating, Integer, String, Struct, Timestamp, Type, widens
 from tests import sheets
 from tests.lives import ALIKE, lives
 from tests.lives import source as following_all

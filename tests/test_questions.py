@@ -18,12 +18,12 @@ import pytest
 from click.shell_completion import ShellComplete
 from jsonschema import Draft202012Validator
 
-from schemaman.documents import schemas
-from schemaman.references import AsOf
+from schemaman.history.references import AsOf
+from schemaman.languages.language import NOTATIONS
+from schemaman.report.json import schemas
 from schemaman_cli.commands.show import LANGUAGES
 from schemaman_cli.main import main, root
 from tests.done import Done
-from tests.everything import NOTATIONS
 from tests.house import CAPTURES
 from tests.records import change, column, image
 

@@ -10,18 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.columns import parse_columns
-from schemaman.ddl import parse_type
 from schemaman.errors import PartlyApplied, StalePlan
-from schemaman.exchanges import free_name, under_way
-from schemaman.migrate import apply
-from schemaman.plan import RECIPE_PROPERTY, Live, Plan, Policy, Source
-from schemaman.planfile import from_text, plan_hash, to_text
-from schemaman.planner import make_plan
-from schemaman.policy import PolicyRule
-from schemaman.recipes import Cook
-from schemaman.retired_columns import retired
-from schemaman.targets import _conversion as conversion
+from schemaman.migration import casts as conversion
+from schemaman.migration.apply.apply import apply
+from schemaman.migration.plan import Plan, Policy, Source
+from schemaman.migration.plan_file import from_text, plan_hash, to_text
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import PolicyRule
+from schemaman.migration.properties.column_swaps import free_name, under_way
+from schemaman.migration.properties.displaced_columns import retired
+from schemaman.migration.properties.names import RECIPE_PROPERTY
+from schemaman.migration.recipes.recipes import Cook
+from schemaman.migration.target import Live
+from schemaman.model.column_list import parse_columns
+from schemaman.model.ddl import parse_type
 from tests.lives import lives
 from tests.paper_lake import Crash, PaperJournal, PaperLake
 from tests.test_planner import TARGETS, both, lake, source

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from schemaman.evidence import Observation
-from schemaman.names import adjust_field
-from schemaman.versions import TableHistory
+from schemaman.debezium.observation import Observation
+from schemaman.history.versions import TableHistory
+from schemaman.model.name_adjustment import adjust_field
 from tests import chain
 from tests.house import CAPTURES, ROOT
 from tests.records import outcomes

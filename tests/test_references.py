@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemaman.compat.snapshots import snapshot, to_text
+from schemaman.debezium.observation import Observation
+from schemaman.debezium.records import Mark, Position
 from schemaman.errors import (
     AmbiguousName,
     BadConfiguration,
@@ -18,9 +21,7 @@ from schemaman.errors import (
     UnreadableInput,
     UsageError,
 )
-from schemaman.evidence import Mark, Observation, Position
-from schemaman.log import Observed
-from schemaman.references import (
+from schemaman.history.references import (
     AsOf,
     Back,
     FileRef,
@@ -38,12 +39,12 @@ from schemaman.references import (
     parse,
     parse_name,
 )
+from schemaman.model.schema import SCHEMES, TableId, TableSchema
+from schemaman.model.types import Integer
 from schemaman.registry import Registry
-from schemaman.resolution import Readers, select
-from schemaman.schema import SCHEMES, TableId, TableSchema
-from schemaman.snapshots import snapshot, to_text
-from schemaman.stores.memory import MemoryStore
-from schemaman.types import Integer
+from schemaman.resolve import Readers, select
+from schemaman.store.log import Observed
+from schemaman.store.memory import MemoryStore
 from tests.orders import ORDERS, fold, mark, said, schema
 from tests.test_codec import TABLES
 

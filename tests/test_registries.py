@@ -13,17 +13,18 @@ from typing import Any
 
 import pytest
 
-from schemaman.adapters import files, schema_registry
-from schemaman.adapters.confluent import Confluent
-from schemaman.adapters.schema_registry import Export, opened
-from schemaman.decode.framing import Form, Forms, SchemaId
+from schemaman.debezium.converters.avro import to_connect
+from schemaman.debezium.converters.avro_references import inlined
+from schemaman.debezium.observation import awaits_schema
+from schemaman.debezium.records import Record
+from schemaman.debezium.wire_format import Form, Forms, SchemaId
 from schemaman.errors import BadConfiguration, BadReference, RegistryUnavailable, UnknownName, UnreadableInput
-from schemaman.evidence import Record, awaits_schema
-from schemaman.ingest import Summary, ingest
-from schemaman.languages.avro import to_connect
-from schemaman.languages.avro_references import inlined
+from schemaman.ingest.ingest import Summary, ingest
+from schemaman.io import files, schema_registry
+from schemaman.io.confluent import Confluent
+from schemaman.io.schema_registry import Export, opened
 from schemaman.registry import Registry
-from schemaman.stores.memory import MemoryStore
+from schemaman.store.memory import MemoryStore
 from schemaman_cli.main import main
 from tests.certificates import self_signed
 from tests.house import CAPTURES

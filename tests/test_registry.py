@@ -13,17 +13,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.coverage import GAPS, holes, missing
+from schemaman.debezium.observation import (
+    Aside,
+    Note,
+    Observation,
+    Outcome,
+    Reject,
+)
 from schemaman.errors import AmbiguousName, BadReference, Conflict, Locked, NoHistory, UsageError
-from schemaman.evidence import Aside, Note, Observation, Outcome, Reject
-from schemaman.log import Covered, Migrated, Moved, Observed, Renumbered
-from schemaman.numbering import moved
-from schemaman.references import TableRef, parse, told_apart
+from schemaman.history.references import TableRef, parse, told_apart
+from schemaman.model.schema import SCHEMES, TableId, TableSchema
 from schemaman.registry import Recorded, Registry
-from schemaman.schema import SCHEMES, TableId, TableSchema
-from schemaman.stores.memory import MemoryStore
-from schemaman.stores.sql import SqlStore
-from schemaman.summary.overview import short_names
+from schemaman.report.views.overview import short_names
+from schemaman.store.log import Covered, Migrated, Moved, Observed, Renumbered
+from schemaman.store.memory import MemoryStore
+from schemaman.store.offsets import GAPS, holes, missing
+from schemaman.store.renumbering import moved
+from schemaman.store.sql.store import SqlStore
 from tests import orders
 from tests.house import PROOF, ROOT
 from tests.live.database import schema_of_its_own

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.adapters import files, schema_registry
-from schemaman.ingest import ingest
-from schemaman.log import Rejected
+from schemaman.ingest.ingest import ingest
+from schemaman.io import files, schema_registry
 from schemaman.registry import Registry
-from schemaman.stores.memory import MemoryStore
+from schemaman.store.log import Rejected
+from schemaman.store.memory import MemoryStore
 from tests.house import CAPTURES, ROOT
 
 FILES = sorted(

@@ -12,12 +12,12 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from schemaman.columns import parse_columns
-from schemaman.decode.tokenized import stated, stated_tables
-from schemaman.renames import candidates
-from schemaman.schema import Column, TableSchema
-from schemaman.types import Decimal, Integer, String, Timestamp, Type
-from schemaman.versions import Grade
+from schemaman.debezium.ddl.tokens import stated, stated_tables
+from schemaman.history.rename_detection import candidates
+from schemaman.history.versions import Grade
+from schemaman.model.column_list import parse_columns
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Decimal, Integer, String, Timestamp, Type
 from tests import chain
 from tests.house import CAPTURES, PROOF
 

@@ -13,19 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.columns import parse_columns
-from schemaman.conditions import structure
 from schemaman.errors import Locked, OtherStore, PartlyApplied, SchemamanError, Stale, StalePlan
-from schemaman.journal import StoreJournal, progress, target_id
-from schemaman.log import Migrated
-from schemaman.migrate import LEASE_MS, Migration, apply, check
-from schemaman.plan import FENCE_PROPERTY, PLAN_PROPERTY, STORE_PROPERTY, Plan, Policy, Source
-from schemaman.planfile import plan_hash
-from schemaman.planner import make_plan
-from schemaman.stores.memory import MemoryStore
-from schemaman.stores.sql import SqlStore
-from schemaman.targets import delta
-from schemaman.tenure import Tenure
+from schemaman.migration.apply.apply import LEASE_MS, Migration, apply, check
+from schemaman.migration.apply.journal import StoreJournal, progress, target_id
+from schemaman.migration.apply.lease import Tenure
+from schemaman.migration.conditions import structure
+from schemaman.migration.plan import Plan, Policy, Source
+from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.planner import make_plan
+from schemaman.migration.properties.names import FENCE_PROPERTY, PLAN_PROPERTY, STORE_PROPERTY
+from schemaman.migration.targets import delta
+from schemaman.model.column_list import parse_columns
+from schemaman.store.log import Migrated
+from schemaman.store.memory import MemoryStore
+from schemaman.store.sql.store import SqlStore
 from tests.live.database import schema_of_its_own
 from tests.paper_lake import PaperLake
 

@@ -12,18 +12,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.conditions import structure
 from schemaman.errors import StalePlan
-from schemaman.journal import progress
-from schemaman.log import Migrated
-from schemaman.migrate import apply, check
-from schemaman.plan import BEGAN_PROPERTY, DropPolicy, Live, Plan, Policy, Source
-from schemaman.planfile import from_text, plan_hash, to_sql, to_text
-from schemaman.planner import make_plan
-from schemaman.policy import PolicyRule
-from schemaman.rollback import restored, rollback, rows_written, version_before
-from schemaman.standing import reached
-from schemaman.summary.plans import plan_blocks
+from schemaman.migration.apply.apply import apply, check
+from schemaman.migration.apply.journal import progress
+from schemaman.migration.apply.resume import reached
+from schemaman.migration.conditions import structure
+from schemaman.migration.plan import (
+    DropPolicy,
+    Plan,
+    Policy,
+    Source,
+)
+from schemaman.migration.plan_file import from_text, plan_hash, to_sql, to_text
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import PolicyRule
+from schemaman.migration.properties.names import BEGAN_PROPERTY
+from schemaman.migration.rollback import restored, rollback, rows_written, version_before
+from schemaman.migration.target import Live
+from schemaman.report.views.plans import plan_blocks
+from schemaman.store.log import Migrated
 from tests.lives import lives
 from tests.paper_lake import PaperJournal, PaperLake
 from tests.test_planner import TARGETS, both, lake, plan, source

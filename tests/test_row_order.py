@@ -8,12 +8,18 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.evidence import NOWHERE, Aside, Mark, Position, Record, Reject
-from schemaman.rows.change import RowChange
-from schemaman.rows.horizon import Doubts, Horizon
-from schemaman.rows.order import order, place_in
-from schemaman.rows.reader import RowReader
-from schemaman.schema import TableId
+from schemaman.debezium.observation import Aside, Reject
+from schemaman.debezium.records import (
+    NOWHERE,
+    Mark,
+    Position,
+    Record,
+)
+from schemaman.model.schema import TableId
+from schemaman.sink.progress import Doubts, Horizon
+from schemaman.sink.reader import RowReader
+from schemaman.sink.row_change import RowChange
+from schemaman.sink.row_order import order, place_in
 from tests import chain
 from tests.house import CAPTURES
 from tests.records import event, node, record, records, registry, struct

@@ -14,21 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.evidence import Reject
-from schemaman.plan import Held
-from schemaman.rows import temporal
-from schemaman.rows.cells import UnreadableCell, cell, decoder, lenient, untold
-from schemaman.rows.change import RowChange
-from schemaman.rows.chosen import chosen
-from schemaman.rows.lake import fit, fitter
-from schemaman.rows.modes import UNTOLD, BinaryMode, DecimalMode, Modes
-from schemaman.rows.reader import RowReader
-from schemaman.rows.unavailable import configured
-from schemaman.rows.values import Beyond, Unfit, UnfitValue, Value
-from schemaman.rows.wire import Written
-from schemaman.schema import Column
-from schemaman.targets import delta, iceberg
-from schemaman.types import (
+from schemaman.debezium.observation import Reject
+from schemaman.migration.target import Held
+from schemaman.migration.targets import delta, iceberg
+from schemaman.model.schema import Column
+from schemaman.model.types import (
     Array,
     Binary,
     Boolean,
@@ -47,6 +37,16 @@ from schemaman.types import (
     Timestamp,
     Type,
 )
+from schemaman.sink.reader import RowReader
+from schemaman.sink.row_change import RowChange
+from schemaman.sink.values import temporal
+from schemaman.sink.values.connector_modes import UNTOLD, BinaryMode, DecimalMode, Modes
+from schemaman.sink.values.from_connect import Written
+from schemaman.sink.values.row_decoder import UnreadableCell, cell, decoder, lenient, untold
+from schemaman.sink.values.to_lake import fit, fitter
+from schemaman.sink.values.to_lake_options import chosen
+from schemaman.sink.values.unavailable import configured
+from schemaman.sink.values.values import Beyond, Unfit, UnfitValue, Value
 from tests.connect_cells import CELLS, SCALARS, C, Cell, D, T, node, text64, two_complement
 from tests.records import event, record, struct
 
@@ -514,12 +514,14 @@ NUMBER, TEXT = {"type": "int32", "optional": True}, String()
     ],
     ids=["value", "element", "member of a map", "member of a struct"],
 )
-def test_null_of_a_type_that_a_column_cannot_have_is_not_its_null(wire: dict[str, object], column: Type) -> None:
+def test_null_of_a_type_that_a_column_cannot_have_is_not_its_null(
+    wire: dict[str, object], column: Type
+) -> None:
     cells = [
         cell({**wire, "optional": True, "field": "a"}, Column("a", column), "json"),
         cell({**NUMBER, "field": "b"}, Column("b", Integer(32)), "json"),
     ]
-    with pytest.raises(UnreadableCell, match="^a: INT does not carry STRING$"):
+    with pytest.raises(UnreadableCell, match=r"^a: INT does not carry STRING$"):
         decoder(cells)({"a": None, "b": 1})
     partly = lenient(cells)({"a": None, "b": 1})
     assert (partly.row, partly.unread) == ({"b": 1}, {"a": "INT does not carry STRING"})

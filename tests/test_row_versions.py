@@ -12,17 +12,18 @@ from uuid import UUID
 import fastavro
 import pytest
 
-from schemaman.decode.framing import Forms
-from schemaman.decode.wire import parse
-from schemaman.evidence import Record, Reject
-from schemaman.ingest import ingest
+from schemaman.debezium.observation import Reject
+from schemaman.debezium.raw_record import parse
+from schemaman.debezium.records import Record
+from schemaman.debezium.wire_format import Forms
+from schemaman.history.versions import TableHistory
+from schemaman.ingest.ingest import ingest
+from schemaman.model.schema import TableId
 from schemaman.registry import Registry
-from schemaman.rows.change import RowChange, RowOutcome
-from schemaman.rows.modes import Modes
-from schemaman.rows.reader import RowReader
-from schemaman.schema import TableId
-from schemaman.stores.memory import MemoryStore
-from schemaman.versions import TableHistory
+from schemaman.sink.reader import RowReader
+from schemaman.sink.row_change import RowChange, RowOutcome
+from schemaman.sink.values.connector_modes import Modes
+from schemaman.store.memory import MemoryStore
 from tests.connect_cells import C, node, text64
 from tests.orders import fold
 from tests.records import change, column, event, image, record, struct

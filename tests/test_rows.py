@@ -12,13 +12,13 @@ from functools import cache
 
 import pytest
 
-from schemaman.evidence import Aside, Reject
-from schemaman.names import adjusted_forms
-from schemaman.rows.change import RowChange, RowOutcome
-from schemaman.rows.modes import UNTOLD, Modes
-from schemaman.rows.reader import RowReader
-from schemaman.rows.values import Beyond
-from schemaman.types import Integer
+from schemaman.debezium.observation import Aside, Reject
+from schemaman.model.name_adjustment import adjusted_forms
+from schemaman.model.types import Integer
+from schemaman.sink.reader import RowReader
+from schemaman.sink.row_change import RowChange, RowOutcome
+from schemaman.sink.values.connector_modes import UNTOLD, Modes
+from schemaman.sink.values.values import Beyond
 from tests import chain
 from tests.house import CAPTURES
 from tests.lake_state import cells as judged

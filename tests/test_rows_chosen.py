@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.ddl import parse_type
-from schemaman.representation import VARIANT
-from schemaman.rows.chosen import json_text
-from schemaman.rows.lake import fit
-from schemaman.rows.values import Beyond, Unfit
-from schemaman.types import Json
+from schemaman.migration.type_mapping import VARIANT
+from schemaman.model.ddl import parse_type
+from schemaman.model.types import Json
+from schemaman.sink.values.to_lake import fit
+from schemaman.sink.values.to_lake_options import json_text
+from schemaman.sink.values.values import Beyond, Unfit
 
 NOON = datetime.fromisoformat("2024-02-29T12:00:00.000005")
 NUMBERS = st.integers(0, 59)

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from schemaman.compat import READERS, Example, Rule, judge
-from schemaman.schema import Path
-from schemaman.shelf import Shelf
+from schemaman.compat.judge import READERS, RULES, Example, Rule, judge
+from schemaman.model.schema import Path
 from tests.house import FIXTURES
 
-SHELF: Shelf[Rule] = Shelf("schemaman.rules", "RULE")
-RULES = SHELF.all()
+ALL_RULES = RULES.all()
 FIRST_RELEASE = {
     "avro-name-collision",
     "became-required",
@@ -28,22 +26,22 @@ FIRST_RELEASE = {
     "table-dropped",
     "temporal-unit-changed",
 }
-each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)
+each_rule = pytest.mark.parametrize("rule", ALL_RULES, ids=lambda r: r.name)
 
 
 def all_examples() -> Iterator[tuple[Rule, int, Example]]:
-    for rule in RULES:
+    for rule in ALL_RULES:
         for number, example in enumerate(rule.examples, start=1):
             yield rule, number, example
 
 
 def test_the_twelve_rules_are_there() -> None:
-    assert set(SHELF.names()) >= FIRST_RELEASE
+    assert set(RULES.names()) >= FIRST_RELEASE
 
 
-@pytest.mark.parametrize("name", SHELF.names())
+@pytest.mark.parametrize("name", RULES.names())
 def test_the_file_is_called_as_the_rule(name: str) -> None:
-    assert SHELF.get(name).name == name
+    assert RULES.get(name).name == name
 
 
 @each_rule
@@ -85,7 +83,7 @@ def test_every_rule_looks_at_every_example(bless: bool) -> None:
     lines: list[str] = []
     for rule, number, example in all_examples():
         lines.append(f"{rule.name} {number}: {example.old or 'no table'}  ->  {example.new or 'no table'}")
-        for finding in judge(example.transition(), RULES):
+        for finding in judge(example.transition(), ALL_RULES):
             verdicts = ", ".join(f"{r} {finding.verdicts[r]}" for r in READERS if r in finding.verdicts)
             lines.append(f"    {finding.rule} {'.'.join(finding.path) or '(table)'}: {verdicts}")
             lines.append(f"        {finding.message}")

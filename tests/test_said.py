@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from schemaman.stores import _said
-from schemaman.stores._said import Said, Sayings
+from schemaman.store import observation_cache as _said
+from schemaman.store.observation_cache import Said, Sayings
 from tests.orders import ITEMS, ORDERS, said, schema
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from schemaman.decode.decode import decode
-from schemaman.evidence import Aside, Observation
-from schemaman.reading import wires
-from schemaman.scan import scan
-from schemaman.types import Integer
+from schemaman.debezium.decode import decode
+from schemaman.debezium.observation import Aside, Observation
+from schemaman.ingest.chunks import wires
+from schemaman.ingest.scan import scan
+from schemaman.model.types import Integer
 from tests.house import FIXTURES
 from tests.records import alone, node, record, struct
 

@@ -13,14 +13,15 @@ import pytest
 from sqlalchemy import Engine, event
 
 from bench import tables
-from schemaman.epochs import UNDECIDED
-from schemaman.evidence import Observation, Position
+from schemaman.debezium.observation import Observation
+from schemaman.debezium.records import Position
+from schemaman.history.epochs import UNDECIDED
+from schemaman.model.schema import Column
+from schemaman.model.types import Integer
 from schemaman.registry import Registry
-from schemaman.schema import Column
-from schemaman.stores import _histories
-from schemaman.stores._projections import fold
-from schemaman.stores.sql import SqlStore
-from schemaman.types import Integer
+from schemaman.store.derived import fold
+from schemaman.store.sql import histories as _histories
+from schemaman.store.sql.store import SqlStore
 
 VERSIONS = 3
 MANY = 60

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.adapters import files, schema_registry
-from schemaman.evidence import ALTERNATIONS, Position, Record, Run
-from schemaman.languages.avro import decode_body, reader_schema
-from schemaman.reading import position_of, wires
-from schemaman.scan import merge, scan
+from schemaman.debezium.converters.avro import decode_body, reader_schema
+from schemaman.debezium.observation import ALTERNATIONS, Run
+from schemaman.debezium.records import Position, Record
+from schemaman.ingest.chunks import position_of, wires
+from schemaman.ingest.scan import merge, scan
+from schemaman.io import files, schema_registry
 from tests.house import CAPTURES
 
 RECORDINGS = sorted(p.parent for p in CAPTURES.glob("*/*/records.*"))

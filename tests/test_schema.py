@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.ddl import format_type, parse_type
-from schemaman.schema import Column, TableId, TableSchema, fingerprint, quote_part, walk
-from schemaman.types import Integer, String, without_labels
+from schemaman.model.ddl import format_type, parse_type
+from schemaman.model.schema import Column, TableId, TableSchema, fingerprint, quote_part, walk
+from schemaman.model.types import Integer, String, without_labels
 from tests.strategies import NAMES, TYPES, schemas
 
 

@@ -6,11 +6,12 @@ from typing import Any, Literal
 
 import pytest
 
-from schemaman.decode.decode import decode
-from schemaman.decode.statement import TableStatement, table_statements
-from schemaman.evidence import Observation, Outcome, Record, Reject
-from schemaman.schema import Column, TableId
-from schemaman.types import Decimal, Integer, String
+from schemaman.debezium.ddl.statement import TableStatement, table_statements
+from schemaman.debezium.decode import decode
+from schemaman.debezium.observation import Observation, Outcome, Reject
+from schemaman.debezium.records import Record
+from schemaman.model.schema import Column, TableId
+from schemaman.model.types import Decimal, Integer, String
 from tests.house import CAPTURES
 from tests.records import alone, change, column, image, outcomes, record
 

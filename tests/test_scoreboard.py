@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from schemaman.types import Binary
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.model.types import Binary
 from tests import chain
 from tests.truth.scoreboard import lines, main
 

@@ -10,8 +10,8 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from schemaman.errors import EngineUnavailable
-from schemaman.spark.failures import failure
 from schemaman.spark.session import launch_settings, require_java
+from schemaman.spark.sql_errors import failure
 from tests.house import ROOT
 
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.compat import READERS
+from schemaman.compat.judge import READERS
 from schemaman.errors import BadConfiguration, UnknownName
-from schemaman.schema import TableId
+from schemaman.migration.spark_sql import table_parts
+from schemaman.model.schema import TableId
 from schemaman.settings import KEYS, Settings, SettingsFile, TargetSetting, read
-from schemaman.targets._spark_sql import table_parts
 
 ORDERS = TableId("shop", "app", "public", "orders")
 

@@ -7,9 +7,9 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
+from schemaman.debezium.connector import Dialect
 from schemaman.errors import UnknownName
-from schemaman.evidence import Dialect
-from schemaman.shelf import Shelf
+from schemaman.plugins import Plugins
 
 
 @pytest.fixture
@@ -28,14 +28,14 @@ def package(tmp_path, monkeypatch):
 
 
 def test_things_by_name(package):
-    shelf: Shelf[str] = Shelf(package, "FRUIT")
+    shelf: Plugins[str] = Plugins(package, "FRUIT")
     assert shelf.names() == ("apple", "blood-orange")
     assert shelf.get("blood-orange") == "a blood orange"
     assert shelf.all() == ("an apple", "a blood orange")
 
 
 def test_only_what_is_asked_for_is_imported(package):
-    Shelf[str](package, "FRUIT").get("apple")
+    Plugins[str](package, "FRUIT").get("apple")
     assert "fruit_shop.apple" in sys.modules
     assert "fruit_shop.blood_orange" not in sys.modules
 
@@ -43,15 +43,15 @@ def test_only_what_is_asked_for_is_imported(package):
 @pytest.mark.parametrize("name", ["appel", "blood_orange", "_words", "", "apple.FRUIT"])
 def test_an_unknown_name_lists_what_there_is(package, name):
     with pytest.raises(UnknownName, match=r"no fruit .*; there are: apple, blood-orange"):
-        Shelf[str](package, "FRUIT").get(name)
+        Plugins[str](package, "FRUIT").get(name)
 
 
 def test_the_nearest_name_is_the_hint(package):
     with pytest.raises(UnknownName) as caught:
-        Shelf[str](package, "FRUIT").get("appel")
+        Plugins[str](package, "FRUIT").get("appel")
     assert caught.value.hint == "did you mean 'apple'?"
     with pytest.raises(UnknownName) as caught:
-        Shelf[str](package, "FRUIT").get("zebra")
+        Plugins[str](package, "FRUIT").get("zebra")
     assert caught.value.hint is None
 
 
@@ -62,7 +62,7 @@ def test_plug_ins_stand_beside_but_never_replace(package, tmp_path, monkeypatch)
         EntryPoint("apple", "far_fruit:FALSE", package),
     ]
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: found if group == package else [])
-    shelf: Shelf[str] = Shelf(package, "FRUIT")
+    shelf: Plugins[str] = Plugins(package, "FRUIT")
     assert shelf.names() == ("apple", "blood-orange", "mango")
     assert shelf.get("mango") == "a mango"
     assert shelf.get("apple") == "an apple"
@@ -70,7 +70,7 @@ def test_plug_ins_stand_beside_but_never_replace(package, tmp_path, monkeypatch)
 
 
 def test_the_dialects():
-    shelf: Shelf[Dialect] = Shelf("schemaman.dialects", "DIALECT")
+    shelf: Plugins[Dialect] = Plugins("schemaman.debezium.connectors", "DIALECT")
     assert shelf.names() == (
         "db2", "informix", "mariadb", "mongodb", "mysql", "oracle", "postgresql",
         "sqlserver", "unknown", "vitess",

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemaman.decisions import Decisions, NotRename, Rename, place
-from schemaman.plan import VERSION_PROPERTY
-from schemaman.policy import Policy, PolicyRule
+from schemaman.history.decisions import Decisions, NotRename, Rename, place
+from schemaman.migration.policy import Policy, PolicyRule
+from schemaman.migration.properties.names import VERSION_PROPERTY
+from schemaman.migration.row_columns import DELETED
 from schemaman.registry import Registry
-from schemaman.spark.batches import remember
-from schemaman.stores.sql import SqlStore
-from schemaman.upserts import DELETED
+from schemaman.spark.streaming.micro_batch import remember
+from schemaman.store.sql.store import SqlStore
 from tests.house import PROOF
 from tests.paper_mirror import PaperMirror, batch_of
 from tests.simulated_source import Connector, SimulatedSource, batches, delivered, placed

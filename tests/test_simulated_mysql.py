@@ -8,13 +8,13 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemaman.ddl import format_type
+from schemaman.debezium.records import Record
 from schemaman.errors import NoHistory, UsageError
-from schemaman.evidence import Record
-from schemaman.references import Place
-from schemaman.resolution import select
-from schemaman.types import without_labels
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.history.references import Place
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.model.ddl import format_type
+from schemaman.model.types import without_labels
+from schemaman.resolve import select
 from tests.house import PROOF
 from tests.simulated_mysql import DECLARED, STEPS, Database, State, database
 from tests.test_order import Desk

@@ -9,11 +9,11 @@ from random import Random
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from schemaman.coverage import GAPS
-from schemaman.ddl import format_type
-from schemaman.evidence import Mark, Record
-from schemaman.types import without_labels
-from schemaman.versions import SchemaVersion
+from schemaman.debezium.records import Mark, Record
+from schemaman.history.versions import SchemaVersion
+from schemaman.model.ddl import format_type
+from schemaman.model.types import without_labels
+from schemaman.store.offsets import GAPS
 from tests.house import PROOF
 from tests.simulated_postgres import EXCHANGED, STEPS, Emitted, Shape, World, world
 from tests.test_order import Desk

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemaman.compat.snapshots import Snapshot, file_name, from_text, snapshot, to_text, without_ids
+from schemaman.debezium.records import Mark, Position
 from schemaman.errors import BadConfiguration
-from schemaman.evidence import Mark, Position
-from schemaman.schema import TableId, TableSchema
-from schemaman.snapshots import Snapshot, file_name, from_text, snapshot, to_text, without_ids
+from schemaman.model.schema import TableId, TableSchema
 from tests.lines import ORDERS, told
 from tests.strategies import NAMES, schemas
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.decode.stated import LONGEST, Told, told
-from schemaman.decode.statement import Subject, subjects
-from schemaman.decode.tokenized import remade, stated, stated_tables
+from schemaman.debezium.ddl.parser import LONGEST, Told, told
+from schemaman.debezium.ddl.statement import Subject, subjects
+from schemaman.debezium.ddl.tokens import remade, stated, stated_tables
 from tests.house import CAPTURES
 from tests.records import records
 

@@ -18,8 +18,8 @@ import pytest
 from psycopg import sql
 
 from schemaman.errors import SchemamanError, StoreUnavailable
-from schemaman.log import Migrated
-from schemaman.stores.sql import SqlStore
+from schemaman.store.log import Migrated
+from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import main
 from tests import orders
 from tests.house import CAPTURES, PROOF

@@ -12,14 +12,14 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from schemaman.epochs import Verdicts
+from schemaman.debezium.observation import Observation
 from schemaman.errors import SchemamanError, StoreUnavailable, UsageError
-from schemaman.evidence import Observation
-from schemaman.log import Observed
+from schemaman.history.epochs import Verdicts
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import TableId
 from schemaman.registry import Registry
-from schemaman.schema import TableId
-from schemaman.stores.sql import SqlStore
-from schemaman.versions import TableHistory
+from schemaman.store.log import Observed
+from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import main
 from tests import orders
 from tests.house import CAPTURES

@@ -17,15 +17,15 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from schemaman.epochs import Verdicts
+from schemaman.debezium.observation import Observation
 from schemaman.errors import StoreUnavailable
-from schemaman.evidence import Observation
-from schemaman.schema import TableId
-from schemaman.stores._layout import LAYOUT
-from schemaman.stores._projections import fold
-from schemaman.stores._upgrades import STEPS
-from schemaman.stores.sql import SqlStore
-from schemaman.versions import TableHistory
+from schemaman.history.epochs import Verdicts
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import TableId
+from schemaman.store.derived import fold
+from schemaman.store.sql.store import SqlStore
+from schemaman.store.sql.tables import LAYOUT
+from schemaman.store.sql.upgrades import STEPS
 from schemaman_cli.main import main
 from tests.house import CAPTURES, FIXTURES, ROOT
 from tests.live.database import schema_of_its_own
@@ -139,9 +139,9 @@ def test_an_upgrade_that_fails_leaves_the_old_store(old: Path) -> None:
 
 KILLED_IN_BETWEEN = """
 import os, signal, sys
-from schemaman.stores._projections import fold
-from schemaman.epochs import NO_FOOTPRINT, Footprint, Verdicts, decide
-from schemaman.stores.sql import SqlStore
+from schemaman.store.derived import fold
+from schemaman.history.epochs import NO_FOOTPRINT, Footprint, Verdicts, decide
+from schemaman.store.sql.store import SqlStore
 seen = []
 def dying(observations, table, verdicts):
     seen.append(table)

@@ -23,17 +23,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemaman.chain import Sealed, seal
-from schemaman.epochs import Verdicts
+from schemaman.debezium.observation import Observation, Reject
 from schemaman.errors import Conflict, Locked, StoreUnavailable, UnreadableInput, UsageError
-from schemaman.evidence import Observation, Reject
-from schemaman.log import Covered, Entry, Leases, Migrated, Observed, Projections, Rejected, Stamped, Store
-from schemaman.schema import TableId
-from schemaman.stores import _sqlite
-from schemaman.stores._layout import LAYOUT
-from schemaman.stores.memory import MemoryStore
-from schemaman.stores.sql import SqlStore
-from schemaman.versions import TableHistory
+from schemaman.history.epochs import Verdicts
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import TableId
+from schemaman.store.hash_chain import Sealed, seal
+from schemaman.store.log import (
+    Covered,
+    Entry,
+    Leases,
+    Migrated,
+    Observed,
+    Projections,
+    Rejected,
+    Stamped,
+    Store,
+)
+from schemaman.store.memory import MemoryStore
+from schemaman.store.sql import sqlite as _sqlite
+from schemaman.store.sql.store import SqlStore
+from schemaman.store.sql.tables import LAYOUT
 from tests import orders
 from tests.house import PROOF, ROOT
 from tests.live.database import schema_of_its_own

@@ -7,16 +7,23 @@ from dataclasses import replace
 
 import pytest
 
-from schemaman.plan import KEPT_PROPERTY, NAMES_PROPERTY, RETIRED_PROPERTY, Live, Plan, Policy, Source
-from schemaman.planfile import from_text, to_text
-from schemaman.planner import make_plan
-from schemaman.policy import PolicyRule, ProjectionRule
-from schemaman.retired_columns import retired
-from schemaman.schema import Column, TableSchema
-from schemaman.sources import source_of
-from schemaman.targets._spark_sql import properties_in
-from schemaman.types import Integer
-from schemaman.upserts import KEYED, KEYLESS, TRUNCATED_PROPERTY, with_row_columns
+from schemaman.migration.plan import Plan, Policy, Source
+from schemaman.migration.plan_file import from_text, to_text
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import PolicyRule, ProjectionRule
+from schemaman.migration.properties.displaced_columns import retired
+from schemaman.migration.properties.names import (
+    KEPT_PROPERTY,
+    NAMES_PROPERTY,
+    RETIRED_PROPERTY,
+    TRUNCATED_PROPERTY,
+)
+from schemaman.migration.row_columns import KEYED, KEYLESS, with_row_columns
+from schemaman.migration.source import source_of
+from schemaman.migration.spark_sql import properties_in
+from schemaman.migration.target import Live
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Integer
 from tests.lives import history
 from tests.test_planner import TARGETS, both, plan, source
 from tests.test_planner import lake as made_for
@@ -95,7 +102,7 @@ def test_what_the_new_table_says_of_its_names_holds_for_what_went_along(format: 
     later = source(f"id INT NOT NULL, `n-1` INT, {KEY}")
     made, _ = into(format, later, live, Policy(projections=avro))
     (create,) = (s.statement for s in made.steps if s.kind == "create-table")
-    assert f"'{NAMES_PROPERTY}' = '{{\"gone_1\": \"gone-1\", \"n_1\": \"n-1\"}}'" in create
+    assert f'\'{NAMES_PROPERTY}\' = \'{{"gone_1": "gone-1", "n_1": "n-1"}}\'' in create
 
 
 @both
@@ -150,4 +157,3 @@ def test_a_key_that_the_old_table_does_not_have_fills_nothing(format: str) -> No
     live = mirrored(format, source(f"id INT NOT NULL, n INT, {KEY}"))
     later = source("id INT NOT NULL, shop INT NOT NULL, n INT, PRIMARY KEY (id, shop)")
     assert "lacks columns of the new key" in reasons(into(format, later, live))
-

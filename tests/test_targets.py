@@ -8,9 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.columns import parse_columns
-from schemaman.ddl import format_type, parse_type
-from schemaman.diff import (
+from schemaman.errors import BadReference
+from schemaman.migration import spark_sql as sql
+from schemaman.migration.plan import Refusal
+from schemaman.migration.target import Draft, Held, Live
+from schemaman.migration.targets import delta, iceberg
+from schemaman.model.column_list import parse_columns
+from schemaman.model.ddl import format_type, parse_type
+from schemaman.model.diff import (
     AddColumn,
     ChangeKey,
     ChangeNullable,
@@ -19,13 +24,8 @@ from schemaman.diff import (
     MoveColumn,
     RenameColumn,
 )
-from schemaman.errors import BadReference
-from schemaman.plan import Draft, Held, Live, Refusal
-from schemaman.schema import Column, TableSchema
-from schemaman.spark.iceberg_metadata import described_live, iceberg_live
-from schemaman.targets import _spark_sql as sql
-from schemaman.targets import delta, iceberg
-from schemaman.types import (
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import (
     Array,
     Decimal,
     Field,
@@ -38,6 +38,7 @@ from schemaman.types import (
     Unknown,
     widens,
 )
+from schemaman.spark.iceberg_metadata import described_live, iceberg_live
 from tests.house import FIXTURES
 from tests.strategies import NAMES, TEXTS, TYPES
 

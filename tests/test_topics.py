@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.names import Mode
-from schemaman.topics import Strategy, field_mode, routed, schema_mode, schema_name
+from schemaman.debezium.topic_naming import Strategy, field_mode, routed, schema_mode, schema_name
+from schemaman.model.name_adjustment import Mode
 from tests import chain
 
 SHIPPED = Strategy("srv")

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import pytest
 
-from schemaman.ddl import format_type
-from schemaman.schema import Column
-from schemaman.types import without_labels
+from schemaman.model.ddl import format_type
+from schemaman.model.schema import Column
+from schemaman.model.types import without_labels
 from tests import chain
 from tests.house import CAPTURES, ROOT
 from tests.truth.compare import LATE

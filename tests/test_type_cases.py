@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from schemaman.compat import Transition
-from schemaman.ddl import format_type
-from schemaman.diff import AddColumn, Change, ChangeType, diff
-from schemaman.evidence import Record
-from schemaman.ingest import ingest
+from schemaman.compat.judge import Transition
+from schemaman.debezium.records import Record
+from schemaman.history.versions import TableHistory
+from schemaman.ingest.ingest import ingest
+from schemaman.model.ddl import format_type
+from schemaman.model.diff import AddColumn, Change, ChangeType, diff
+from schemaman.model.types import Array, Binary, Enum, Integer, String, widens
 from schemaman.registry import Registry
-from schemaman.stores.memory import MemoryStore
-from schemaman.types import Array, Binary, Enum, Integer, String, widens
-from schemaman.versions import TableHistory
+from schemaman.store.memory import MemoryStore
 from tests import sheets
 from tests.chain import judged
 from tests.records import change, column, event, image, node, record, struct

@@ -7,8 +7,8 @@ from decimal import Decimal as Number
 import pytest
 from hypothesis import given
 
-from schemaman.ddl import parse_type
-from schemaman.types import Decimal, Floating, Integer, Type, digits, widens, without_labels
+from schemaman.model.ddl import parse_type
+from schemaman.model.types import Decimal, Floating, Integer, Type, digits, widens, without_labels
 from tests.strategies import TYPES
 
 WORDS = (

@@ -8,19 +8,21 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.plan import Source
-from schemaman.schema import Column, TableSchema
-from schemaman.types import Integer, String
-from schemaman.upserts import (
+from schemaman.migration.plan import Source
+from schemaman.migration.row_columns import (
     DELETED,
     KEYED,
     KEYLESS,
     ORDER,
+    with_row_columns,
+)
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Integer, String
+from schemaman.sink.upsert import (
     LakeChange,
     Op,
     Upsert,
     folded,
-    with_row_columns,
 )
 
 COLUMNS = ("id", "a", "b")

@@ -13,17 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemaman.columns import parse_columns
-from schemaman.ddl import format_type
-from schemaman.lake_rows import row_map
-from schemaman.migrate import apply
-from schemaman.plan import Live, Plan, Policy
-from schemaman.planner import make_plan
-from schemaman.policy import PolicyRule, ProjectionRule
-from schemaman.recipes import Cook
-from schemaman.schema import TableSchema
-from schemaman.sources import source_of
-from schemaman.upserts import with_row_columns
+from schemaman.migration.apply.apply import apply
+from schemaman.migration.plan import Plan, Policy
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import PolicyRule, ProjectionRule
+from schemaman.migration.recipes.recipes import Cook
+from schemaman.migration.row_columns import with_row_columns
+from schemaman.migration.source import source_of
+from schemaman.migration.target import Live
+from schemaman.model.column_list import parse_columns
+from schemaman.model.ddl import format_type
+from schemaman.model.schema import TableSchema
+from schemaman.sink.row_mapping import row_map
 from tests.house import PROOF
 from tests.lives import history
 from tests.paper_lake import PaperJournal, PaperLake

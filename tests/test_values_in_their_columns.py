@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemaman.lake_rows import RowMap, row_map
-from schemaman.migrate import apply
-from schemaman.plan import Plan, Policy
-from schemaman.planner import make_plan
-from schemaman.policy import ChangeKind, Level, PolicyRule, ProjectionRule
-from schemaman.representation import Names
-from schemaman.schema import Column, TableSchema
-from schemaman.sources import source_of
-from schemaman.types import Integer
-from schemaman.upserts import with_row_columns
+from schemaman.migration.apply.apply import apply
+from schemaman.migration.plan import Plan, Policy
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import ChangeKind, Level, PolicyRule, ProjectionRule
+from schemaman.migration.row_columns import with_row_columns
+from schemaman.migration.source import source_of
+from schemaman.migration.type_mapping import Names
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Integer
+from schemaman.sink.row_mapping import RowMap, row_map
 from tests.house import PROOF
 from tests.lives import ALIKE, history
 from tests.paper_lake import PaperJournal, PaperLake
@@ -145,9 +145,7 @@ def follow(
         following = with_row_columns(source_of(history(told)))
         plan = make_plan(following, lake.live, target, table, policies[number % len(policies)])
         if plan.steps and (written(plan) or partly):
-            done = apply(
-                plan, lake, PaperJournal(), lambda: 0, run="r", partial=partly, approved=True
-            )
+            done = apply(plan, lake, PaperJournal(), lambda: 0, run="r", partial=partly, approved=True)
             assert done.differences == ()
         if lake.live is not None and written(plan):
             to = row_map(history(told), lake.live)

@@ -14,22 +14,22 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from schemaman.ddl import format_type
-from schemaman.decisions import NotRename, Rename, place
-from schemaman.evidence import NOWHERE
-from schemaman.lake_rows import lake_change, row_map
-from schemaman.left_columns import with_members
-from schemaman.members import unsettled
-from schemaman.migrate import apply
-from schemaman.planner import make_plan
-from schemaman.policy import Policy, PolicyRule
-from schemaman.rows.change import Place, RowChange
-from schemaman.rows.values import Unfit, Value
-from schemaman.schema import Column, Path, TableSchema, walk
-from schemaman.sources import source_of
-from schemaman.types import Array, Field, Integer, Map, String, Struct, Type
-from schemaman.upserts import LakeChange
-from schemaman.versions import TableHistory
+from schemaman.debezium.records import NOWHERE
+from schemaman.history.decisions import NotRename, Rename, place
+from schemaman.history.struct_fields import unsettled
+from schemaman.history.versions import TableHistory
+from schemaman.migration.apply.apply import apply
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import Policy, PolicyRule
+from schemaman.migration.source import source_of
+from schemaman.model.ddl import format_type
+from schemaman.model.schema import Column, Path, TableSchema, walk
+from schemaman.model.types import Array, Field, Integer, Map, String, Struct, Type
+from schemaman.sink.dropped_columns import with_members
+from schemaman.sink.row_change import Place, RowChange
+from schemaman.sink.row_mapping import lake_change, row_map
+from schemaman.sink.upsert import LakeChange
+from schemaman.sink.values.values import Unfit, Value
 from tests.house import PROOF
 from tests.lives import history as history_of
 from tests.paper_lake import PaperJournal, PaperLake

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemaman.compat.waivers import Waiver, parse, standing, to_text
 from schemaman.errors import BadConfiguration
-from schemaman.waivers import Waiver, parse, standing, to_text
 
 WORDS = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1)
 WAIVERS = st.builds(Waiver, WORDS, WORDS, WORDS, WORDS, WORDS, st.dates())

@@ -8,13 +8,13 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.decisions import Decisions, Rename, decided, exchanged, place
-from schemaman.plan import Plan, Source
-from schemaman.planner import make_plan
-from schemaman.policy import Policy, PolicyRule
-from schemaman.schema import Column, TableSchema
-from schemaman.types import Integer, Type
-from schemaman.versions import TableHistory
+from schemaman.history.decisions import Decisions, Rename, decided, exchanged, place
+from schemaman.history.versions import TableHistory
+from schemaman.migration.plan import Plan, Source
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import Policy, PolicyRule
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Integer, Type
 from tests.lives import history as history_of
 from tests.test_members import (
     TABLE,

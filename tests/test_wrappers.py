@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.decode.decode import decode
-from schemaman.evidence import Aside, Observation, Position, Record, Reject
-from schemaman.reading import wires
-from schemaman.scan import scan
-from schemaman.schema import TableId
+from schemaman.debezium.decode import decode
+from schemaman.debezium.observation import Aside, Observation, Reject
+from schemaman.debezium.records import Position, Record
+from schemaman.ingest.chunks import wires
+from schemaman.ingest.scan import scan
+from schemaman.model.schema import TableId
 from tests import chain
 from tests.records import alone, event, node, struct
 

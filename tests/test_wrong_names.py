@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemaman.documents import schemas
+from schemaman.report.json import schemas
 from schemaman_cli.main import main
 from tests.done import Done
 from tests.house import CAPTURES

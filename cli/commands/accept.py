@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from schemaman.compat.snapshots import file_name, snapshot, to_text
 from schemaman.errors import BadReference
-from schemaman.references import TableRef, parse
-from schemaman.resolution import select
-from schemaman.snapshots import file_name, snapshot, to_text
+from schemaman.history.references import TableRef, parse
+from schemaman.resolve import select
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door
 from schemaman_cli.wiring import find, open_registry, write_file

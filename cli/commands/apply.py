@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from schemaman.errors import SchemamanError, UnreadableInput, UsageError
-from schemaman.plan import Plan
-from schemaman.planfile import from_text
+from schemaman.migration.plan import Plan
+from schemaman.migration.plan_file import from_text
 from schemaman_cli.group import verb
 from schemaman_cli.migrating import Wishes, migrate, new_run
 from schemaman_cli.options import Door, door, format_option

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import click
 
-from schemaman.decisions import Approval, parse, to_text
 from schemaman.errors import StalePlan, UsageError
-from schemaman.plan import Plan
-from schemaman.planfile import document, from_text, plan_hash
-from schemaman.summary.moves import plan_report
+from schemaman.history.decisions import Approval, parse, to_text
+from schemaman.migration.plan import Plan
+from schemaman.migration.plan_file import document, from_text, plan_hash
+from schemaman.report.views.migrations import plan_report
 from schemaman_cli.asking import agreed
 from schemaman_cli.days import last_day
 from schemaman_cli.group import verb

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from schemaman.blame import blame as facts_of
 from schemaman.errors import UsageError
-from schemaman.references import TableRef, parse
-from schemaman.resolution import select
-from schemaman.summary.blame import blame_report
+from schemaman.history.blame import blame as facts_of
+from schemaman.history.references import TableRef, parse
+from schemaman.report.views.blame import blame_report
+from schemaman.resolve import select
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import find, open_registry

@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from schemaman import gate
-from schemaman.adapters import gitrefs
+from schemaman.compat import gate
+from schemaman.compat.judge import RULES
+from schemaman.compat.snapshots import Snapshot, from_text, snapshot
 from schemaman.errors import BadReference, UsageError
-from schemaman.schema import TableId
-from schemaman.snapshots import Snapshot, from_text, snapshot
-from schemaman.summary.findings import check_report, gravest_first
-from schemaman.summary.stories import Judged
-from schemaman.versions import TableHistory
+from schemaman.history.versions import TableHistory
+from schemaman.io import git as gitrefs
+from schemaman.model.schema import TableId
+from schemaman.report.views.findings import check_report, gravest_first
+from schemaman.report.views.table_changes import Judged
 from schemaman_cli.findings import waivers_of
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.wiring import RULES, histories, open_registry, overrides_of, resolve
+from schemaman_cli.wiring import histories, open_registry, overrides_of, resolve
 
 
 @verb("check", "schemaman check", "schemaman check orders --against orders@1 --format github")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from schemaman.catalogs import CatalogSetting
-from schemaman.policy import PolicyRule, ProjectionRule
-from schemaman.report import Grid, Report, Text
-from schemaman.settings import TargetSetting, secret, without_password
+from schemaman.migration.policy import PolicyRule, ProjectionRule
+from schemaman.migration.settings import CatalogSetting
+from schemaman.report.document import Grid, Report, Text
+from schemaman.settings import TargetSetting, secret
+from schemaman.store.urls import without_password
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 

@@ -7,7 +7,8 @@ from itertools import islice, pairwise
 
 import click
 
-from schemaman.decisions import (
+from schemaman.errors import UsageError
+from schemaman.history.decisions import (
     Answer,
     Confirmation,
     Decisions,
@@ -20,11 +21,10 @@ from schemaman.decisions import (
     place,
     to_text,
 )
-from schemaman.errors import UsageError
-from schemaman.references import TableRef
-from schemaman.references import parse as parse_reference
-from schemaman.resolution import select
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.history.references import TableRef
+from schemaman.history.references import parse as parse_reference
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.resolve import select
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door
 from schemaman_cli.wiring import in_stream, open_registry, read_file, write_file

@@ -15,14 +15,13 @@ from typing import Any
 import click
 
 from schemaman.errors import CouldNotDo, UsageError
-from schemaman.plan import Executor
+from schemaman.migration.target import TARGETS, Executor
 from schemaman_cli.group import verb
 from schemaman_cli.lakefiles import delta_columns, iceberg_columns
 from schemaman_cli.main import main
 from schemaman_cli.options import Door, door, reopened
 from schemaman_cli.rows import Rows
 from schemaman_cli.sessions import executor
-from schemaman_cli.wiring import TARGETS
 
 RECORDINGS = Path(__file__).parent.parent / "demo"
 MARKER = ".schemaman-demo"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import click
 
-from schemaman.decisions import decided
 from schemaman.errors import UnknownName
-from schemaman.open_questions import left_open
-from schemaman.references import Back, Number, TableRef, parse
-from schemaman.resolution import Resolved, select
-from schemaman.summary.listings import diff_report, only_version_report
-from schemaman.versions import Disagreement, RenameCandidate
+from schemaman.history.decisions import decided
+from schemaman.history.references import Back, Number, TableRef, parse
+from schemaman.history.versions import Disagreement, RenameCandidate, left_open
+from schemaman.report.views.listings import diff_report, only_version_report
+from schemaman.resolve import Resolved, select
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import decisions_of, in_stream, open_registry, resolve

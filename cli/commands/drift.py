@@ -8,23 +8,25 @@ from shlex import quote
 
 import click
 
-from schemaman.documents.lake import Drift
 from schemaman.errors import CouldNotDo, NoHistory, StalePlan, StoreUnavailable, UsageError
-from schemaman.journal import forgotten, in_progress, let_go, progress, told_drift
-from schemaman.log import Migrated
-from schemaman.migrate import drift as drifted
-from schemaman.migrate import expected_structure, target_id
-from schemaman.plan import SOURCE_PROPERTY, Executor, Live, words
-from schemaman.planfile import from_text
+from schemaman.migration.apply.apply import drift as drifted
+from schemaman.migration.apply.apply import expected_structure, target_id
+from schemaman.migration.apply.journal import forgotten, in_progress, let_go, progress, told_drift
+from schemaman.migration.apply.resume import place
+from schemaman.migration.plan import words
+from schemaman.migration.plan_file import from_text
+from schemaman.migration.properties.names import SOURCE_PROPERTY
+from schemaman.migration.target import TARGETS, Executor, Live
 from schemaman.registry import Registry
-from schemaman.standing import place
-from schemaman.summary.moves import drift_report
+from schemaman.report.json.migrations import Drift
+from schemaman.report.views.migrations import drift_report
+from schemaman.store.log import Migrated
 from schemaman_cli.asking import agreed
 from schemaman_cli.faults import report_of, unforeseen
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.sessions import executor
-from schemaman_cli.wiring import TARGETS, histories, open_registry
+from schemaman_cli.wiring import histories, open_registry
 
 _Asked = tuple[set[str] | None, set[str]]
 """The sources that are asked for, if not all, and those of which a table was looked at."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from schemaman.summary.findings import explain_report
+from schemaman.compat.judge import RULES
+from schemaman.report.views.findings import explain_report
 from schemaman_cli.findings import finding_of
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.wiring import RULES
 
 
 @verb("explain", "schemaman explain 18d38a2fd54fcc28", "schemaman explain 18d38a --format json")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from schemaman import coverage
-from schemaman.summary.extent import Extent
-from schemaman.summary.listings import about, history_data, history_report
-from schemaman.summary.stories import newest, recent, story
+from schemaman.report.views.coverage import Extent
+from schemaman.report.views.listings import about, history_data, history_report
+from schemaman.report.views.table_changes import newest, recent, story
+from schemaman.store import offsets as coverage
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import find, judge_of, open_registry

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from schemaman.ingest import Summary
+from schemaman.ingest.ingest import Summary
 from schemaman.registry import Registry
-from schemaman.summary.intake import ingest_report
+from schemaman.report.views.ingest import ingest_report
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option, interval_option
 from schemaman_cli.sources import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from schemaman.summary.naming import names_report
+from schemaman.report.views.names import names_report
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import histories, open_registry

@@ -9,11 +9,10 @@ from pathlib import Path
 import click
 
 from schemaman.errors import SchemamanError, SessionLost, UsageError
-from schemaman.expiry import expiry
-from schemaman.plan import Plan
-from schemaman.planfile import document, to_sql
+from schemaman.migration.plan import Plan
+from schemaman.migration.plan_file import document, expiry, to_sql
 from schemaman.registry import Registry
-from schemaman.summary.moves import plan_report
+from schemaman.report.views.migrations import plan_report
 from schemaman_cli.faults import report_of, unforeseen
 from schemaman_cli.group import verb
 from schemaman_cli.lake import Follower, followers, tell_of_other_streams

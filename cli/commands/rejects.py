@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import click
 
-from schemaman.summary.listings import rejects_report
-from schemaman.versions import TableHistory
+from schemaman.history.versions import TableHistory
+from schemaman.report.views.listings import rejects_report
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import histories, open_registry

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from schemaman.planfile import document, from_text
-from schemaman.summary.overview import report as summarise
-from schemaman.summary.stories import story
+from schemaman.migration.plan_file import document, from_text
+from schemaman.report.views.overview import report as summarise
+from schemaman.report.views.table_changes import story
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import histories, judge_of, open_registry, read_file, write_file

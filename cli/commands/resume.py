@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from schemaman.errors import UnknownName
-from schemaman.planfile import from_text
+from schemaman.migration.plan_file import from_text
 from schemaman_cli.group import verb
 from schemaman_cli.migrating import Wishes, migrate
 from schemaman_cli.options import Door, door, format_option

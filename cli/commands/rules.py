@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from schemaman.summary.findings import rules_report
+from schemaman.compat.judge import RULES
+from schemaman.report.views.findings import rules_report
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.wiring import RULES
 
 
 @verb("rules", "schemaman rules", "schemaman rules column-dropped")

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from schemaman.documents import schemas
+from schemaman.report.json import schemas
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door
 

@@ -6,18 +6,16 @@ from dataclasses import replace
 
 import click
 
-from schemaman.emitted import Emitted
-from schemaman.notation import Notation, key_of, written
-from schemaman.resolution import Resolved
-from schemaman.schema import TableSchema
-from schemaman.shelf import Shelf
-from schemaman.summary import late
-from schemaman.summary.listings import show_report
+from schemaman.history.versions import Emitted
+from schemaman.languages.language import NOTATIONS, key_of, written
+from schemaman.model.schema import TableSchema
+from schemaman.report.views import late_facts as late
+from schemaman.report.views.listings import show_report
+from schemaman.resolve import Resolved
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import resolve, wire
 
-NOTATIONS: Shelf[Notation] = Shelf("schemaman.notations", "NOTATION")
 LANGUAGES = ("ddl", "spark", "delta", "iceberg", "avro", "connect", "json", "columns")
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from schemaman.snapshots import file_name, to_text
-from schemaman.snapshots import snapshot as taken
+from schemaman.compat.snapshots import file_name, to_text
+from schemaman.compat.snapshots import snapshot as taken
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door
 from schemaman_cli.wiring import histories, open_registry, read_file, write_file

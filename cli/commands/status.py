@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from schemaman.documents.status import run_states, target_states
 from schemaman.registry import Registry
-from schemaman.summary.moves import status_report
+from schemaman.report.json.status import run_states, target_states
+from schemaman.report.views.migrations import status_report
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import now_ms, open_store

@@ -11,12 +11,12 @@ from typing import TextIO
 
 import click
 
-from schemaman import archive
-from schemaman.adapters import archives
-from schemaman.chain import unbroken
 from schemaman.errors import CouldNotDo, StoreUnavailable, UnreadableInput, UsageError
-from schemaman.stores.sql import SqlStore
-from schemaman.summary.words import figure
+from schemaman.io import archive_files as archives
+from schemaman.report.views.words import figure
+from schemaman.store import archive
+from schemaman.store.hash_chain import unbroken
+from schemaman.store.sql.store import SqlStore
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door
 from schemaman_cli.output import leave

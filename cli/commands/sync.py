@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from schemaman.documents.sync import Followed
 from schemaman.errors import UsageError
-from schemaman.ingest import Summary
+from schemaman.ingest.ingest import Summary
 from schemaman.registry import Registry
-from schemaman.summary.sync import sync_report
+from schemaman.report.json.sync import Followed
+from schemaman.report.views.sync import sync_report
 from schemaman_cli.group import verb
 from schemaman_cli.lake import tell_of_other_streams
 from schemaman_cli.options import Door, door, format_option, interval_option

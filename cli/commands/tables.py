@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from schemaman.report.views.listings import tables_report
 from schemaman.settings import fits
-from schemaman.summary.listings import tables_report
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import histories, open_registry

@@ -9,8 +9,8 @@ import socket
 import click
 
 from schemaman.errors import UnknownName
-from schemaman.log import Lease
-from schemaman.summary import words
+from schemaman.report.views import words
+from schemaman.store.log import Lease
 from schemaman_cli.asking import agreed
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door

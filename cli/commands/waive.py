@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from schemaman.compat.waivers import Waiver, parse, to_text
 from schemaman.errors import UsageError
-from schemaman.waivers import Waiver, parse, to_text
 from schemaman_cli.days import last_day
 from schemaman_cli.findings import finding_of
 from schemaman_cli.group import verb

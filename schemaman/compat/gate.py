@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from schemaman.compat import (
+from schemaman.compat.judge import (
     LEVELS,
     READERS,
     SEVERITIES,
@@ -22,15 +22,21 @@ from schemaman.compat import (
     judge,
     severity,
 )
-from schemaman.ddl import format_type
-from schemaman.diff import ChangeNullable, ChangeType, diff
+from schemaman.compat.snapshots import Snapshot, without_ids
 from schemaman.errors import NoHistory, UnknownName
-from schemaman.open_questions import left_open
-from schemaman.renames import candidates
-from schemaman.schema import Path, TableId, TableSchema
-from schemaman.snapshots import Snapshot, without_ids
-from schemaman.types import without_labels
-from schemaman.versions import Disagreement, Revision, SchemaVersion, TableEvent, TableHistory
+from schemaman.history.rename_detection import candidates
+from schemaman.history.versions import (
+    Disagreement,
+    Revision,
+    SchemaVersion,
+    TableEvent,
+    TableHistory,
+    left_open,
+)
+from schemaman.model.ddl import format_type
+from schemaman.model.diff import ChangeNullable, ChangeType, diff
+from schemaman.model.schema import Path, TableId, TableSchema
+from schemaman.model.types import without_labels
 
 AVRO: tuple[Reader, ...] = ("avro-backward", "avro-forward")
 

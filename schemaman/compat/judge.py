@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from schemaman.columns import parse_columns
-from schemaman.diff import Diff, diff
-from schemaman.evidence import Mark
-from schemaman.schema import Path, TableId, TableSchema
-from schemaman.versions import RenameCandidate, TableEvent
+from schemaman.debezium.records import Mark
+from schemaman.history.versions import RenameCandidate, TableEvent
+from schemaman.model.column_list import parse_columns
+from schemaman.model.diff import Diff, diff
+from schemaman.model.schema import Path, TableId, TableSchema
+from schemaman.plugins import Plugins
 
 Reader = Literal["avro-backward", "avro-forward", "spark", "delta", "iceberg", "sql", "merge-key"]
 READERS: tuple[Reader, ...] = (
@@ -152,7 +153,7 @@ Check = Callable[[Transition], Iterator[Finding]]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing that can happen to a table, whom it hurts and why; one file each in `rules/`.
+    """One thing that can happen to a table, whom it hurts and why; one file each in `compat/rules/`.
 
     `verdicts` is the row of the catalogue; a finding may carry fewer or others where the
     case is milder. `page` is the module's docstring.
@@ -215,3 +216,7 @@ def severity(
         return overrides[finding.rule]
     verdicts: list[Severity] = [finding.verdicts[r] for r in readers if r in finding.verdicts]
     return max(verdicts, key=SEVERITIES.index, default="off")
+
+
+RULES: Plugins[Rule] = Plugins("schemaman.compat.rules", "RULE", ("schemaman.rules",))
+"""The rules, by name."""

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from schemaman.debezium.records import Mark
 from schemaman.errors import BadConfiguration, SchemamanError
-from schemaman.evidence import Mark
-from schemaman.schema import DEFAULT_STREAM, Column, TableId, TableSchema
-from schemaman.structure_codec import (
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.model.schema import DEFAULT_STREAM, Column, TableId, TableSchema
+from schemaman.store.schema_json import (
     column_from_json,
     column_to_json,
     mark_from_json,
@@ -24,7 +25,6 @@ from schemaman.structure_codec import (
     table_from_json,
     table_to_json,
 )
-from schemaman.versions import SchemaVersion, TableHistory
 
 LAYOUT = 1
 """The layout that is written, under `schemaman_snapshot`; a reader refuses every other one."""

@@ -7,8 +7,8 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from schemaman.decode.additions import SOURCE_FIELDS, of_text
-from schemaman.decode.wire import JsonObject
+from schemaman.debezium.flattened_fields import SOURCE_FIELDS, of_text
+from schemaman.debezium.raw_record import JsonObject
 from schemaman.errors import UnreadableInput
 
 MARK = b'"specversion"'

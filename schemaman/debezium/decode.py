@@ -5,21 +5,23 @@ All records of a run have one shape and one table, so one of them is read for al
 
 from __future__ import annotations
 
-from schemaman.decode.additions import PREFIX
-from schemaman.decode.body import Body, SchemaLookup, read_event, read_key
-from schemaman.decode.envelope import observe
-from schemaman.decode.flat import is_row, observe_row
-from schemaman.decode.framing import AUTO, Forms, framed
-from schemaman.decode.inferred import observe_inferred, tells_no_structure
-from schemaman.decode.internal_history import observe_history
-from schemaman.decode.key import key_notes
-from schemaman.decode.outcomes import aside, reject
-from schemaman.decode.schema_change import observe_changes
-from schemaman.decode.shadow import is_working_copy
-from schemaman.decode.signal import SIGNAL, asks, is_signal, signal_notes
-from schemaman.decode.wire import OUTBOX, is_outbox
+from dataclasses import replace
+
+from schemaman.debezium.ddl.online import is_working_copy
+from schemaman.debezium.envelope import observe, observe_inferred, tells_no_structure
+from schemaman.debezium.flattened import is_row, observe_row
+from schemaman.debezium.flattened_fields import PREFIX
+from schemaman.debezium.inference import content
+from schemaman.debezium.key import key_notes
+from schemaman.debezium.observation import Observation, Outcome, Run, aside, reject
+from schemaman.debezium.payload import Body, SchemaLookup, read_event, read_key
+from schemaman.debezium.raw_record import OUTBOX, Reading, is_outbox
+from schemaman.debezium.records import Record
+from schemaman.debezium.schema_change import observe_changes
+from schemaman.debezium.schema_history import observe_history
+from schemaman.debezium.signal import SIGNAL, asks, is_signal, signal_notes
+from schemaman.debezium.wire_format import AUTO, Forms, framed
 from schemaman.errors import UnreadableInput
-from schemaman.evidence import Outcome, Record, Run
 
 HEARTBEAT_TOPIC = "__debezium-heartbeat"
 
@@ -137,3 +139,27 @@ def _looks_like(value: Body) -> str:
 
 def _list(value: Body) -> str:
     return ", ".join(sorted(value.fields)[:8]) or "no members"
+
+
+class Contents:
+    """The contents of runs that were asked for; grows with shapes, not with runs."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._known: dict[tuple[str, tuple[str, ...], str], Observation | None] = {}
+        self._one: dict[Observation, Observation] = {}
+
+    def of(self, run: Run) -> Observation | None:
+        """What a run says, as the fold compares it; None for what is no testimony.
+
+        Equal contents are one object.
+        """
+        place = (run.first.topic, run.table, run.shape)
+        if place not in self._known:
+            self._known[place] = self._decoded(run)
+        return self._known[place]
+
+    def _decoded(self, run: Run) -> Observation | None:
+        outcomes = decode(replace(run, interrupted=False), "", self._reading.schemas, self._reading.forms)
+        said = next((content(o) for o in outcomes if isinstance(o, Observation)), None)
+        return None if said is None else self._one.setdefault(said, said)

@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from schemaman.decode.wire import parse
-from schemaman.inference import DEPTH, DOTTED, ELEMENT, KEY, Shown
-from schemaman.schema import Path
+from schemaman.debezium.inference import DEPTH, DOTTED, ELEMENT, KEY, Shown
+from schemaman.debezium.raw_record import parse
+from schemaman.model.schema import Path
 
 Struct = dict[str, Any]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from schemaman.dialects._spelling import spell
-from schemaman.names import adjusted_forms
-from schemaman.schema import Column, TableSchema
+from schemaman.debezium.connectors._type_expression import spell
+from schemaman.model.name_adjustment import adjusted_forms
+from schemaman.model.schema import Column, TableSchema
 
 BLOCK = "sourceSchema"
 """`id`, and `table` with `columns` of `name`, `typeName`, `length`, `scale`, `comment`: what propagated

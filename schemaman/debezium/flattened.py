@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from schemaman.decode.additions import (
+from schemaman.debezium.connector import DIALECTS
+from schemaman.debezium.converters.connect import columns_of, fields_of
+from schemaman.debezium.document import shown_by_row, shown_by_struct
+from schemaman.debezium.envelope import seen_of
+from schemaman.debezium.flattened_fields import (
     Additions,
     additions,
     identity,
@@ -14,17 +18,20 @@ from schemaman.decode.additions import (
     of_documents,
     physical_of,
 )
-from schemaman.decode.body import Body, Node
-from schemaman.decode.document import shown_by_row, shown_by_struct
-from schemaman.decode.inferred import seen_of
-from schemaman.decode.key import key_fields, keyed
-from schemaman.decode.origin import DIALECTS, UNKNOWN
-from schemaman.decode.wire import facts
-from schemaman.evidence import MANY_SHAPES, Observation, Record, Run, Seen
-from schemaman.inference import row_columns
-from schemaman.languages.connect import columns_of, fields_of
-from schemaman.names import restore_misread
-from schemaman.schema import TableId, TableSchema
+from schemaman.debezium.inference import row_columns
+from schemaman.debezium.key import key_fields, keyed
+from schemaman.debezium.observation import (
+    MANY_SHAPES,
+    Observation,
+    Run,
+    Seen,
+)
+from schemaman.debezium.payload import Body, Node
+from schemaman.debezium.raw_record import facts
+from schemaman.debezium.records import Record
+from schemaman.debezium.source_block import UNKNOWN
+from schemaman.model.name_adjustment import restore_misread
+from schemaman.model.schema import TableId, TableSchema
 
 
 def is_row(record: Record, value: Body, prefix: str, *, counted: bool = False) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from schemaman.names import adjust_schema, restore_misread
+from schemaman.model.name_adjustment import adjust_schema, restore_misread
 
 PREFIX = "__"
 """Source: Debezium ExtractNewRecordState, the default of `add.fields.prefix` and `add.headers.prefix`."""

@@ -11,10 +11,11 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
-from schemaman.ddl import either
-from schemaman.evidence import Mark, Observation, Seen, Tally
-from schemaman.schema import Column, Path, TableSchema
-from schemaman.types import Type, Unknown
+from schemaman.debezium.observation import Observation, Seen, Tally
+from schemaman.debezium.records import Mark
+from schemaman.model.ddl import either
+from schemaman.model.schema import Column, Path, TableSchema
+from schemaman.model.types import Type, Unknown
 
 ELEMENT = "\0element"
 """Stands in a path for any element of an array. No member is called so: names in BSON have no zero byte.
@@ -206,9 +207,7 @@ def row_columns(
             kinds.setdefault(tally.path[0], set()).add(tally.kind)
     # Names that only other records of the run have come behind those of the first one.
     told = dict.fromkeys((*names, *sorted(kinds)))
-    return tuple(
-        Column(read_name(n), row_type(kinds.get(n, ())), n not in key, emitted_name=n) for n in told
-    )
+    return tuple(Column(read_name(n), row_type(kinds.get(n, ())), n not in key, emitted_name=n) for n in told)
 
 
 def row_type(kinds: Iterable[str]) -> Type:

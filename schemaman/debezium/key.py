@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from schemaman.ddl import format_type
-from schemaman.decode.body import Body
+from schemaman.debezium.converters.connect import columns_of, fields_of
+from schemaman.debezium.observation import KEY_TYPE, Note, Observation
+from schemaman.debezium.payload import Body
+from schemaman.debezium.records import Record
 from schemaman.errors import UnreadableInput
-from schemaman.evidence import KEY_TYPE, Note, Observation, Record
-from schemaman.languages.connect import columns_of, fields_of
-from schemaman.schema import Column, TableSchema
-from schemaman.types import Unknown, without_labels
+from schemaman.model.ddl import format_type
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Unknown, without_labels
 
 ROUTING_FIELDS = frozenset({"__dbz__physicalTableIdentifier", "__dbz__sourceIdentifier"})
 """Fields that topic routing adds to keep keys of merged tables apart; they are no columns.

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from schemaman.decode.cloud_event import MARK, cloud_event, enveloped
-from schemaman.decode.framing import Framed, SchemaId, framed
-from schemaman.decode.wire import parse, prove, tail_after
+from schemaman.debezium.cloud_event import MARK, cloud_event, enveloped
+from schemaman.debezium.converters.avro import decode_body, decode_json, reader_schema, to_connect
+from schemaman.debezium.observation import UNKNOWN_SCHEMA
+from schemaman.debezium.raw_record import parse, prove, tail_after
+from schemaman.debezium.wire_format import Framed, SchemaId, framed
 from schemaman.errors import UnreadableInput
-from schemaman.evidence import UNKNOWN_SCHEMA
-from schemaman.languages.avro import decode_body, decode_json, reader_schema, to_connect
 
 SchemaLookup = Callable[[SchemaId], str | None]
 """Registry id → Avro schema text, None for an id that the registry does not know."""

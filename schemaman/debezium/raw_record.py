@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from schemaman.decode.framing import AUTO, Forms, Framed, SchemaId
-from schemaman.evidence import Order, Position, Record
+from schemaman.debezium.records import Order, Position, Record
+from schemaman.debezium.wire_format import AUTO, Forms, Framed, SchemaId
 
 JsonObject = dict[str, object]
 TOMBSTONE = "tombstone"

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
-from schemaman.decode import unstructured
-from schemaman.decode.body import Body
-from schemaman.decode.change import Change, by_database, change_of, excerpt, former, note, observation
-from schemaman.decode.declared import declared_schema, id_parts, untold
-from schemaman.decode.members import Struct, structs, text
-from schemaman.decode.origin import origin_of
-from schemaman.decode.outcomes import aside
-from schemaman.decode.shadow import is_sentry, swapped_in, swapped_out, worked_on
-from schemaman.decode.statement import subjects
+from schemaman.debezium.ddl.online import BY_DATABASE, is_sentry, swapped_in, swapped_out, worked_on
+from schemaman.debezium.ddl.parser import Told, told
+from schemaman.debezium.ddl.statement import Subject, subjects, table_statements
+from schemaman.debezium.json_fields import Struct, structs, text
+from schemaman.debezium.observation import (
+    UNORDERED,
+    Attribute,
+    Note,
+    Observation,
+    Outcome,
+    Run,
+    Witness,
+    aside,
+)
+from schemaman.debezium.payload import Body
+from schemaman.debezium.records import Mark
+from schemaman.debezium.source_block import Origin, origin_of
+from schemaman.debezium.table_changes import declared_schema, id_parts, untold
 from schemaman.errors import UnreadableInput
-from schemaman.evidence import UNORDERED, Attribute, Note, Observation, Outcome, Run
-from schemaman.schema import TableId
+from schemaman.model.schema import TableId, TableSchema
 
 _RENAMES = re.compile(r"\b(RENAME|CHANGE)\b", re.IGNORECASE)
 
@@ -39,7 +48,7 @@ def observe_changes(run: Run, stream: str, value: Body) -> tuple[Outcome, ...]:
     notes = () if run.first.partition == 0 else (_unordered(change),)
     if not found:
         never = "tableChanges" not in payload or change.origin.connector == "vitess"
-        return (*unstructured.outcomes(change, never=never), *notes)
+        return (*outcomes(change, never=never), *notes)
     if len(found) > 1:
         # which of the tables a statement describes cannot be told from names of columns
         change = replace(change, told=replace(change.told, stated=()))
@@ -188,3 +197,196 @@ def _unordered(change: Change) -> Note:
         "their order is lost but for the positions that they tell"
     )
     return note(change, UNORDERED, told)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A record of the schema-change topic, or of a connector's own schema history (`internal`).
+
+    `ddl` is None where no statement was told; `touched` are the names of all tables that the whole
+    statement of which this record may be a part has left behind, as `source.table` lists them.
+    """
+
+    run: Run
+    stream: str
+    origin: Origin
+    database: str
+    ddl: str | None
+    told: Told
+    touched: tuple[str, ...] = ()
+    witness: Witness = "declared"
+
+
+def change_of(
+    run: Run, stream: str, origin: Origin, database: str | None, ddl: str | None, witness: Witness
+) -> Change:
+    """The change that a record tells.
+
+    Db2, SQL Server and Informix write "N/A" or "n/a" for a statement while streaming, and null in a
+    snapshot. Source: Debezium Db2SchemaChangeEventEmitter and its like; SourceInfo of MySQL, `table`.
+    """
+    text = ddl if ddl is not None and ddl.strip().upper() != "N/A" else None
+    return Change(
+        run=run,
+        stream=stream,
+        origin=origin,
+        database=database or "",
+        ddl=text,
+        told=Told() if text is None else told(text, origin.connector),
+        touched=tuple(origin.table.split(",")),
+        witness=witness,
+    )
+
+
+def observation(
+    change: Change, table: TableId, action: Any = "image", schema: TableSchema | None = None
+) -> Observation:
+    """What the change says of one table."""
+    return Observation(
+        table=table,
+        witness=change.witness,
+        action=action,
+        connector=change.origin.connector,
+        connector_version=change.origin.version,
+        first=_processed(change.run.first),
+        last=_processed(change.run.last),
+        count=change.run.count,
+        snapshot=change.origin.snapshot,
+        schema=schema,
+        ddl=change.ddl,
+        interrupted=change.run.interrupted,
+    )
+
+
+def _processed(mark: Mark) -> Mark:
+    """Releases before 2.0 tell no time of processing but in the source block, and 0 there if they know none.
+
+    Source: Debezium HistoryRecord `ts_ms` since 2.0; SourceInfo `ts_ms`.
+    """
+    return mark if mark.read_ms is not None or not mark.ts_ms else replace(mark, read_ms=mark.ts_ms)
+
+
+def note(change: Change, kind: str, message: str, table: TableId | None = None) -> Note:
+    """Something to know of the record, at its place."""
+    first = change.run.first
+    return Note(
+        change.stream, first.topic, first.partition, first.offset, kind, message, table, change.run.count
+    )
+
+
+def former(change: Change, table: TableId) -> TableId | None:
+    """What the table was called before, if the statement renames it."""
+    for old, new in change.told.tables:
+        if named(change, new) == table:
+            return named(change, old)
+    return None
+
+
+def named(change: Change, parts: tuple[str, ...]) -> TableId:
+    """The table of a name in a statement, in the record's database (or schema) where the name tells none."""
+    origin = change.origin
+    qualifier = parts[-2] if len(parts) > 1 else ""
+    if by_database(origin):
+        return TableId(origin.server, qualifier or change.database, "", parts[-1], change.stream)
+    database = origin.database or change.database
+    return TableId(origin.server, database, qualifier or origin.schema, parts[-1], change.stream)
+
+
+def by_database(origin: Origin) -> bool:
+    """Whether a table's name has a database in front, and no schema."""
+    return origin.connector in BY_DATABASE
+
+
+def excerpt(ddl: str) -> str:
+    """A statement short enough for a message."""
+    words = " ".join(ddl.split())
+    return words if len(words) <= 120 else words[:119] + "…"
+
+
+KIND = "ddl-without-structure"
+
+
+def outcomes(change: Change, *, never: bool) -> tuple[Outcome, ...]:
+    """What is left of a change with empty `tableChanges`; `never`: this connector tells no structures at all.
+
+    DROP TABLE and TRUNCATE say something of a table, but for those with which a snapshot clears the way
+    for what it is about to create. Renames, defaults and comments are evidence for the structure that
+    events show.
+    """
+    ddl = change.ddl or ""
+    found = table_statements(ddl)
+    if found and change.origin.snapshot:
+        return (aside(change.run, "snapshot-drop"),)
+    said: list[Outcome] = [observation(change, named(change, s.parts), action=s.action) for s in found]
+    said += _renamed_tables(change)
+    said += _created_tables(change)
+    said += _evidence(change)
+    notes = [n for subject in subjects(ddl) if (n := _note(change, subject, never)) is not None]
+    if not said:
+        # each record is counted once among those that are no testimony
+        said = [aside(change.run, KIND)]
+    return (*said, *notes)
+
+
+def _renamed_tables(change: Change) -> Iterator[Observation]:
+    for old, new in change.told.tables or _bare_pairs(change):
+        renamed = observation(change, named(change, new), action="rename")
+        yield replace(renamed, previous=named(change, old))
+
+
+def _created_tables(change: Change) -> Iterator[Observation]:
+    """What bears the name of a table that is made anew is another table from there on."""
+    for subject in () if change.origin.snapshot else subjects(change.ddl or ""):
+        if subject.verb == "CREATE" and subject.kind == "table" and subject.anew and subject.parts:
+            yield observation(change, named(change, subject.parts), action="create")
+
+
+def _bare_pairs(change: Change) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    """The tables of a RENAME TABLE, which MySQL up to 1.4 publishes without these words: `d.a TO d.b;`."""
+    ddl = change.ddl or ""
+    if change.origin.connector != "mysql" or not change.touched[0] or subjects(ddl):
+        return ()
+    pairs = [pair for part in ddl.split(";") if part.strip() for pair in _pair(change, part)]
+    return tuple(pairs)
+
+
+def _pair(change: Change, part: str) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    found = told(f"RENAME TABLE {part}", change.origin.connector).tables
+    return found if all(new[-1] in change.touched for _, new in found) else ()
+
+
+def _evidence(change: Change) -> Iterator[Observation]:
+    """What a single ALTER TABLE states of columns."""
+    about = [s for s in subjects(change.ddl or "") if s.kind == "table" and s.verb == "ALTER" and s.parts]
+    stated = change.told.stated
+    if len(about) == 1 and (change.told.renames or stated):
+        said = observation(change, named(change, about[0].parts), action="statement")
+        yield replace(said, renames=change.told.renames, stated=stated)
+
+
+def _note(change: Change, subject: Subject, never: bool) -> Outcome | None:
+    match subject:
+        case Subject("DROP", "database", parts) if parts and not change.origin.snapshot:
+            message = (
+                f"DROP DATABASE {parts[-1]}: its tables are gone, and none of them gets a DROP of its own"
+            )
+            return note(change, "database-dropped", message)
+        case Subject("CREATE" | "ALTER" | "RENAME", "table", parts) if parts:
+            return _missing(change, parts, _NEVER if never else _NOT_NOW)
+        case Subject(_, "index", parts) if parts and not change.origin.snapshot:
+            return _missing(change, parts, _INDEX)
+        case _:
+            return None
+
+
+_NEVER = "this connector publishes statements without structures; events show what became of it"
+
+_NOT_NOW = (
+    "the connector told no structure: the table is outside its filters, or it could not parse the statement"
+)
+
+_INDEX = "the connector told no structure; if the index changes the key, only events show it"
+
+
+def _missing(change: Change, parts: tuple[str, ...], why: str) -> Outcome:
+    return note(change, KIND, f"{excerpt(change.ddl or '')}: {why}", named(change, parts))

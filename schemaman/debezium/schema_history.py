@@ -11,16 +11,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from schemaman.decode import unstructured
-from schemaman.decode.body import Body
-from schemaman.decode.change import change_of
-from schemaman.decode.declared import id_parts
-from schemaman.decode.members import structs, text
-from schemaman.decode.origin import DIALECTS, Origin
-from schemaman.decode.outcomes import aside
-from schemaman.decode.schema_change import entry_outcomes
+from schemaman.debezium import schema_change
+from schemaman.debezium.connector import DIALECTS
+from schemaman.debezium.json_fields import structs, text
+from schemaman.debezium.observation import (
+    Aside,
+    Observation,
+    Outcome,
+    Run,
+    aside,
+)
+from schemaman.debezium.payload import Body
+from schemaman.debezium.schema_change import change_of, entry_outcomes
+from schemaman.debezium.source_block import Origin
+from schemaman.debezium.table_changes import id_parts
 from schemaman.errors import UnreadableInput
-from schemaman.evidence import Aside, Observation, Outcome, Run
 
 KIND = "internal-record"
 _MARIADB_GTID = re.compile(r"\d+-\d+-\d+")
@@ -57,7 +62,7 @@ def observe_history(run: Run, stream: str, value: Body) -> tuple[Outcome, ...]:
     placed = replace(run, first=replace(run.first, position=at), last=replace(run.last, position=at))
     change = change_of(placed, stream, origin, origin.database, text(payload, "ddl"), "internal")
     if not entries:
-        said = [o for o in unstructured.outcomes(change, never=True) if isinstance(o, Observation)]
+        said = [o for o in schema_change.outcomes(change, never=True) if isinstance(o, Observation)]
         return tuple(said) or (aside(run, KIND),)
     return tuple(o for entry in entries for o in entry_outcomes(change, entry) if isinstance(o, _KEPT))
 

@@ -6,9 +6,10 @@ events, also those that the connector itself writes to open and to close a windo
 
 from __future__ import annotations
 
-from schemaman.decode.wire import parse
-from schemaman.evidence import SIGNAL_TABLE, Note, Observation, Record
-from schemaman.types import String
+from schemaman.debezium.observation import SIGNAL_TABLE, Note, Observation
+from schemaman.debezium.raw_record import parse
+from schemaman.debezium.records import Record
+from schemaman.model.types import String
 
 SIGNALS = frozenset(
     {

@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from schemaman.decode.wire import from_table
+from schemaman.debezium.connector import DIALECTS, Dialect
+from schemaman.debezium.raw_record import from_table
 from schemaman.errors import UnknownName, UnreadableInput
-from schemaman.evidence import Dialect
-from schemaman.names import restore_misread
-from schemaman.schema import TableId
-from schemaman.shelf import Shelf
-
-DIALECTS: Shelf[Dialect] = Shelf("schemaman.dialects", "DIALECT")
+from schemaman.model.name_adjustment import restore_misread
+from schemaman.model.schema import TableId
 
 UNKNOWN = "unknown"
 """What stands for the connector of rows that do not tell it."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-from schemaman.ddl import format_type, parse_type
-from schemaman.decode.members import Struct, needed, number, structs, text, texts
-from schemaman.dialects._spelling import spell
+from schemaman.debezium.connector import DeclaredColumn, Dialect
+from schemaman.debezium.connectors._type_expression import spell
+from schemaman.debezium.json_fields import Struct, needed, number, structs, text, texts
+from schemaman.debezium.observation import Attribute
 from schemaman.errors import SchemamanError, UnreadableInput
-from schemaman.evidence import Attribute, DeclaredColumn, Dialect
-from schemaman.schema import Column, TableSchema
-from schemaman.types import Type, Unknown
+from schemaman.model.ddl import format_type, parse_type
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Type, Unknown
 
 _PART = r'(?:"(?:[^"]|"")*"|[^".]+)'
 _ID = re.compile(rf"{_PART}(?:\.{_PART})*")

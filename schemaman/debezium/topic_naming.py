@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from schemaman.names import NEWEST, Mode, Release, adjust_schema, topic
+from schemaman.model.name_adjustment import NEWEST, Mode, Release, adjust_schema, topic
 
 Part = Literal["key", "row", "envelope"]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
+from schemaman.debezium.observation import UNTOLD_FORM
 from schemaman.errors import BadConfiguration, UnreadableInput
-from schemaman.evidence import UNTOLD_FORM
 
 Side = Literal["key", "value"]
 Headers = tuple[tuple[str, bytes | None], ...]

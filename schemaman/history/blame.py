@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal
 
-from schemaman.ddl import format_type
-from schemaman.evidence import Mark, Observation, Witness
-from schemaman.schema import Column, Scalar, TableSchema
-from schemaman.versions import Revision, SchemaVersion, TableHistory
+from schemaman.debezium.observation import Observation, Witness
+from schemaman.debezium.records import Mark
+from schemaman.history.versions import Revision, SchemaVersion, TableHistory
+from schemaman.model.ddl import format_type
+from schemaman.model.schema import Column, Scalar, TableSchema
 
 Kind = Literal["column", "name", "type", "nullable", "default", "comment", "key"]
 Value = Scalar | tuple[str, ...]

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import TypeVar, assert_never
 
-from schemaman import members
+from schemaman.debezium.records import Mark
 from schemaman.errors import BadConfiguration
-from schemaman.evidence import Mark
-from schemaman.schema import TableSchema
-from schemaman.versions import MemberAnswer, RenameCandidate, SchemaVersion, TableHistory, made_anew
+from schemaman.history import struct_fields as members
+from schemaman.history.versions import MemberAnswer, RenameCandidate, SchemaVersion, TableHistory, made_anew
+from schemaman.model.schema import TableSchema
 
 Decided = TypeVar("Decided", "Rename", "NotRename", "Confirmation", "Approval")
 

@@ -14,8 +14,8 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import Literal
 
-from schemaman.evidence import Mark
-from schemaman.types import Type
+from schemaman.debezium.records import Mark
+from schemaman.model.types import Type
 
 Verdict = Literal["epoch", "own", "open"]
 """Of a change of form: another table changed so at that time; another one kept the old form; neither."""

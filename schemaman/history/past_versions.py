@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from schemaman.schema import Path
-from schemaman.types import Array, Map, Struct, Type
+from schemaman.model.schema import Path
+from schemaman.model.types import Array, Map, Struct, Type
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 
+from schemaman.debezium.records import PositionKind
 from schemaman.errors import BadReference
-from schemaman.evidence import PositionKind
-from schemaman.schema import SCHEMES, TableId, quote_part, quote_stream
+from schemaman.model.schema import SCHEMES, TableId, quote_part, quote_stream
 
 FORMS = (
     "ORDERS · ORDERS@3 · ORDERS@latest · ORDERS@-1 · ORDERS@2026-11-01T12:00Z · ORDERS@id:9f2c… · "

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from schemaman.ddl import format_type
-from schemaman.diff import longest_increasing
-from schemaman.schema import Column, TableSchema
-from schemaman.types import widens
-from schemaman.versions import Grade, RenameCandidate
+from schemaman.history.versions import Grade, RenameCandidate
+from schemaman.model.ddl import format_type
+from schemaman.model.diff import longest_increasing
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import widens
 
 ALIKE = 0.5
 """Names that share at least this part of their letters count as similar."""

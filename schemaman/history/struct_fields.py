@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.past import Became
-from schemaman.renames import candidates
-from schemaman.schema import Column, Path, TableSchema, quote_part, walk
-from schemaman.types import Array, Field, Map, Struct, Type
-from schemaman.versions import MemberAnswer, SchemaVersion
+from schemaman.history.past_versions import Became
+from schemaman.history.rename_detection import candidates
+from schemaman.history.versions import MemberAnswer, SchemaVersion
+from schemaman.model.schema import Column, Path, TableSchema, quote_part, walk
+from schemaman.model.types import Array, Field, Map, Struct, Type
 
 Fields = tuple[Field, ...]
 Ids = Mapping[int | None, int | None]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from schemaman.epochs import NO_FOOTPRINT, Epoch, Footprint, WireFace
-from schemaman.evidence import Mark, Witness
-from schemaman.schema import Path, TableId, TableSchema
+from schemaman.debezium.observation import Observation, Witness
+from schemaman.debezium.records import Mark
+from schemaman.history.epochs import NO_FOOTPRINT, Epoch, Footprint, WireFace
+from schemaman.model.schema import Path, TableId, TableSchema
 
 OTHER_NULLS = "internal-nullability-differs"
 """The disagreement of a connector's own schema history about which columns take nulls."""
@@ -333,3 +335,46 @@ def made_anew(before: SchemaVersion, after: SchemaVersion) -> tuple[tuple[str, .
     there, here = set(was.values()), set(now.values())
     gone = tuple(name for name, id in was.items() if name in now and id not in here)
     return gone, tuple(name for name, id in now.items() if name in was and id not in there)
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A structure as an event carried it: `at` is that event, `name` the schema's own name.
+
+    `changed`: the first event of the version carried another structure, as when a setting of the connector
+    changed or another release of it began.
+    """
+
+    schema: TableSchema
+    at: Mark
+    name: str | None
+    changed: bool = False
+
+
+def emitted(version: SchemaVersion, testimony: Iterable[Observation]) -> Emitted | None:
+    """The structure of the newest event of a version, out of all that was said of its table.
+
+    None if no event with a schema has carried the version.
+    """
+    seen = next((e for e in version.evidence if e.witness == "emitted"), None)
+    if seen is None:
+        return None
+    mine = [o for o in testimony if o.witness == "emitted" and o.schema is not None]
+    newest = next((o for o in mine if seen.last in (o.first, o.last)), None)
+    if newest is None or newest.schema is None:
+        return None
+    first = next((o for o in mine if seen.first in (o.first, o.last)), newest)
+    return Emitted(newest.schema, seen.last, newest.schema_name, first.schema != newest.schema)
+
+
+KINDS = frozenset({"perhaps-altered", "perhaps-another-mode", "values-not-carried"})
+"""Remarks of a history that a reader of its structures alone would never hear of."""
+
+
+def left_open(history: TableHistory, first: int, last: int) -> tuple[Disagreement, ...]:
+    """What is open about the versions from `first` to `last`, each thing once, at the newest of them."""
+    found: dict[tuple[str, str], Disagreement] = {}
+    for one in history.disagreements:
+        if one.kind in KINDS and any(first <= number <= last for number in one.versions):
+            found[one.kind, one.message] = one
+    return tuple(found.values())

@@ -11,15 +11,22 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby, islice
 
-from schemaman.coverage import GAPS, Place, Ranges
-from schemaman.decode.body import SchemaLookup, avro_value
-from schemaman.decode.framing import AUTO, Forms
-from schemaman.decode.origin import DIALECTS
-from schemaman.decode.wire import Reading
-from schemaman.edges import EdgeHashes, Edges, Extents, same
+from schemaman.debezium.connector import DIALECTS, Dialect
+from schemaman.debezium.observation import Run, awaits_schema
+from schemaman.debezium.payload import SchemaLookup, avro_value
+from schemaman.debezium.raw_record import Reading
+from schemaman.debezium.records import (
+    NOWHERE,
+    Order,
+    Position,
+    Record,
+    record_hash,
+)
+from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import SchemamanError, UnknownName, UnreadableInput, UsageError
-from schemaman.evidence import NOWHERE, Dialect, Order, Position, Record, Run, awaits_schema, record_hash
-from schemaman.scan import Scanner, merge
+from schemaman.ingest.scan import Scanner, merge
+from schemaman.store.edge_hashes import EdgeHashes, Edges, Extents, same
+from schemaman.store.offsets import GAPS, Place, Ranges
 
 CHUNK = 50_000
 """Records of a source that enter in one transaction; counted from its beginning, whoever reads it."""

@@ -10,25 +10,24 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from schemaman.coverage import GAPS, Place, strays
-from schemaman.decode.body import SchemaLookup
-from schemaman.decode.decode import decode
-from schemaman.decode.framing import AUTO, Forms
-from schemaman.evidence import (
+from schemaman.debezium.decode import decode
+from schemaman.debezium.observation import (
     FILLED_LATE,
     Aside,
     Note,
     Observation,
     Outcome,
-    Record,
     Reject,
     Run,
-    record_hash,
 )
-from schemaman.log import Covered, Entry, Rejected, Renumbered
-from schemaman.reading import CHUNK, Known, Stretch, Take, Unread, chunks, out_of_order, wires
+from schemaman.debezium.payload import SchemaLookup
+from schemaman.debezium.records import Record, record_hash
+from schemaman.debezium.wire_format import AUTO, Forms
+from schemaman.ingest.chunks import CHUNK, Known, Stretch, Take, Unread, chunks, out_of_order, wires
+from schemaman.model.schema import TableId
 from schemaman.registry import Registry
-from schemaman.schema import TableId
+from schemaman.store.log import Covered, Entry, Rejected, Renumbered
+from schemaman.store.offsets import GAPS, Place, strays
 
 SHOWN = 5
 NO_PARTITION = -1

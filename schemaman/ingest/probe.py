@@ -9,7 +9,10 @@ import hashlib
 import re
 from dataclasses import dataclass, field, replace
 
-from schemaman.decode.additions import (
+from schemaman.debezium.cloud_event import MARK, CloudEvent, cloud_event, enveloped
+from schemaman.debezium.converters.avro import to_connect
+from schemaman.debezium.document import is_document_schema
+from schemaman.debezium.flattened_fields import (
     ROUTED,
     additions,
     identity,
@@ -18,23 +21,9 @@ from schemaman.decode.additions import (
     of_documents,
     physical_of,
 )
-from schemaman.decode.cloud_event import MARK, CloudEvent, cloud_event, enveloped
-from schemaman.decode.document import is_document_schema
-from schemaman.decode.framing import FRAMING_HEADERS, Framed, SchemaId, framed
-from schemaman.decode.outline import Outline, Texts, flat, outline
-from schemaman.decode.parsed import (
-    avro_name,
-    compact,
-    json_object,
-    members,
-    parts,
-    shown_of,
-    shown_without_schema,
-    told_beside,
-)
-from schemaman.decode.place import place_of
-from schemaman.decode.signal import SIGNAL, is_signal
-from schemaman.decode.wire import (
+from schemaman.debezium.inference import Shown
+from schemaman.debezium.observation import UNKNOWN_SCHEMA
+from schemaman.debezium.raw_record import (
     OUTBOX,
     SOURCE,
     TOMBSTONE,
@@ -48,10 +37,27 @@ from schemaman.decode.wire import (
     prove,
     tail_after,
 )
+from schemaman.debezium.records import (
+    NOWHERE,
+    Position,
+    Rank,
+    Record,
+)
+from schemaman.debezium.signal import SIGNAL, is_signal
+from schemaman.debezium.wire_format import FRAMING_HEADERS, Framed, SchemaId, framed
 from schemaman.errors import UnreadableInput
-from schemaman.evidence import NOWHERE, UNKNOWN_SCHEMA, Position, Rank, Record
-from schemaman.inference import Shown
-from schemaman.languages.avro import to_connect
+from schemaman.ingest.probe_json import (
+    avro_name,
+    compact,
+    json_object,
+    members,
+    parts,
+    place_of,
+    shown_of,
+    shown_without_schema,
+    told_beside,
+)
+from schemaman.ingest.probe_patterns import Outline, Texts, flat, outline
 
 _FORMS = 64
 _OUTLINES = 16

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from schemaman.decode.additions import Headers, flattened_row
-from schemaman.decode.document import (
+from schemaman.debezium.document import (
     is_document_schema,
     row_of,
     shown_by_document,
     shown_by_row,
     shown_by_struct,
 )
-from schemaman.decode.source_schema import BLOCK
-from schemaman.decode.wire import Facts, JsonObject, facts, parse
-from schemaman.inference import Shown
+from schemaman.debezium.extract_schema import BLOCK
+from schemaman.debezium.flattened_fields import Headers, flattened_row
+from schemaman.debezium.inference import Shown
+from schemaman.debezium.raw_record import Facts, JsonObject, Reading, facts, parse
+from schemaman.debezium.records import NOWHERE, Position, Rank
 
 
 def shown_of(
@@ -80,3 +81,25 @@ def json_object(text: str) -> JsonObject:
     """The object that a registered schema is; an empty one for a schema that is none."""
     schema = parse(text.encode())
     return schema if isinstance(schema, dict) else {}
+
+
+_BEYOND = 10**19
+"""Connectors tell their places in 64 bits. A damaged record beyond would stand behind all others for ever.
+Numbers of equal length are on one side of it, so that outlines, which compare lengths, agree."""
+
+
+def place_of(reading: Reading, told: Facts) -> tuple[Position, Rank]:
+    """The place that a record tells, and what orders it.
+
+    Raises:
+        ValueError: no log has such a place.
+    """
+    place = reading.position_of(told.connector, told.source) if told.source else NOWHERE
+    try:
+        rank = place.rank
+        f"{place.value}{place.commit}".encode()
+        if not any(isinstance(part, int) and part >= _BEYOND for part in rank):
+            return place, rank
+    except ValueError:  # half a surrogate pair, too
+        pass
+    raise ValueError(f"a position that cannot be read: {place.kind} {place.value[:40]!r}")

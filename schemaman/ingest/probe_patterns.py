@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import methodcaller
 
-from schemaman.evidence import Order
+from schemaman.debezium.records import Order
 
 Texts = bytes | tuple[bytes, ...]
 """One captured text, or several; compared with those of the same layout alone."""

@@ -10,13 +10,20 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from schemaman.decode.content import Contents
-from schemaman.decode.look import Look, Looker
-from schemaman.decode.outline import Texts
-from schemaman.decode.wire import Reading
-from schemaman.evidence import ALTERNATIONS, MANY_SHAPES, Mark, Observation, Record, Run, Seen, record_hash
-from schemaman.inference import Sightings, added
-from schemaman.schema import fingerprint
+from schemaman.debezium.decode import Contents
+from schemaman.debezium.inference import Sightings, added
+from schemaman.debezium.observation import (
+    ALTERNATIONS,
+    MANY_SHAPES,
+    Observation,
+    Run,
+    Seen,
+)
+from schemaman.debezium.raw_record import Reading
+from schemaman.debezium.records import Mark, Record, record_hash
+from schemaman.ingest.probe import Look, Looker
+from schemaman.ingest.probe_patterns import Texts
+from schemaman.model.schema import fingerprint
 
 Place = tuple[str, int]
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from schemaman.adapters.live_registry import TIMEOUT, LiveRegistry
-from schemaman.decode.framing import SchemaId
+from schemaman.debezium.converters.avro_references import inlined
+from schemaman.debezium.observation import UNKNOWN_SCHEMA, UNTOLD_FORM
+from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import BadConfiguration, EngineUnavailable, UnreadableInput
-from schemaman.evidence import UNKNOWN_SCHEMA, UNTOLD_FORM
-from schemaman.languages.avro_references import inlined
+from schemaman.io.registry_client import TIMEOUT, LiveRegistry
 
 _OPTIONS = ("basic.auth.user.info", "bearer.auth.token", "ssl.ca.location", "ssl.certificate.location",
             "ssl.key.location", "ssl.key.password", "timeout")  # fmt: skip

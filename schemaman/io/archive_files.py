@@ -15,9 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
-from schemaman import archive
-from schemaman.archive import Copy
 from schemaman.errors import CouldNotDo, UnreadableInput
+from schemaman.store import archive
+from schemaman.store.archive import Copy
 
 _MAGIC = b"\x1f\x8b"
 _HINT = "take another copy: `schemaman store export`"

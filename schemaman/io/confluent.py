@@ -11,16 +11,16 @@ from functools import partial
 from json import JSONDecodeError
 from typing import Any
 
-from schemaman.adapters.live_registry import TIMEOUT, LiveRegistry
-from schemaman.decode.framing import SchemaId
+from schemaman.debezium.converters.avro_references import inlined
+from schemaman.debezium.observation import UNKNOWN_SCHEMA
+from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import (
     BadConfiguration,
     EngineUnavailable,
     UnknownName,
     UnreadableInput,
 )
-from schemaman.evidence import UNKNOWN_SCHEMA
-from schemaman.languages.avro_references import inlined
+from schemaman.io.registry_client import TIMEOUT, LiveRegistry
 
 _DEFAULTS: dict[str, float] = {
     "timeout": TIMEOUT,

@@ -15,11 +15,11 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, TextIO
 
-from schemaman.adapters.folders import REGISTRY, endings, in_folder, kind_of
-from schemaman.decode.wire import parse
+from schemaman.debezium.raw_record import parse
+from schemaman.debezium.records import Record
 from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput
-from schemaman.evidence import Record
-from schemaman.reading import Unread
+from schemaman.ingest.chunks import Unread
+from schemaman.io.folders import REGISTRY, endings, in_folder, kind_of
 
 STANDARD_INPUT = "-"
 SPARK_FROM_BYTES = 8 * 2**30

@@ -13,10 +13,10 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
-from schemaman.coverage import Place, Ranges, missing
+from schemaman.debezium.records import Record
 from schemaman.errors import BadConfiguration, BadReference, EngineUnavailable, UnreadableInput, UsageError
-from schemaman.evidence import Record
 from schemaman.settings import secret
+from schemaman.store.offsets import Place, Ranges, missing
 
 SCHEME = "kafka://"
 _TOPIC = re.compile(r"[A-Za-z0-9._*-]{1,249}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any, TypeVar
 
-from schemaman.decode.framing import SchemaId
+from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import RegistryUnavailable, UnreadableInput
 
 T = TypeVar("T")

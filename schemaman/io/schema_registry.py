@@ -10,12 +10,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from schemaman.adapters.apicurio import Apicurio
-from schemaman.adapters.confluent import Confluent
-from schemaman.decode.framing import SchemaId
+from schemaman.debezium.converters.avro_references import inlined
+from schemaman.debezium.observation import UNKNOWN_SCHEMA
+from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import BadReference, UnknownName, UnreadableInput
-from schemaman.evidence import UNKNOWN_SCHEMA
-from schemaman.languages.avro_references import inlined
+from schemaman.io.apicurio import Apicurio
+from schemaman.io.confluent import Confluent
 
 _APICURIO = re.compile(r"/apis/registry/v[23]$")
 

@@ -10,16 +10,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from schemaman.columns import format_name
-from schemaman.ddl import format_type
 from schemaman.errors import UsageError
-from schemaman.plan import Held, Refusal
-from schemaman.schema import Column, TableSchema
-from schemaman.types import Type
+from schemaman.migration.plan import Refusal
+from schemaman.migration.target import Held
+from schemaman.model.column_list import format_name
+from schemaman.model.ddl import format_type
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Type
+from schemaman.plugins import Plugins
 
 
 class Notation(Protocol):
-    """A schema language. One file each in `notations/`."""
+    """A schema language. One file each in `languages/exporters/`."""
 
     name: str
 
@@ -139,3 +141,7 @@ _ATTRIBUTES: dict[str, Callable[[Column], object]] = {
     "the default of": lambda c: None if c.default is None else str(c.default),
     "the comment of": lambda c: c.comment or None,
 }
+
+
+NOTATIONS: Plugins[Notation] = Plugins("schemaman.languages.exporters", "NOTATION", ("schemaman.notations",))
+"""The schema languages, by name."""

@@ -6,14 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from schemaman.columns import parse_columns
-from schemaman.ddl import parse_type
+from schemaman.compat.snapshots import from_text, is_snapshot
+from schemaman.debezium.converters import avro, connect
 from schemaman.errors import BadReference, UnreadableInput
-from schemaman.languages import avro, connect
-from schemaman.notation import Notation
-from schemaman.schema import Column, TableSchema
-from schemaman.shelf import Shelf
-from schemaman.snapshots import from_text, is_snapshot
+from schemaman.languages.language import NOTATIONS, Notation
+from schemaman.model.column_list import parse_columns
+from schemaman.model.ddl import parse_type
+from schemaman.model.schema import Column, TableSchema
 
 Node = Mapping[str, Any]
 
@@ -21,7 +20,6 @@ _HINT = (
     "a file may hold a snapshot, a column list or Spark DDL, a schema of Avro, Connect, Spark, Delta or "
     "Iceberg, the JSON of show, or a record with its schema"
 )
-_NOTATIONS: Shelf[Notation] = Shelf("schemaman.notations", "NOTATION")
 _ENVELOPE = {"before", "after", "op"}
 
 
@@ -68,7 +66,7 @@ def _notation(told: Node) -> Notation | None:
     if told.get("type") != "struct" or not isinstance(first, dict) or "field" in first:
         return None
     language = "spark" if "nullable" in first else "iceberg" if "required" in first else None
-    return None if language is None else _NOTATIONS.get(language)
+    return None if language is None else NOTATIONS.get(language)
 
 
 def _shown(told: Node) -> TableSchema:

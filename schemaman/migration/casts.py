@@ -6,10 +6,10 @@ would lose something gives a value that `exact` finds, never another value in si
 
 from __future__ import annotations
 
-from schemaman.ddl import quote_name
-from schemaman.targets._spark_sql import literal, type_name
-from schemaman.targets._types import has_map
-from schemaman.types import (
+from schemaman.migration.spark_sql import literal, type_name
+from schemaman.migration.targets._types import has_map
+from schemaman.model.ddl import quote_name
+from schemaman.model.types import (
     Array,
     Boolean,
     Date,
@@ -69,7 +69,7 @@ def is_spelled_alike(old: Type, new: Type) -> bool:
             return False
         case Decimal(_, scale), String():
             return scale == 0
-        case (Boolean() | Date() | Timestamp() | Floating()), String():
+        case ((Boolean() | Date() | Timestamp() | Floating()), String()):
             return False
         case _:
             return True

@@ -8,10 +8,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 
-from schemaman.ddl import format_type
-from schemaman.diff import ChangeKey, RenameColumn
-from schemaman.plan import Draft, Live, Step
-from schemaman.schema import Column, TableSchema
+from schemaman.migration.plan import Step
+from schemaman.migration.target import Draft, Live
+from schemaman.model.ddl import format_type
+from schemaman.model.diff import ChangeKey, RenameColumn
+from schemaman.model.schema import Column, TableSchema
 
 _NOTHING = "{}"
 Ask = Callable[[str], int]
@@ -61,7 +62,7 @@ def _has_an_answer(member: str, wanted: object) -> bool:
     match member, wanted:
         case ("structure", str() | None) | ("key", [*_]) | ("version", str()):
             return True
-        case ("columns" | "properties" | "counts"), {}:
+        case (("columns" | "properties" | "counts"), {}):
             return True
         case _:
             return False

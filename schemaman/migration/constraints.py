@@ -9,14 +9,25 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from schemaman.ddl import quote_name
-from schemaman.diff import Change, ChangeType, DropColumn, RenameColumn
-from schemaman.layouts import IDENTIFIERS
-from schemaman.ordering import renamed
-from schemaman.plan import Draft, Live, Refusal, Source, Step, Target, column_of, words
-from schemaman.schema import TableSchema
-from schemaman.targets import _spark_sql as sql
-from schemaman.upserts import ORDER
+from schemaman.migration import spark_sql as sql
+from schemaman.migration.layout import IDENTIFIERS
+from schemaman.migration.plan import (
+    Refusal,
+    Source,
+    Step,
+    words,
+)
+from schemaman.migration.row_columns import ORDER
+from schemaman.migration.step_order import renamed
+from schemaman.migration.target import (
+    Draft,
+    Live,
+    Target,
+    column_of,
+)
+from schemaman.model.ddl import quote_name
+from schemaman.model.diff import Change, ChangeType, DropColumn, RenameColumn
+from schemaman.model.schema import TableSchema
 
 
 def required(source: Source, wanted: TableSchema, names: Mapping[str, str]) -> tuple[str, ...]:

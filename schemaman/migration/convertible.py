@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemaman.ddl import format_type
-from schemaman.plan import Source
-from schemaman.targets import _conversion as conversion
-from schemaman.types import (
+from schemaman.migration import casts as conversion
+from schemaman.migration.plan import Source
+from schemaman.model.ddl import format_type
+from schemaman.model.types import (
     Array,
     Boolean,
     Date,

@@ -9,11 +9,11 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from schemaman.ddl import quote_name
-from schemaman.diff import Change, RenameColumn
-from schemaman.plan import LayoutField, Live
-from schemaman.schema import Path, TableSchema
-from schemaman.targets._spark_sql import identifier_fields
+from schemaman.migration.spark_sql import identifier_fields
+from schemaman.migration.target import LayoutField, Live
+from schemaman.model.ddl import quote_name
+from schemaman.model.diff import Change, RenameColumn
+from schemaman.model.schema import Path, TableSchema
 
 IDENTIFIERS = "identifier-fields"
 """The property under which an executor tells the identifier fields of an Iceberg table."""

@@ -5,12 +5,14 @@ Law: a name that has meant several columns means one at a time, and the stamp of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from schemaman.diff import AddColumn, Change, RenameColumn
-from schemaman.ordering import is_there
-from schemaman.plan import Live, Refusal, Source, words
-from schemaman.schema import TableSchema
+from schemaman.migration.plan import Refusal, Source, words
+from schemaman.migration.step_order import is_there
+from schemaman.migration.target import Live
+from schemaman.model.ddl import quote_name
+from schemaman.model.diff import AddColumn, Change, RenameColumn
+from schemaman.model.schema import Column, TableSchema
 
 _UNSTAMPED = (
     "a member is left for a plan that settles all names: a table that is only partly migrated bears no stamp "
@@ -75,3 +77,34 @@ def _was_another(source: Source, name: str) -> bool:
     """Whether another column of the source had this name, without regard to case."""
     pairs = (pair for past in source.past for pair in past.names.items())
     return any(then.lower() == name.lower() and now != name for then, now in pairs)
+
+
+def unfilled(source: Source, changes: Iterable[Change], called: Mapping[str, str]) -> tuple[str, ...]:
+    """A note for each column that comes to a table and has a default at the source, or forbids NULL there.
+
+    `called` maps the lake's names to the source's. Nothing is sent of what the source writes into the rows
+    that it has, so that those of the lake hold NULL.
+    """
+    told = []
+    for change in changes:
+        if isinstance(change, AddColumn) and len(change.path) == 1:
+            (name,) = change.path
+            column = source.schema.column(called.get(name, name))
+            why = None if column is None else _why(column)
+            if why is not None:
+                told.append(f"{quote_name(name)}: {why}; {_UNTIL}")
+    return tuple(told)
+
+
+def _why(column: Column) -> str | None:
+    if column.default is not None:
+        default = column.default
+        told = str(default).lower() if isinstance(default, bool) else repr(default)
+        return f"its default is told as {told}"
+    return None if column.nullable else "it is NOT NULL at the source"
+
+
+_UNTIL = (
+    "rows that are in the table already keep NULL in it until the source sends them again, as an incremental "
+    "snapshot does (signal execute-snapshot)"
+)

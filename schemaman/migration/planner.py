@@ -9,10 +9,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from schemaman import guards
-from schemaman.approving import Approving
-from schemaman.conditions import step
-from schemaman.diff import (
+from schemaman.migration import constraints as guards
+from schemaman.migration.conditions import step
+from schemaman.migration.layout import changed, layout_of
+from schemaman.migration.partial_plans import (
+    names_are_reused,
+    not_to_add,
+    unfilled,
+    unmade_columns,
+    unmade_members,
+)
+from schemaman.migration.plan import (
+    Plan,
+    Policy,
+    Refusal,
+    Source,
+    Step,
+    point_of_no_return,
+    words,
+)
+from schemaman.migration.policy import Level, Ruling
+from schemaman.migration.policy_checks import Approving, Judge, blocked_by, kinds_of
+from schemaman.migration.projection.project import Projection, key_is_known, project
+from schemaman.migration.properties.column_swaps import held_back
+from schemaman.migration.properties.displaced_columns import moved_away, retired, retired_text
+from schemaman.migration.properties.names import RETIRED_PROPERTY, SOURCE_PROPERTY
+from schemaman.migration.replacement_table import NOTHING, Carried
+from schemaman.migration.stamp import STAMP, stamp
+from schemaman.migration.step_order import at_end, dropped, in_turn, inside, renamed, waves
+from schemaman.migration.target import Draft, Live, Target
+from schemaman.model.diff import (
     AddColumn,
     Change,
     ChangeComment,
@@ -25,32 +51,7 @@ from schemaman.diff import (
     diff,
     patch,
 )
-from schemaman.exchanges import held_back
-from schemaman.layouts import changed, layout_of
-from schemaman.ordering import at_end, dropped, in_turn, inside, renamed, waves
-from schemaman.plan import (
-    RETIRED_PROPERTY,
-    SOURCE_PROPERTY,
-    Draft,
-    Live,
-    Plan,
-    Policy,
-    Refusal,
-    Source,
-    Step,
-    Target,
-    point_of_no_return,
-    words,
-)
-from schemaman.policy import Level, Ruling
-from schemaman.projection import Projection, key_is_known, project
-from schemaman.retired_columns import moved_away, retired, retired_text
-from schemaman.rulings import Judge, blocked_by, kinds_of
-from schemaman.schema import Path, TableSchema
-from schemaman.stamps import STAMP, stamp
-from schemaman.successors import NOTHING, Carried
-from schemaman.unfilled import unfilled
-from schemaman.unsettled import names_are_reused, not_to_add, unmade_columns, unmade_members
+from schemaman.model.schema import Path, TableSchema
 
 _ORDER: tuple[type[Change], ...] = (ChangeNullable, ChangeType, ChangeComment, AddColumn, DropColumn)
 _NOT_MADE: tuple[Level, ...] = ("ignore", "quarantine")

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
 from schemaman.errors import BadConfiguration
-from schemaman.representation import DEFAULT, Representation
+from schemaman.migration.type_mapping import DEFAULT, Representation
 
 Level = Literal["auto", "approve", "ignore", "quarantine", "block"]
 """What becomes of a change: it is made; made once a person has approved the plan; not made, and said; not

@@ -10,27 +10,25 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from schemaman.convertible import ORDINARY, RESPELLED, SNAPSHOT, unconvertible
-from schemaman.diff import ChangeKey, ChangeType
-from schemaman.exchanges import RESUME, phase_of, under_way
-from schemaman.lake_names import as_json
-from schemaman.plan import (
+from schemaman.migration import casts as conversion
+from schemaman.migration.convertible import ORDINARY, RESPELLED, SNAPSHOT, unconvertible
+from schemaman.migration.plan import Refusal, Source, words
+from schemaman.migration.projection.column_names import as_json
+from schemaman.migration.projection.project import Projection
+from schemaman.migration.properties.column_swaps import RESUME, phase_of, under_way
+from schemaman.migration.properties.displaced_columns import moved_away, retired, retired_text
+from schemaman.migration.properties.names import (
     KEPT_PROPERTY,
     METADATA_PROPERTY,
     NAMES_PROPERTY,
     RETIRED_PROPERTY,
-    Live,
-    Refusal,
-    Source,
-    column_of,
-    words,
+    TRUNCATED_PROPERTY,
 )
-from schemaman.projection import Projection
-from schemaman.retired_columns import moved_away, retired, retired_text
-from schemaman.schema import Column
-from schemaman.stamps import outlived
-from schemaman.targets import _conversion as conversion
-from schemaman.upserts import TRUNCATED_PROPERTY, key_refused
+from schemaman.migration.row_columns import key_refused
+from schemaman.migration.stamp import outlived
+from schemaman.migration.target import Live, column_of
+from schemaman.model.diff import ChangeKey, ChangeType
+from schemaman.model.schema import Column
 
 _UNSETTLED = "which of its columns is which, or what their values are, is not settled{}"
 

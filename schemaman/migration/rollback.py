@@ -12,19 +12,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from schemaman.conditions import holds, structure
-from schemaman.ddl import quote_name
 from schemaman.errors import StalePlan
-from schemaman.exchanges import Exchange, exchanges_in
-from schemaman.guards import nulls
-from schemaman.layouts import layout_of
-from schemaman.log import Migrated
-from schemaman.phases import differing, unfit
-from schemaman.plan import KEY_PROPERTY, Live, Phase, Plan, Refusal, Step, StepKind, Target
-from schemaman.planfile import plan_hash
-from schemaman.shelf import Shelf
-
-TARGETS: Shelf[Target] = Shelf("schemaman.targets", "TARGET")
+from schemaman.migration.conditions import holds, structure
+from schemaman.migration.constraints import nulls
+from schemaman.migration.layout import layout_of
+from schemaman.migration.plan import (
+    Phase,
+    Plan,
+    Refusal,
+    Step,
+    StepKind,
+)
+from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.properties.column_swaps import Exchange, exchanges_in
+from schemaman.migration.properties.names import KEY_PROPERTY
+from schemaman.migration.recipes.phases import differing, unfit
+from schemaman.migration.target import TARGETS, Live, Target
+from schemaman.model.ddl import quote_name
+from schemaman.store.log import Migrated
 
 _UNDONE: Mapping[StepKind, StepKind] = {
     "add-columns": "drop-columns",

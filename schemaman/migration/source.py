@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from schemaman import members
-from schemaman.plan import Past, Source
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.history import struct_fields as members
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.migration.plan import Past, Source
 
 Pair = tuple[str, str]
 ColumnId = int | None

@@ -9,10 +9,10 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from schemaman.ddl import parse_type, quote_name
 from schemaman.errors import BadReference
-from schemaman.schema import Column, Path, TableSchema
-from schemaman.types import (
+from schemaman.model.ddl import parse_type, quote_name
+from schemaman.model.schema import Column, Path, TableSchema
+from schemaman.model.types import (
     Array,
     Binary,
     Boolean,

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 
-from schemaman.lake_names import Spellings, as_json, names_told
-from schemaman.ordering import formerly
-from schemaman.plan import (
+from schemaman.migration.plan import Source
+from schemaman.migration.projection.column_names import Spellings, as_json, names_told
+from schemaman.migration.projection.project import Projection
+from schemaman.migration.properties.displaced_columns import Retired, retired, retired_before, retired_text
+from schemaman.migration.properties.names import (
     BEGAN_PROPERTY,
     KEPT_PROPERTY,
     KEY_PROPERTY,
@@ -18,13 +20,11 @@ from schemaman.plan import (
     RETIRED_PROPERTY,
     SOURCE_PROPERTY,
     VERSION_PROPERTY,
-    Live,
-    Source,
 )
-from schemaman.projection import Projection
-from schemaman.retired_columns import Retired, retired, retired_before, retired_text
-from schemaman.schema import Path
-from schemaman.stamp_meaning import began_text, stamped
+from schemaman.migration.properties.stamped_version import began_text, stamped
+from schemaman.migration.step_order import formerly
+from schemaman.migration.target import Live
+from schemaman.model.schema import Path
 
 STAMP = frozenset({VERSION_PROPERTY, BEGAN_PROPERTY})
 """Table properties: which version of its source a table follows, and which of several of one shape."""

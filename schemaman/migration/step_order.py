@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from schemaman.diff import AddColumn, Change, ChangeKey, DropColumn, Member, RenameColumn, patch
-from schemaman.layouts import identified
-from schemaman.names import TEMPORARY
-from schemaman.plan import Live
-from schemaman.schema import Path, TableSchema, walk
-from schemaman.types import Struct
+from schemaman.migration.layout import identified
+from schemaman.migration.target import Live
+from schemaman.model.diff import AddColumn, Change, ChangeKey, DropColumn, Member, RenameColumn, patch
+from schemaman.model.name_adjustment import TEMPORARY
+from schemaman.model.schema import Path, TableSchema, walk
+from schemaman.model.types import Struct
 
 
 def in_turn(

@@ -9,9 +9,9 @@ import posixpath
 import re
 from functools import cache
 
-from schemaman.ddl import quote_name
 from schemaman.errors import BadReference
-from schemaman.targets._spark_sql import table_parts
+from schemaman.migration.spark_sql import table_parts
+from schemaman.model.ddl import quote_name
 
 _SESSION = "spark_catalog"
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?(/.*)")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from schemaman.types import Boolean, Decimal, Integer, String, Timestamp, Type, Unknown
+from schemaman.model.types import Boolean, Decimal, Integer, String, Timestamp, Type, Unknown
 
 MICROSECONDS = 6
 MAX_DIGITS = 38

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from schemaman.ddl import format_type, parse_type, quote_name, quote_text, unquote_text
 from schemaman.errors import BadReference, SchemamanError
-from schemaman.schema import Column, Scalar, TableSchema
+from schemaman.model.ddl import format_type, parse_type, quote_name, quote_text, unquote_text
+from schemaman.model.schema import Column, Scalar, TableSchema
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEYWORDS = ("PRIMARY", "COMMENT")

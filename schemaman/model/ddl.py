@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from schemaman.errors import BadReference
-from schemaman.types import (
+from schemaman.model.types import (
     Array,
     Binary,
     Bits,

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from schemaman.schema import Column, Path, Scalar, TableSchema
-from schemaman.types import Array, Field, Map, Struct, Type
+from schemaman.model.schema import Column, Path, Scalar, TableSchema
+from schemaman.model.types import Array, Field, Map, Struct, Type
 
 Member = Column | Field
 Members = tuple[Member, ...]

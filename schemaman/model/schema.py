@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from schemaman.ddl import format_type
-from schemaman.types import Array, Map, Struct, Type, without_labels
+from schemaman.model.ddl import format_type
+from schemaman.model.types import Array, Map, Struct, Type, without_labels
 
 Scalar = str | int | float | bool | None
 Path = tuple[str, ...]

@@ -321,6 +321,4 @@ def _labels_fit(values: tuple[str, ...], new: Type) -> bool:
 def _fields_fit(old: tuple[Field, ...], new: tuple[Field, ...]) -> bool:
     if tuple(f.name for f in old) != tuple(f.name for f in new):
         return False
-    return all(
-        widens(a.type, b.type) and b.nullable >= a.nullable for a, b in zip(old, new, strict=True)
-    )
+    return all(widens(a.type, b.type) and b.nullable >= a.nullable for a, b in zip(old, new, strict=True))

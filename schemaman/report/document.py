@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from schemaman.plugins import Plugins
+
 Tone = Literal["plain", "good", "note", "danger", "break", "muted"]
 
 
@@ -112,9 +114,13 @@ class Report:
 
 
 class Format(Protocol):
-    """A way to write a report. One file each in `formats/`."""
+    """A way to write a report. One file each in `report/formats/`."""
 
     name: str
 
     def render(self, report: Report) -> str:
         """The whole report as text."""
+
+
+FORMATS: Plugins[Format] = Plugins("schemaman.report.formats", "FORMAT", ("schemaman.formats",))
+"""The output formats, by name."""

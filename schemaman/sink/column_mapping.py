@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from schemaman.lake_names import Spellings, names_told
-from schemaman.plan import BEGAN_PROPERTY, VERSION_PROPERTY, Live
-from schemaman.retired_columns import Retired, retired
-from schemaman.sources import source_of
-from schemaman.stamp_meaning import began_text, standing_at
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.migration.projection.column_names import Spellings, names_told
+from schemaman.migration.properties.displaced_columns import Retired, retired
+from schemaman.migration.properties.names import BEGAN_PROPERTY, VERSION_PROPERTY
+from schemaman.migration.properties.stamped_version import began_text, standing_at
+from schemaman.migration.source import source_of
+from schemaman.migration.target import Live
 
 
 def life_of(live: Live, history: TableHistory) -> int | None:

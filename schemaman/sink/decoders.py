@@ -8,19 +8,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from schemaman.decode.key import ROUTING_FIELDS
-from schemaman.decode.shadow import BY_DATABASE
+from schemaman.debezium.converters.connect import Node, columns_of, fields_of
+from schemaman.debezium.ddl.online import BY_DATABASE
+from schemaman.debezium.key import ROUTING_FIELDS
+from schemaman.debezium.records import Mark
 from schemaman.errors import UnreadableInput
-from schemaman.evidence import Mark
-from schemaman.languages.connect import Node, columns_of, fields_of
-from schemaman.rows.cells import Cell, Decoder, cell, decoder, lenient, of_untold_sign, sign_is_untold, untold
-from schemaman.rows.faces import Between, Face, at, behind, faces, keyed, same
-from schemaman.rows.forms import Form
-from schemaman.rows.modes import UNTOLD, Modes
-from schemaman.rows.unavailable import PLACEHOLDER
-from schemaman.rows.wire import Written
-from schemaman.schema import Column, TableId, TableSchema
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.model.schema import Column, TableId, TableSchema
+from schemaman.sink.payloads import Form
+from schemaman.sink.values.connector_modes import UNTOLD, Modes
+from schemaman.sink.values.from_connect import Written
+from schemaman.sink.values.row_decoder import (
+    Cell,
+    Decoder,
+    cell,
+    decoder,
+    lenient,
+    of_untold_sign,
+    sign_is_untold,
+    untold,
+)
+from schemaman.sink.values.unavailable import PLACEHOLDER
+from schemaman.sink.version_lookup import Between, Face, at, behind, faces, keyed, same
 
 Histories = Mapping[TableId, TableHistory]
 NO_SCHEMA = "JSON without a schema: nobody tells the types of the values"

@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from schemaman.exchanges import free_name
-from schemaman.lake_names import spelled
-from schemaman.lake_rows import undecided
-from schemaman.members import became, lowered, named_now, unsettled
-from schemaman.past import Became
-from schemaman.plan import BEGAN_PROPERTY, VERSION_PROPERTY, Live
-from schemaman.representation import Names
-from schemaman.retired_columns import Retired, retired
-from schemaman.schema import Column, Path, TableSchema, walk
-from schemaman.sources import source_of
-from schemaman.stamp_meaning import began_text
-from schemaman.types import Array, Field, Map, Struct, Type
-from schemaman.versions import TableHistory
+from schemaman.history.past_versions import Became
+from schemaman.history.struct_fields import became, lowered, named_now, unsettled
+from schemaman.history.versions import TableHistory
+from schemaman.migration.projection.column_names import spelled
+from schemaman.migration.properties.column_swaps import free_name
+from schemaman.migration.properties.displaced_columns import Retired, retired
+from schemaman.migration.properties.names import BEGAN_PROPERTY, VERSION_PROPERTY
+from schemaman.migration.properties.stamped_version import began_text
+from schemaman.migration.source import source_of
+from schemaman.migration.target import Live
+from schemaman.migration.type_mapping import Names
+from schemaman.model.schema import Column, Path, TableSchema, walk
+from schemaman.model.types import Array, Field, Map, Struct, Type
+from schemaman.sink.row_mapping import undecided
 
 
 @dataclass(frozen=True, slots=True)

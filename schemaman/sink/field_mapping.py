@@ -10,14 +10,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.column_places import up_to_the_stamp
-from schemaman.members import Question, Unsettled, became, lowered, named_now, path_text, unsettled
-from schemaman.past import Became
-from schemaman.plan import Live
-from schemaman.rows.members import Renaming, renaming
-from schemaman.schema import Column, Path, TableSchema, walk
-from schemaman.types import Array, Map, Struct, Type
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.history.past_versions import Became
+from schemaman.history.struct_fields import (
+    Question,
+    Unsettled,
+    became,
+    lowered,
+    named_now,
+    path_text,
+    unsettled,
+)
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.migration.target import Live
+from schemaman.model.schema import Column, Path, TableSchema, walk
+from schemaman.model.types import Array, Map, Struct, Type
+from schemaman.sink.column_mapping import up_to_the_stamp
+from schemaman.sink.values.struct_values import Renaming, renaming
 
 _UNDECIDED = (
     "rename of a member not decided: {} has a value, and nobody has said whether {} became {}: say "

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from schemaman.decode.additions import (
+from schemaman.debezium.converters.connect import fields_of
+from schemaman.debezium.flattened_fields import (
     DELETED,
     Additions,
     Headers,
@@ -21,11 +22,10 @@ from schemaman.decode.additions import (
     physical_of,
 )
 from schemaman.errors import UnreadableInput
-from schemaman.languages.connect import fields_of
-from schemaman.names import restore_misread
-from schemaman.rows.change import Op
-from schemaman.rows.forms import Form
-from schemaman.schema import TableId
+from schemaman.model.name_adjustment import restore_misread
+from schemaman.model.schema import TableId
+from schemaman.sink.payloads import Form
+from schemaman.sink.row_change import Op
 
 _OPS = frozenset("cudr")
 

@@ -10,15 +10,16 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from schemaman.decode.body import SchemaLookup, avro_value, read
-from schemaman.decode.cloud_event import MARK
-from schemaman.decode.framing import AUTO, Forms, SchemaId, Side, framed
-from schemaman.decode.wire import prove
+from schemaman.debezium.cloud_event import MARK
+from schemaman.debezium.converters.avro import to_connect
+from schemaman.debezium.converters.connect import DECIMAL, Node
+from schemaman.debezium.observation import UNKNOWN_SCHEMA
+from schemaman.debezium.payload import SchemaLookup, avro_value, read
+from schemaman.debezium.raw_record import prove
+from schemaman.debezium.records import Record
+from schemaman.debezium.wire_format import AUTO, Forms, SchemaId, Side, framed
 from schemaman.errors import UnreadableInput
-from schemaman.evidence import UNKNOWN_SCHEMA, Record
-from schemaman.languages.avro import to_connect
-from schemaman.languages.connect import DECIMAL, Node
-from schemaman.rows.wire import Written
+from schemaman.sink.values.from_connect import Written
 
 _KEPT = 64
 """Forms of JSON that are kept for a topic and a side; one more and the one that was not met longest goes."""

@@ -9,31 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from schemaman.addresses import target_id
-from schemaman.column_places import life_of
-from schemaman.let_through import READ_PROPERTY, LetThrough, Misread
-from schemaman.log import Migrated
-from schemaman.plan import (
+from schemaman.history.versions import TableHistory
+from schemaman.migration.plan import Plan, Refusal
+from schemaman.migration.projection.project import key_is_known
+from schemaman.migration.properties.names import (
     BEGAN_PROPERTY,
+    READ_PROPERTY,
     SOURCE_PROPERTY,
     VERSION_PROPERTY,
-    Executor,
-    Live,
-    Plan,
-    Refusal,
-    Target,
 )
-from schemaman.projection import key_is_known
+from schemaman.migration.spark_sql import properties_in
+from schemaman.migration.target import TARGETS, Executor, Live
+from schemaman.migration.target_id import target_id
+from schemaman.model.schema import TableId, TableSchema
 from schemaman.registry import Memory, Registry
-from schemaman.rows.modes import UNTOLD, Modes
-from schemaman.schema import TableId, TableSchema
-from schemaman.shelf import Shelf
-from schemaman.targets._spark_sql import properties_in
-from schemaman.versions import TableHistory
+from schemaman.sink.column_mapping import life_of
+from schemaman.sink.stale_rows import LetThrough, Misread
+from schemaman.sink.values.connector_modes import UNTOLD, Modes
+from schemaman.store.log import Migrated
 
 Address = Callable[[TableId], str]
 """Where a target has the lake table of a source table."""
-TARGETS: Shelf[Target] = Shelf("schemaman.targets", "TARGET")
 _STAMPS = (VERSION_PROPERTY, BEGAN_PROPERTY)
 _ROOM = "CREATE NAMESPACE "
 """How a statement begins after which there is no table yet."""

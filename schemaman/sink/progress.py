@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
-from schemaman.evidence import Mark, Observation, Position
-from schemaman.rows.faces import Between
-from schemaman.rows.order import (
+from schemaman.debezium.observation import Observation
+from schemaman.debezium.records import Mark, Position
+from schemaman.model.schema import TableId
+from schemaman.sink.row_order import (
     BEHIND,
     BESIDE,
     BEYOND,
@@ -31,7 +32,7 @@ from schemaman.rows.order import (
     place,
     place_in,
 )
-from schemaman.schema import TableId
+from schemaman.sink.version_lookup import Between
 
 Here = tuple[TableId, str, int]
 """A table, a topic and a partition."""

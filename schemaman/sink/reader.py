@@ -10,28 +10,35 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from schemaman.decode.body import Body, SchemaLookup
-from schemaman.decode.decode import kind_of
-from schemaman.decode.document import is_document_schema
-from schemaman.decode.framing import AUTO, Forms
-from schemaman.decode.origin import DIALECTS, UNKNOWN, Origin, origin_of
-from schemaman.decode.shadow import BY_DATABASE, worked_on
-from schemaman.decode.signal import SIGNAL, is_signal
-from schemaman.decode.wire import OUTBOX, TOMBSTONE, epoch_ms, from_table, is_outbox
+from schemaman.debezium.connector import DIALECTS
+from schemaman.debezium.converters.connect import Node, fields_of
+from schemaman.debezium.ddl.online import BY_DATABASE, worked_on
+from schemaman.debezium.decode import kind_of
+from schemaman.debezium.document import is_document_schema
+from schemaman.debezium.observation import Aside, Reject
+from schemaman.debezium.payload import Body, SchemaLookup
+from schemaman.debezium.raw_record import OUTBOX, TOMBSTONE, epoch_ms, from_table, is_outbox
+from schemaman.debezium.records import (
+    NOWHERE,
+    Mark,
+    Position,
+    Record,
+)
+from schemaman.debezium.signal import SIGNAL, is_signal
+from schemaman.debezium.source_block import UNKNOWN, Origin, origin_of
+from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import UnknownName, UnreadableInput
-from schemaman.evidence import NOWHERE, Aside, Mark, Position, Record, Reject
-from schemaman.languages.connect import Node, fields_of
-from schemaman.rows.cells import Decoded, Decoder, UnreadableCell
-from schemaman.rows.change import Op, Place, Row, RowChange, RowOutcome
-from schemaman.rows.faces import UnknownFace
-from schemaman.rows.flattened import Flat, deleted, flat, says_deleted
-from schemaman.rows.forms import Bodies, Form
-from schemaman.rows.horizon import Doubts, Horizon, Horizons, Past
-from schemaman.rows.modes import UNTOLD, Modes
-from schemaman.rows.order import BEYOND
-from schemaman.rows.tables import Histories, Made, Table, Tables
-from schemaman.rows.unavailable import PLACEHOLDER
-from schemaman.schema import DEFAULT_STREAM, TableId
+from schemaman.model.schema import DEFAULT_STREAM, TableId
+from schemaman.sink.decoders import Histories, Made, Table, Tables
+from schemaman.sink.flattened import Flat, deleted, flat, says_deleted
+from schemaman.sink.payloads import Bodies, Form
+from schemaman.sink.progress import Doubts, Horizon, Horizons, Past
+from schemaman.sink.row_change import Op, Place, Row, RowChange, RowOutcome
+from schemaman.sink.row_order import BEYOND
+from schemaman.sink.values.connector_modes import UNTOLD, Modes
+from schemaman.sink.values.row_decoder import Decoded, Decoder, UnreadableCell
+from schemaman.sink.values.unavailable import PLACEHOLDER
+from schemaman.sink.version_lookup import UnknownFace
 
 Last = tuple[int, bytes | None]
 """The offset of the record that was read last in a partition, and its key if it was a delete with a value."""

@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from schemaman.ddl import format_type
-from schemaman.evidence import Mark
-from schemaman.languages.connect import Node
-from schemaman.rows.cells import sign_is_untold
-from schemaman.rows.faces import Face, UnknownFace, at, faces
-from schemaman.rows.modes import Modes, UntoldMode, node_of
-from schemaman.rows.order import place
-from schemaman.schema import Column
-from schemaman.types import Integer
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.debezium.converters.connect import Node
+from schemaman.debezium.records import Mark
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.model.ddl import format_type
+from schemaman.model.schema import Column
+from schemaman.model.types import Integer
+from schemaman.sink.row_order import place
+from schemaman.sink.values.connector_modes import Modes, UntoldMode, node_of
+from schemaman.sink.values.row_decoder import sign_is_untold
+from schemaman.sink.version_lookup import Face, UnknownFace, at, faces
 
 
 class Beside(NamedTuple):

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schemaman.evidence import Aside, Position, Reject
-from schemaman.rows.values import Value
-from schemaman.schema import TableId, TableSchema
+from schemaman.debezium.observation import Aside, Reject
+from schemaman.debezium.records import Position
+from schemaman.model.schema import TableId, TableSchema
+from schemaman.sink.values.values import Value
 
 Op = Literal["c", "u", "d", "r", "t"]
 Row = Mapping[str, Value]

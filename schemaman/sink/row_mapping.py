@@ -10,20 +10,30 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from schemaman.column_places import places
-from schemaman.evidence import STATEMENTS, PositionKind, Rank
-from schemaman.lake_names import lake_names
-from schemaman.member_places import member_places
-from schemaman.metadata_columns import metadata_told
-from schemaman.plan import Live
-from schemaman.rows.change import Row, RowChange
-from schemaman.rows.horizon import PLACE
-from schemaman.rows.lake import fit
-from schemaman.rows.members import Renaming
-from schemaman.rows.values import Unfit, UnfitValue
-from schemaman.schema import Column, TableSchema
-from schemaman.upserts import OFFSET, OP, ORDER, PARTITION, STREAM, TOPIC, LakeChange, row_columns
-from schemaman.versions import SchemaVersion, TableHistory, made_anew
+from schemaman.debezium.observation import STATEMENTS
+from schemaman.debezium.records import PositionKind, Rank
+from schemaman.history.versions import SchemaVersion, TableHistory, made_anew
+from schemaman.migration.projection.column_names import lake_names
+from schemaman.migration.projection.metadata_columns import metadata_told
+from schemaman.migration.row_columns import (
+    OFFSET,
+    OP,
+    ORDER,
+    PARTITION,
+    STREAM,
+    TOPIC,
+    row_columns,
+)
+from schemaman.migration.target import Live
+from schemaman.model.schema import Column, TableSchema
+from schemaman.sink.column_mapping import places
+from schemaman.sink.field_mapping import member_places
+from schemaman.sink.progress import PLACE
+from schemaman.sink.row_change import Row, RowChange
+from schemaman.sink.upsert import LakeChange
+from schemaman.sink.values.struct_values import Renaming
+from schemaman.sink.values.to_lake import fit
+from schemaman.sink.values.values import Unfit, UnfitValue
 
 _NO_PLACE = "the source has dropped this column, and the lake has no place for its values"
 _UNCLEAR = "the lake has a column of this name, and nothing tells which one of the source's it is"

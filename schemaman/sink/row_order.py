@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from schemaman.evidence import Position
+from schemaman.debezium.records import Position
 
 NOWHERE = "-"
 """The place of what tells none: before all others, since it sorts before digits."""

@@ -11,24 +11,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from schemaman.ddl import quote_name
-from schemaman.decode.origin import DIALECTS
-from schemaman.evidence import STATEMENTS
-from schemaman.history import fold
-from schemaman.lake_names import names_told
-from schemaman.lake_rows import row_map
-from schemaman.names import GIVEN_AWAY, adjusted_forms
-from schemaman.plan import SOURCE_PROPERTY, Executor, Live
+from schemaman.debezium.connector import DIALECTS
+from schemaman.debezium.observation import STATEMENTS
+from schemaman.history.fold.fold import fold
+from schemaman.history.versions import TableHistory
+from schemaman.migration.projection.column_names import names_told
+from schemaman.migration.properties.names import READ_PROPERTY, SOURCE_PROPERTY
+from schemaman.migration.row_columns import ORDER
+from schemaman.migration.spark_sql import literal, set_properties
+from schemaman.migration.target import Executor, Live
+from schemaman.model.ddl import quote_name
+from schemaman.model.name_adjustment import GIVEN_AWAY, adjusted_forms
+from schemaman.model.schema import TableId
 from schemaman.registry import Memory
-from schemaman.rows.modes import UNTOLD, Modes
-from schemaman.rows.retold import Beside, Retold, reading_of, retold, told_once
-from schemaman.schema import TableId
-from schemaman.targets._spark_sql import literal, set_properties
-from schemaman.upserts import ORDER
-from schemaman.versions import TableHistory
-
-READ_PROPERTY = "schemaman.read"
-"""Table property: how much had been said of the source table when the rows were read, and as what."""
+from schemaman.sink.reread import Beside, Retold, reading_of, retold, told_once
+from schemaman.sink.row_mapping import row_map
+from schemaman.sink.values.connector_modes import UNTOLD, Modes
 
 _MEMBERS = ("store", "table", "reading", "said")
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from schemaman.evidence import STATEMENTS, Mark
-from schemaman.fold.faces import match
-from schemaman.names import adjusted_forms
-from schemaman.rows.order import NOWHERE, place
-from schemaman.schema import Column, TableSchema
-from schemaman.types import Type, without_labels
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.debezium.observation import STATEMENTS
+from schemaman.debezium.records import Mark
+from schemaman.history.fold.event_match import match
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.model.name_adjustment import adjusted_forms
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Type, without_labels
+from schemaman.sink.row_order import NOWHERE, place
 
 Fields = Mapping[str, Type | None]
 """The fields of a row and the types that they have on the wire; None where no schema tells them."""

@@ -9,9 +9,8 @@ from typing import Any
 
 import pyarrow as arrow
 
-from schemaman.rows.numbers import rescaled
-from schemaman.schema import Column
-from schemaman.types import (
+from schemaman.model.schema import Column
+from schemaman.model.types import (
     Array,
     Binary,
     Boolean,
@@ -26,6 +25,7 @@ from schemaman.types import (
     Type,
     Unknown,
 )
+from schemaman.sink.values.decimals import rescaled
 
 _INTEGERS = {8: arrow.int8(), 16: arrow.int16(), 32: arrow.int32(), 64: arrow.int64()}
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from schemaman.ddl import quote_name
 from schemaman.errors import StatementFailed
+from schemaman.model.ddl import quote_name
 
 Query = Callable[[str], Sequence[Sequence[object]]]
 """Runs a query and gives its rows."""

@@ -12,23 +12,18 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
-from schemaman.ddl import quote_name
 from schemaman.errors import StatementFailed, UnknownName
-from schemaman.plan import LayoutField, Live, told_key
-from schemaman.schema import Column, TableSchema
-from schemaman.spark.abilities import caches, require
+from schemaman.migration.properties.names import told_key
+from schemaman.migration.spark_sql import create_namespace, dotted, literal, read_columns, table_parts
+from schemaman.migration.target import LayoutField, Live
+from schemaman.migration.targets import delta, iceberg
+from schemaman.model.ddl import quote_name
+from schemaman.model.schema import Column, TableSchema
 from schemaman.spark.delta_log import clear_unborn, generated_columns, newest_version
-from schemaman.spark.failures import RAISED, failure, is_absent
 from schemaman.spark.iceberg_metadata import Metadata, described_live, iceberg_live
 from schemaman.spark.session import is_classic
-from schemaman.targets import delta, iceberg
-from schemaman.targets._spark_sql import (
-    create_namespace,
-    dotted,
-    literal,
-    read_columns,
-    table_parts,
-)
+from schemaman.spark.session_checks import caches, require
+from schemaman.spark.sql_errors import RAISED, failure, is_absent
 
 _LAST_ID = "delta.columnMapping.maxColumnId"
 _IN_THE_WAY = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION")

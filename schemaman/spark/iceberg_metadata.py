@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from schemaman.plan import LayoutField, Live, told_key
-from schemaman.schema import Column, Path, TableSchema
-from schemaman.targets._spark_sql import identifier_fields, table_parts
+from schemaman.migration.properties.names import told_key
+from schemaman.migration.spark_sql import identifier_fields, table_parts
+from schemaman.migration.target import LayoutField, Live
+from schemaman.model.schema import Column, Path, TableSchema
 
 Metadata = Mapping[str, Any]
 

@@ -13,15 +13,15 @@ from itertools import groupby
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from schemaman.adapters.files import STANDARD_INPUT, File
-from schemaman.coverage import Ranges, missing
-from schemaman.decode.body import SchemaLookup
-from schemaman.decode.framing import AUTO, Forms
+from schemaman.debezium.payload import SchemaLookup
+from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import CouldNotDo, UsageError
-from schemaman.ingest import Intake, Summary
-from schemaman.reading import CHUNK, Known, Take, together, wires
+from schemaman.ingest.chunks import CHUNK, Known, Take, together, wires
+from schemaman.ingest.ingest import Intake, Summary
+from schemaman.io.files import STANDARD_INPUT, File
 from schemaman.registry import Registry
-from schemaman.spark.source import SCHEMA, PartScanner, parts
+from schemaman.spark.record_source import SCHEMA, PartScanner, parts
+from schemaman.store.offsets import Ranges, missing
 
 _PARTS = 64
 """At most so many tasks a file: enough for the cores of a machine, few enough for a small one."""

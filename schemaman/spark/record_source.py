@@ -9,11 +9,11 @@ from itertools import accumulate, pairwise
 
 import pyarrow as arrow
 
-from schemaman.adapters.files import File, records, row_groups, rows
-from schemaman.decode.body import SchemaLookup
-from schemaman.decode.framing import AUTO, Forms
-from schemaman.evidence import Record
-from schemaman.reading import Known, Unread, chunks, wires
+from schemaman.debezium.payload import SchemaLookup
+from schemaman.debezium.records import Record
+from schemaman.debezium.wire_format import AUTO, Forms
+from schemaman.ingest.chunks import Known, Unread, chunks, wires
+from schemaman.io.files import File, records, row_groups, rows
 
 SCHEMA = "part int, chunk int, take binary"
 """A row of a result: number of the part, number of the chunk in its file, the take as bytes."""

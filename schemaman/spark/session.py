@@ -17,7 +17,8 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from schemaman.errors import EngineUnavailable
-from schemaman.settings import secret, without_password
+from schemaman.settings import secret
+from schemaman.store.urls import without_password
 
 try:
     from pyspark import SparkConf, SparkContext

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from schemaman.errors import EngineUnavailable
-from schemaman.spark.failures import RAISED, condition_of
+from schemaman.spark.sql_errors import RAISED, condition_of
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"

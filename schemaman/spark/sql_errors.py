@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from schemaman.errors import SessionLost, StatementConflict, StatementFailed
-from schemaman.settings import without_secrets
+from schemaman.store.urls import without_secrets
 
 RAISED = (PySparkException, Py4JError, ConnectionError)
 """What a session raises when a statement fails; py4j lets the socket's error through once the JVM is gone."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 from pyspark.sql import DataFrame
 
-from schemaman.spark.failures import RAISED
+from schemaman.spark.sql_errors import RAISED
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from schemaman import structure_codec
-from schemaman.chain import Sealed
 from schemaman.errors import UnreadableInput
+from schemaman.store import schema_json as structure_codec
+from schemaman.store.hash_chain import Sealed
 
 LAYOUT = 1
 """Of the lines: a head, a line an entry, and a last one with their count and the SHA-256 of all before it."""

@@ -6,22 +6,20 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from schemaman import history
-from schemaman.epochs import NO_FOOTPRINT, Footprint, Verdicts, decide
+from schemaman.debezium.connector import DIALECTS
+from schemaman.debezium.observation import Observation
 from schemaman.errors import Locked, UsageError
-from schemaman.evidence import Dialect, Observation
-from schemaman.log import Entry, Lease, tables_of
-from schemaman.schema import TableId
-from schemaman.shelf import Shelf
-from schemaman.versions import TableHistory
+from schemaman.history.epochs import NO_FOOTPRINT, Footprint, Verdicts, decide
+from schemaman.history.fold import fold as history
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import TableId
+from schemaman.store.log import Entry, Lease, tables_of
 
 Clock = Callable[[], int]
 """The time in epoch milliseconds."""
 
 Fold = Callable[[Iterable[Observation], TableId, Verdicts], TableHistory | None]
 """All observations that name a table → its history; None if none gives it a structure."""
-
-DIALECTS: Shelf[Dialect] = Shelf("schemaman.dialects", "DIALECT")
 
 
 def fold(observations: Iterable[Observation], table: TableId, verdicts: Verdicts) -> TableHistory | None:

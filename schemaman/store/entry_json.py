@@ -9,10 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
+from schemaman.debezium.observation import (
+    Note,
+    Observation,
+    Reject,
+    Seen,
+    Tally,
+)
 from schemaman.errors import StoreUnavailable
-from schemaman.evidence import Note, Observation, Reject, Seen, Tally
-from schemaman.log import Covered, Entry, Migrated, Moved, Noted, Observed, Rejected, Renumbered
-from schemaman.structure_codec import (
+from schemaman.store.log import Covered, Entry, Migrated, Moved, Noted, Observed, Rejected, Renumbered
+from schemaman.store.schema_json import (
     UPGRADE,
     VERSION,
     Json,

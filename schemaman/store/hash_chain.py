@@ -9,9 +9,9 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from schemaman import codec
 from schemaman.errors import UnreadableInput
-from schemaman.log import Stamped
+from schemaman.store import entry_json as codec
+from schemaman.store.log import Stamped
 
 GENESIS = ""
 """What the hash of the first entry follows."""

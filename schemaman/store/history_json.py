@@ -9,9 +9,23 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from schemaman import epochs_codec
-from schemaman.evidence import Mark
-from schemaman.structure_codec import (
+from schemaman.debezium.records import Mark
+from schemaman.history.epochs import Epoch, Footprint, FormChange, Shown, WireFace, WireField
+from schemaman.history.versions import (
+    Alias,
+    Disagreement,
+    Evidence,
+    KeySpan,
+    MemberAnswer,
+    Proof,
+    RenameCandidate,
+    Revision,
+    SchemaVersion,
+    TableEvent,
+    TableHistory,
+)
+from schemaman.model.ddl import format_type, parse_type
+from schemaman.store.schema_json import (
     VERSION,
     Json,
     Parsed,
@@ -27,19 +41,6 @@ from schemaman.structure_codec import (
     table_to_json,
     versioned,
 )
-from schemaman.versions import (
-    Alias,
-    Disagreement,
-    Evidence,
-    KeySpan,
-    MemberAnswer,
-    Proof,
-    RenameCandidate,
-    Revision,
-    SchemaVersion,
-    TableEvent,
-    TableHistory,
-)
 
 
 def to_json(history: TableHistory) -> Json:
@@ -54,8 +55,8 @@ def to_json(history: TableHistory) -> Json:
             aliases=[_alias_to_json(a) for a in history.aliases] or None,
             disagreements=[_disagreement_to_json(d) for d in history.disagreements] or None,
             events=[_event_to_json(e) for e in history.events] or None,
-            epochs=[epochs_codec.epoch_to_json(e) for e in history.epochs] or None,
-            footprint=epochs_codec.footprint_to_json(history.footprint) or None,
+            epochs=[epoch_to_json(e) for e in history.epochs] or None,
+            footprint=footprint_to_json(history.footprint) or None,
             keys=[_key_to_json(k) for k in history.keys] or None,
             shared=history.shared or None,
         ),
@@ -104,7 +105,7 @@ def version_to_json(version: SchemaVersion) -> Json:
             unconfirmed=list(version.unconfirmed) or None,
             candidates=[_candidate_to_json(c) for c in version.candidates] or None,
             proven=maybe(mark_to_json, version.proven),
-            carried=[epochs_codec.face_to_json(f) for f in version.carried] or None,
+            carried=[face_to_json(f) for f in version.carried] or None,
             known_as=list(version.known_as) or None,
             members=[[list(m.old), list(m.new), m.same] for m in version.members] or None,
             proofs=_proofs_to_json(version.proofs) or None,
@@ -128,7 +129,7 @@ def version_from_json(value: Parsed) -> SchemaVersion:
         tuple(value.get("unconfirmed", ())),
         tuple(_candidate(c) for c in value.get("candidates", ())),
         maybe(mark_from_json, value.get("proven")),
-        tuple(epochs_codec.face_from_json(f) for f in value.get("carried", ())),
+        tuple(face_from_json(f) for f in value.get("carried", ())),
         tuple(value.get("known_as", ())),
         tuple(MemberAnswer(tuple(a), tuple(b), same) for a, b, same in value.get("members", ())),
         tuple(_proofs(value.get("proofs", ()))),
@@ -173,8 +174,8 @@ def _history(value: Parsed) -> TableHistory:
         tuple(_disagreement(d) for d in value.get("disagreements", ())),
         tuple(_event(e) for e in value.get("events", ())),
         value["identity"],
-        tuple(epochs_codec.epoch_from_json(e) for e in value.get("epochs", ())),
-        epochs_codec.footprint_from_json(value.get("footprint", {})),
+        tuple(epoch_from_json(e) for e in value.get("epochs", ())),
+        footprint_from_json(value.get("footprint", {})),
         tuple(_key(k) for k in value.get("keys", ())),
         value.get("shared", 0),
     )
@@ -270,3 +271,68 @@ def _event_to_json(event: TableEvent) -> Json:
 def _event(value: Parsed) -> TableEvent:
     other = maybe(table_from_json, value.get("other"))
     return TableEvent(value["kind"], mark_from_json(value["at"]), value["incarnation"], other)
+
+
+def epoch_to_json(epoch: Epoch) -> Json:
+    """How a connector wrote the events of a table from a mark on."""
+    return {
+        "number": epoch.number,
+        "connector": epoch.connector,
+        "connector_version": epoch.connector_version,
+        "at": mark_to_json(epoch.at),
+        **given(after=maybe(mark_to_json, epoch.after), changes=list(epoch.changes) or None),
+    }
+
+
+def epoch_from_json(value: Parsed) -> Epoch:
+    """The epoch that `epoch_to_json` wrote."""
+    after, at = maybe(mark_from_json, value.get("after")), mark_from_json(value["at"])
+    release = value["connector"], value["connector_version"]
+    return Epoch(value["number"], *release, after, at, tuple(value.get("changes", ())))
+
+
+def face_to_json(face: WireFace) -> Json:
+    """How events carried a version from a mark on."""
+    fields = [
+        {"column": f.column, **given(name=f.name, type=maybe(format_type, f.type))} for f in face.fields
+    ]
+    return {"epoch": face.epoch, "at": mark_to_json(face.at), "fields": fields}
+
+
+def face_from_json(value: Parsed) -> WireFace:
+    """The face that `face_to_json` wrote."""
+    fields = (
+        WireField(f["column"], f.get("name"), maybe(parse_type, f.get("type"))) for f in value["fields"]
+    )
+    return WireFace(value["epoch"], mark_from_json(value["at"]), tuple(fields))
+
+
+def footprint_to_json(footprint: Footprint) -> Json:
+    """What a table shows of its connector's settings; empty if that is nothing."""
+    return given(
+        changes=[_change_to_json(c) for c in footprint.changes] or None,
+        shown=[[s.form, s.first_ms, s.last_ms] for s in footprint.shown] or None,
+    )
+
+
+def footprint_from_json(value: Parsed) -> Footprint:
+    """The footprint that `footprint_to_json` wrote."""
+    shown = (Shown(form, first, last) for form, first, last in value.get("shown", ()))
+    return Footprint(tuple(_change(c) for c in value.get("changes", ())), tuple(shown))
+
+
+def _change_to_json(change: FormChange) -> Json:
+    c = change
+    times = [c.since_ms, c.after_ms, c.at_ms, c.until_ms]
+    return {
+        "columns": list(c.columns),
+        "was": c.was,
+        "now": c.now,
+        "at": mark_to_json(c.at),
+        "ms": times,
+    }
+
+
+def _change(value: Parsed) -> FormChange:
+    at = mark_from_json(value["at"])
+    return FormChange(tuple(value["columns"]), value["was"], value["now"], at, *value["ms"])

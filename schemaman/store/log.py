@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from schemaman.evidence import Note, Observation, Reject
-from schemaman.schema import TableId
-from schemaman.versions import TableHistory
+from schemaman.debezium.observation import Note, Observation, Reject
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import TableId
 
 StepState = Literal["intent", "done", "skipped", "failed"]
 RunMark = Literal["started", "claimed", "finished", "drifted", "settled"]

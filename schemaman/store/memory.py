@@ -10,15 +10,12 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from schemaman.chain import Sealed, seal, unbroken
-from schemaman.coverage import merge
-from schemaman.epochs import UNDECIDED, Verdicts
+from schemaman.debezium.observation import Observation
 from schemaman.errors import Conflict
-from schemaman.evidence import Observation
-from schemaman.log import Covered, Entry, Lease, Observed, Renumbered, Stamped, tables_of
-from schemaman.numbering import ids_now, renumbered
-from schemaman.schema import TableId
-from schemaman.stores._projections import (
+from schemaman.history.epochs import UNDECIDED, Verdicts
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import TableId
+from schemaman.store.derived import (
     Clock,
     Fold,
     decided_over,
@@ -29,7 +26,10 @@ from schemaman.stores._projections import (
     touched,
     wall_clock,
 )
-from schemaman.versions import TableHistory
+from schemaman.store.hash_chain import Sealed, seal, unbroken
+from schemaman.store.log import Covered, Entry, Lease, Observed, Renumbered, Stamped, tables_of
+from schemaman.store.offsets import merge
+from schemaman.store.renumbering import ids_now, renumbered
 
 Said = Mapping[TableId, tuple[Observation, ...]]
 

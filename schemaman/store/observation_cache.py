@@ -9,8 +9,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from schemaman.evidence import Observation
-from schemaman.schema import TableId
+from schemaman.debezium.observation import Observation
+from schemaman.model.schema import TableId
 
 KEPT = 20_000
 """Observations, of whichever tables were spoken of last: about a kilobyte each."""

@@ -12,11 +12,18 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
 
-from schemaman.edges import EdgeHashes, hashes_of, same
+from schemaman.debezium.observation import (
+    Aside,
+    Note,
+    Observation,
+    Outcome,
+    Reject,
+    awaits_schema,
+)
 from schemaman.errors import Conflict, UsageError
-from schemaman.evidence import Aside, Note, Observation, Outcome, Reject, awaits_schema
-from schemaman.log import Covered, Entry, Noted, Observed, Rejected
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.store.edge_hashes import EdgeHashes, hashes_of, same
+from schemaman.store.log import Covered, Entry, Noted, Observed, Rejected
 
 Place = tuple[str, int]
 """A topic and a partition."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
-from schemaman.log import Moved, Renumbered
-from schemaman.schema import TableId
-from schemaman.versions import SchemaVersion
+from schemaman.history.versions import SchemaVersion
+from schemaman.model.schema import TableId
+from schemaman.store.log import Moved, Renumbered
 
 
 def renumbered(table: TableId, before: Sequence[str], after: Sequence[str]) -> Renumbered | None:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from schemaman.ddl import format_type, parse_type
+from schemaman.debezium.records import NOWHERE, Mark, Position
 from schemaman.errors import SchemamanError, StoreUnavailable
-from schemaman.evidence import NOWHERE, Mark, Position
-from schemaman.schema import Column, Scalar, TableId, TableSchema
+from schemaman.model.ddl import format_type, parse_type
+from schemaman.model.schema import Column, Scalar, TableId, TableSchema
 
 VERSION = 1
 """The layout that is written; a reader refuses every other one."""

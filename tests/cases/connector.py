@@ -8,17 +8,18 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from schemaman.ddl import format_type
-from schemaman.decode.body import SchemaLookup
-from schemaman.diff import Change, diff
-from schemaman.evidence import Note, Record, Reject
-from schemaman.ingest import ingest
-from schemaman.log import Noted, Rejected
+from schemaman.debezium.observation import Note, Reject
+from schemaman.debezium.payload import SchemaLookup
+from schemaman.debezium.records import Record
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.ingest.ingest import ingest
+from schemaman.model.ddl import format_type
+from schemaman.model.diff import Change, diff
+from schemaman.model.schema import TableSchema
+from schemaman.model.types import without_labels
 from schemaman.registry import Registry
-from schemaman.schema import TableSchema
-from schemaman.stores.memory import MemoryStore
-from schemaman.types import without_labels
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.store.log import Noted, Rejected
+from schemaman.store.memory import MemoryStore
 from tests.records import Node, node, struct
 
 NOON = 1_700_000_000_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from schemaman.diff import ChangeDefault, ChangeType, DropColumn
-from schemaman.plan import Policy
-from schemaman.types import Decimal, Integer, Numeric, Timestamp
+from schemaman.migration.plan import Policy
+from schemaman.model.diff import ChangeDefault, ChangeType, DropColumn
+from schemaman.model.types import Decimal, Integer, Numeric, Timestamp
 from tests import chain
 from tests.cases.connector import (
     INT,

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from schemaman.names import collisions
+from schemaman.model.name_adjustment import collisions
 from tests import chain
 from tests.cases.connector import INT, NOTE, TEXT, Connector, decimal, entry, shapes, time
 from tests.records import Node, column, image, node

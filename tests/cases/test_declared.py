@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schemaman.diff import MoveColumn, RenameColumn
+from schemaman.model.diff import MoveColumn, RenameColumn
 from tests import chain
 from tests.cases.connector import INT, LONG, NOTE, TEXT, Connector, entry, revised, shapes, steps
 from tests.records import Node, change, column, image

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from schemaman.diff import ChangeKey
-from schemaman.rules.key_column_removed import RULE
+from schemaman.compat.rules.key_column_removed import RULE
+from schemaman.model.diff import ChangeKey
 from tests import chain
 from tests.cases.connector import INT, NOTE, TEXT, Connector, later, shapes, steps, told
 

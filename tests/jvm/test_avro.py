@@ -9,8 +9,8 @@ import json
 
 import pytest
 
-from schemaman.languages.avro import to_connect
-from schemaman.languages.connect import columns_of, type_of
+from schemaman.debezium.converters.avro import to_connect
+from schemaman.debezium.converters.connect import columns_of, type_of
 from tests import sheets
 from tests.jvm.debezium import Node, run
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from schemaman.languages.avro import to_connect
-from schemaman.languages.connect import columns_of
+from schemaman.debezium.converters.avro import to_connect
+from schemaman.debezium.converters.connect import columns_of
 from tests.everything import written_in
 from tests.jvm.debezium import run
 

@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from schemaman.ddl import format_type
-from schemaman.decode.declared import label
-from schemaman.decode.origin import DIALECTS
-from schemaman.dialects._spelling import spell
-from schemaman.evidence import DeclaredColumn
-from schemaman.fold.faces import lost, tells_nullability
-from schemaman.languages.connect import columns_of, type_of
+from schemaman.debezium.connector import DIALECTS, DeclaredColumn
+from schemaman.debezium.connectors._type_expression import spell
+from schemaman.debezium.converters.connect import columns_of, type_of
+from schemaman.debezium.table_changes import label
+from schemaman.history.fold.event_match import lost, tells_nullability
+from schemaman.model.ddl import format_type
 from tests import sheets
 from tests.jvm.debezium import OPTIONS, Answer, Node, ask, settings
 from tests.sheets import ABSENT, Row, declared_column

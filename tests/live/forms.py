@@ -11,7 +11,7 @@ from typing import Any
 
 import fastavro
 
-from schemaman.evidence import Record
+from schemaman.debezium.records import Record
 from tests.live.connect import AVRO_CONVERTER
 from tests.live.schema_registry import Registered
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from schemaman.history.versions import TableHistory
 from schemaman.registry import Registry
-from schemaman.stores.sql import SqlStore
-from schemaman.versions import TableHistory
+from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import main
 from tests import chain
 from tests.live.streaming import Streaming

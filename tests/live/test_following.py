@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from schemaman.adapters import files
-from schemaman.evidence import Record
+from schemaman.debezium.records import Record
+from schemaman.io import files
 from schemaman_cli.main import main
 from tests.certificates import self_signed
 from tests.house import CAPTURES

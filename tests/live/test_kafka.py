@@ -15,12 +15,12 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from schemaman.adapters import files, kafka, schema_registry
+from schemaman.debezium.records import Record
 from schemaman.errors import BadConfiguration, UnreadableInput, UsageError
-from schemaman.evidence import Record
-from schemaman.ingest import ingest
+from schemaman.ingest.ingest import ingest
+from schemaman.io import files, kafka, schema_registry
 from schemaman.registry import Registry
-from schemaman.stores.memory import MemoryStore
+from schemaman.store.memory import MemoryStore
 from schemaman_cli.main import main
 from tests.house import CAPTURES
 from tests.live.process import free_port

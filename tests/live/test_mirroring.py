@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.evidence import Record
+from schemaman.debezium.records import Record
 from tests.live.jars import jars
 from tests.live.test_kafka import create, send
 from tests.spark.example_job import outcome, started

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from schemaman.adapters import files, kafka, schema_registry
-from schemaman.coverage import Ranges, spans
-from schemaman.evidence import Record
-from schemaman.ingest import ingest
+from schemaman.debezium.records import Record
+from schemaman.ingest.ingest import ingest
+from schemaman.io import files, kafka, schema_registry
 from schemaman.registry import Registry
-from schemaman.stores.memory import MemoryStore
-from schemaman.stores.sql import SqlStore
+from schemaman.store.memory import MemoryStore
+from schemaman.store.offsets import Ranges, spans
+from schemaman.store.sql.store import SqlStore
 from schemaman_cli import sources as command
 from schemaman_cli.main import main
 from tests.certificates import self_signed

@@ -7,9 +7,9 @@ from itertools import groupby
 
 import pytest
 
-from schemaman.ddl import format_type
-from schemaman.types import without_labels
-from schemaman.versions import SchemaVersion
+from schemaman.history.versions import SchemaVersion
+from schemaman.model.ddl import format_type
+from schemaman.model.types import without_labels
 from tests.live import shop
 from tests.live.connect import Worker
 from tests.live.forms import Form, avro_with_headers, avro_with_ids, flattened, json_with_schemas

@@ -13,8 +13,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from schemaman.ddl import format_type
-from schemaman.languages.connect import columns_of
+from schemaman.debezium.converters.connect import columns_of
+from schemaman.model.ddl import format_type
 from tests import sheets
 from tests.live.connect import Worker
 from tests.live.forms import Form, json_with_schemas

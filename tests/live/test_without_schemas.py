@@ -6,7 +6,7 @@ from itertools import groupby
 
 import pytest
 
-from schemaman.ddl import format_type
+from schemaman.model.ddl import format_type
 from tests.live import shop
 from tests.live.connect import Worker
 from tests.live.forms import json_without_schemas

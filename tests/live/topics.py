@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from schemaman.evidence import Record
+from schemaman.debezium.records import Record
 from tests.live.forms import Form
 from tests.truth.recording import Fact, Place
 

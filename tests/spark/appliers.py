@@ -24,12 +24,12 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from schemaman.errors import SchemamanError
-from schemaman.journal import StoreJournal
-from schemaman.log import Migrated
-from schemaman.migrate import apply
-from schemaman.planfile import from_text
-from schemaman.spark.lake import SparkExecutor
-from schemaman.stores.sql import SqlStore
+from schemaman.migration.apply.apply import apply
+from schemaman.migration.apply.journal import StoreJournal
+from schemaman.migration.plan_file import from_text
+from schemaman.spark.executor import SparkExecutor
+from schemaman.store.log import Migrated
+from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import exit_code
 
 POINTS = ("intent-to-write", "intent-written", "statement-sent", "statement-done", "done-written")

@@ -9,13 +9,14 @@ import sys
 import time
 from pathlib import Path
 
-from schemaman.log import Migrated
-from schemaman.migrate import Migration, StoreJournal, apply
-from schemaman.plan import Executor, Plan
-from schemaman.planfile import from_text
-from schemaman.spark.lake import SparkExecutor
+from schemaman.migration.apply.apply import Migration, StoreJournal, apply
+from schemaman.migration.plan import Plan
+from schemaman.migration.plan_file import from_text
+from schemaman.migration.target import Executor
+from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.session import session
-from schemaman.stores.sql import SqlStore
+from schemaman.store.log import Migrated
+from schemaman.store.sql.store import SqlStore
 
 
 class TellingJournal(StoreJournal):

@@ -11,12 +11,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from schemaman.column_places import life_of
-from schemaman.plan import SOURCE_PROPERTY, Live
-from schemaman.schema import TableId
-from schemaman.stores.sql import SqlStore
-from schemaman.targets._spark_sql import type_name
-from schemaman.upserts import DELETED, OFFSET, OP, PARTITION, TOPIC, row_columns
+from schemaman.migration.properties.names import SOURCE_PROPERTY
+from schemaman.migration.row_columns import (
+    DELETED,
+    OFFSET,
+    OP,
+    PARTITION,
+    TOPIC,
+    row_columns,
+)
+from schemaman.migration.spark_sql import type_name
+from schemaman.migration.target import Live
+from schemaman.model.schema import TableId
+from schemaman.sink.column_mapping import life_of
+from schemaman.store.sql.store import SqlStore
 from tests.lake_state.compare import Difference, Shape, assigned, compare, is_same
 from tests.lake_state.fold import State, Table, fold
 

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from schemaman.spark.following import TARGETS
-from schemaman.spark.lake import SparkExecutor
+from schemaman.migration.target import TARGETS
+from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.session import session_settings
-from schemaman.stores.sql import SqlStore
+from schemaman.store.sql.store import SqlStore
 from tests.house import CAPTURES, ROOT
 from tests.spark.compared import Comparison, LakeTable, compared
 

@@ -13,12 +13,18 @@ from decimal import Decimal
 
 import pytest
 
-from schemaman.columns import parse_columns
-from schemaman.conditions import structure
 from schemaman.errors import PartlyApplied, StalePlan, StatementFailed
-from schemaman.migrate import Migration, apply, drift, expected_structure
-from schemaman.plan import Executor, Live, Plan, Policy, Source, words
-from schemaman.planner import make_plan
+from schemaman.migration.apply.apply import Migration, apply, drift, expected_structure
+from schemaman.migration.conditions import structure
+from schemaman.migration.plan import (
+    Plan,
+    Policy,
+    Source,
+    words,
+)
+from schemaman.migration.planner import make_plan
+from schemaman.migration.target import Executor, Live
+from schemaman.model.column_list import parse_columns
 from tests.chain import TARGETS
 from tests.lives import source
 from tests.paper_lake import PaperJournal

@@ -8,20 +8,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from schemaman.adapters import files
-from schemaman.adapters.schema_registry import NO_REGISTRY, Registered, load
-from schemaman.decisions import Decisions
-from schemaman.evidence import Record
-from schemaman.policy import Level, Policy, PolicyRule
+from schemaman.debezium.records import Record
+from schemaman.history.decisions import Decisions
+from schemaman.io import files
+from schemaman.io.schema_registry import NO_REGISTRY, Registered, load
+from schemaman.migration.policy import Level, Policy, PolicyRule
+from schemaman.migration.target import TARGETS
 from schemaman.settings import TargetSetting
-from schemaman.spark.batch_report import BatchReport
-from schemaman.spark.batches import RAW
-from schemaman.spark.decoded import SMALL
-from schemaman.spark.following import TARGETS
-from schemaman.spark.lake import SparkExecutor
-from schemaman.spark.quarantine import Quarantine
-from schemaman.spark.stream import Mirror
-from schemaman.stores.sql import SqlStore
+from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.streaming.batch_report import BatchReport
+from schemaman.spark.streaming.decoded import SMALL
+from schemaman.spark.streaming.micro_batch import RAW
+from schemaman.spark.streaming.quarantine import Quarantine
+from schemaman.spark.streaming.sink import Mirror
+from schemaman.store.sql.store import SqlStore
 from tests.house import CAPTURES
 from tests.paper_mirror import EMPTYING, careful
 from tests.spark.compared import LakeTable

@@ -10,7 +10,7 @@ import sys
 from pyspark.sql import SparkSession
 
 from schemaman.errors import EngineUnavailable
-from schemaman.spark.lake import SparkExecutor
+from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.session import session
 
 

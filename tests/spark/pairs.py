@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from schemaman.schema import Column, Path, TableSchema
-from schemaman.types import (
+from schemaman.model.schema import Column, Path, TableSchema
+from schemaman.model.types import (
     Array,
     Binary,
     Bits,

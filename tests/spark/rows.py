@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from schemaman.ddl import parse_type, quote_name
-from schemaman.plan import Executor, Step
-from schemaman.schema import TableSchema
-from schemaman.targets import _spark_sql as sql
-from schemaman.types import (
+from schemaman.migration import spark_sql as sql
+from schemaman.migration.plan import Step
+from schemaman.migration.target import Executor
+from schemaman.model.ddl import parse_type, quote_name
+from schemaman.model.schema import TableSchema
+from schemaman.model.types import (
     Array,
     Binary,
     Boolean,
@@ -133,9 +134,7 @@ def _after(mine: Type, old: Type, new: Type, *, renamed: bool) -> Type:
             was = {x.name: x.type for x in a}
             return Struct(
                 tuple(
-                    replace(
-                        f, name=to.name, type=_after(f.type, was[f.name], to.type, renamed=renamed)
-                    )
+                    replace(f, name=to.name, type=_after(f.type, was[f.name], to.type, renamed=renamed))
                     for f in fields
                     if (to := there.get(f.name)) is not None
                 )

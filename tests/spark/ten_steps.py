@@ -8,16 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from schemaman.columns import parse_columns
-from schemaman.journal import StoreJournal
-from schemaman.log import Migrated
-from schemaman.migrate import apply
-from schemaman.plan import Plan, Policy, Source, Target
-from schemaman.planfile import plan_hash, to_text
-from schemaman.planner import make_plan
-from schemaman.spark.lake import SparkExecutor
-from schemaman.stores.sql import SqlStore
-from schemaman.targets import delta, iceberg
+from schemaman.migration.apply.apply import apply
+from schemaman.migration.apply.journal import StoreJournal
+from schemaman.migration.plan import Plan, Policy, Source
+from schemaman.migration.plan_file import plan_hash, to_text
+from schemaman.migration.planner import make_plan
+from schemaman.migration.target import Target
+from schemaman.migration.targets import delta, iceberg
+from schemaman.model.column_list import parse_columns
+from schemaman.spark.executor import SparkExecutor
+from schemaman.store.log import Migrated
+from schemaman.store.sql.store import SqlStore
 from tests.lives import source
 
 TARGETS: dict[str, Target] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}

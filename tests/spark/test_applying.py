@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from schemaman.clone import NAMESPACE, rehearsal
 from schemaman.errors import PartlyApplied, StatementFailed
-from schemaman.journal import StoreJournal
-from schemaman.migrate import apply, check
-from schemaman.plan import STORE_PROPERTY
-from schemaman.spark.lake import SparkExecutor
-from schemaman.stores.sql import SqlStore
+from schemaman.migration.apply.apply import apply, check
+from schemaman.migration.apply.clone import NAMESPACE, rehearsal
+from schemaman.migration.apply.journal import StoreJournal
+from schemaman.migration.properties.names import STORE_PROPERTY
+from schemaman.spark.executor import SparkExecutor
+from schemaman.store.sql.store import SqlStore
 from tests.house import ROOT
 from tests.spark.formats import both, slow
 from tests.spark.ten_steps import TARGETS, Table, commits, planned, prepared, versions

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
-from schemaman.catalogs import CatalogSetting, CatalogType, spark_settings
-from schemaman.spark.lake import SparkExecutor
+from schemaman.migration.settings import CatalogSetting, CatalogType, spark_settings
+from schemaman.spark.executor import SparkExecutor
 from tests.house import PROOF
 from tests.live.jars import JarsUnreachable
 from tests.spark import second_reader

@@ -14,13 +14,13 @@ import pytest
 from jsonschema import Draft202012Validator
 from pyiceberg.table import StaticTable
 
-from schemaman.documents import schemas
-from schemaman.log import Migrated
-from schemaman.migrate import StoreJournal, apply
-from schemaman.planfile import from_text
+from schemaman.migration.apply.apply import StoreJournal, apply
+from schemaman.migration.plan_file import from_text
 from schemaman.registry import Registry
-from schemaman.spark.lake import SparkExecutor
-from schemaman.stores.sql import SqlStore
+from schemaman.report.json import schemas
+from schemaman.spark.executor import SparkExecutor
+from schemaman.store.log import Migrated
+from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import main
 from tests.done import Done
 from tests.house import CAPTURES

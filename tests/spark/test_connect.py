@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql.connect.session import SparkSession as RemoteSession
 
 from schemaman.errors import EngineUnavailable, StatementConflict, StatementFailed
-from schemaman.spark.lake import SparkExecutor
+from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.session import is_classic, require_server
 from tests.house import CAPTURES, PROOF
 from tests.live.jars import JarsUnreachable, classpath

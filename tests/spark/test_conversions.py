@@ -9,8 +9,8 @@ from decimal import Decimal
 
 import pytest
 
-from schemaman.ddl import parse_type
-from schemaman.targets import _conversion as conversion
+from schemaman.migration import casts as conversion
+from schemaman.model.ddl import parse_type
 from tests.house import PROOF
 
 pytestmark = pytest.mark.spark

@@ -12,16 +12,17 @@ from collections import Counter
 
 import pytest
 
-from schemaman.ddl import quote_name
-from schemaman.plan import Plan, Policy, Target
-from schemaman.planner import make_plan
-from schemaman.schema import Column, TableSchema
-from schemaman.sources import source_of
-from schemaman.spark.lake import SparkExecutor
-from schemaman.targets import _spark_sql as sql
-from schemaman.targets import delta, iceberg
-from schemaman.types import Array, Map, Struct
-from schemaman.versions import MemberAnswer
+from schemaman.history.versions import MemberAnswer
+from schemaman.migration import spark_sql as sql
+from schemaman.migration.plan import Plan, Policy
+from schemaman.migration.planner import make_plan
+from schemaman.migration.source import source_of
+from schemaman.migration.target import Target
+from schemaman.migration.targets import delta, iceberg
+from schemaman.model.ddl import quote_name
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Array, Map, Struct
+from schemaman.spark.executor import SparkExecutor
 from tests.house import PROOF
 from tests.lives import history
 from tests.spark.pairs import Pair, pairs, tables

@@ -12,16 +12,16 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
 
-from schemaman import ingest as local
-from schemaman.adapters import files, schema_registry
 from schemaman.errors import UnreadableInput, UsageError
-from schemaman.ingest import Summary
-from schemaman.log import Stamped
+from schemaman.ingest import ingest as local
+from schemaman.ingest.ingest import Summary
+from schemaman.io import files, schema_registry
 from schemaman.registry import Registry
-from schemaman.spark import pipeline
-from schemaman.spark.batches import COLUMNS, remember
-from schemaman.spark.source import parts
-from schemaman.stores.memory import MemoryStore
+from schemaman.spark import ingest as pipeline
+from schemaman.spark.record_source import parts
+from schemaman.spark.streaming.micro_batch import COLUMNS, remember
+from schemaman.store.log import Stamped
+from schemaman.store.memory import MemoryStore
 from tests.house import CAPTURES
 from tests.test_order import BYTES_ALTERNATE, dressed_rows, pieces_of
 

@@ -11,15 +11,15 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
 
-from schemaman import ingest as local
-from schemaman.adapters import files
-from schemaman.adapters.schema_registry import opened
-from schemaman.decode.framing import Form, Forms
+from schemaman.debezium.records import Record
+from schemaman.debezium.wire_format import Form, Forms
 from schemaman.errors import RegistryUnavailable
-from schemaman.evidence import Record
+from schemaman.ingest import ingest as local
+from schemaman.io import files
+from schemaman.io.schema_registry import opened
 from schemaman.registry import Registry
-from schemaman.spark import pipeline
-from schemaman.stores.memory import MemoryStore
+from schemaman.spark import ingest as pipeline
+from schemaman.store.memory import MemoryStore
 from tests.house import CAPTURES
 from tests.registries import serving
 from tests.test_framing import FRAMES, recorded, reframed

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.conditions import holds
-from schemaman.migrate import LEASE_MS
-from schemaman.spark.lake import SparkExecutor
-from schemaman.stores.sql import SqlStore
+from schemaman.migration.apply.apply import LEASE_MS
+from schemaman.migration.conditions import holds
+from schemaman.spark.executor import SparkExecutor
+from schemaman.store.sql.store import SqlStore
 from tests.house import PROOF
 from tests.spark import appliers
 from tests.spark.appliers import POINTS, Task

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.columns import parse_columns
 from schemaman.errors import StatementConflict, StatementFailed, UnknownName
-from schemaman.plan import LayoutField, Live
+from schemaman.migration.target import LayoutField, Live
+from schemaman.model.column_list import parse_columns
+from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.iceberg_metadata import described_live
-from schemaman.spark.lake import SparkExecutor
 from schemaman.spark.session import session, session_settings
 
 pytestmark = pytest.mark.spark

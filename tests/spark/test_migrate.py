@@ -14,16 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.columns import parse_columns
-from schemaman.conditions import structure
 from schemaman.errors import StalePlan, StatementFailed
-from schemaman.migrate import LEASE_MS, apply
-from schemaman.plan import Live, Plan, Policy, Source, Target
-from schemaman.planfile import from_text, to_text
-from schemaman.planner import make_plan
-from schemaman.spark.lake import SparkExecutor
-from schemaman.stores.sql import SqlStore
-from schemaman.targets import delta, iceberg
+from schemaman.migration.apply.apply import LEASE_MS, apply
+from schemaman.migration.conditions import structure
+from schemaman.migration.plan import Plan, Policy, Source
+from schemaman.migration.plan_file import from_text, to_text
+from schemaman.migration.planner import make_plan
+from schemaman.migration.target import Live, Target
+from schemaman.migration.targets import delta, iceberg
+from schemaman.model.column_list import parse_columns
+from schemaman.spark.executor import SparkExecutor
+from schemaman.store.sql.store import SqlStore
 from tests.house import PROOF, ROOT
 from tests.lives import source
 from tests.paper_lake import PaperJournal

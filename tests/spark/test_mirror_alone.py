@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.adapters.schema_registry import NO_REGISTRY
-from schemaman.spark.following import TARGETS
-from schemaman.stores.sql import SqlStore
+from schemaman.io.schema_registry import NO_REGISTRY
+from schemaman.migration.target import TARGETS
+from schemaman.store.sql.store import SqlStore
 from tests.spark.mirrored import Run, frame
 from tests.test_mirror_names import HELPERS, told
 

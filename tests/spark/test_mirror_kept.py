@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.adapters.schema_registry import NO_REGISTRY
-from schemaman.spark.following import TARGETS
-from schemaman.spark.quarantine import NO_OLD_ROW, Quarantine
-from schemaman.spark.staging import WAITS
-from schemaman.stores.sql import SqlStore
-from schemaman.upserts import DELETED
+from schemaman.io.schema_registry import NO_REGISTRY
+from schemaman.migration.row_columns import DELETED
+from schemaman.migration.target import TARGETS
+from schemaman.spark.streaming.quarantine import NO_OLD_ROW, Quarantine
+from schemaman.spark.streaming.row_staging import WAITS
+from schemaman.store.sql.store import SqlStore
 from tests.house import PROOF
 from tests.spark.formats import slow
 from tests.spark.mirrored import Run, frame

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.plan import Live
-from schemaman.spark.lake import SparkExecutor
-from schemaman.stores.sql import SqlStore
+from schemaman.migration.target import Live
+from schemaman.spark.executor import SparkExecutor
+from schemaman.store.sql.store import SqlStore
 from tests.house import CAPTURES, PROOF, ROOT
 from tests.spark.compared import LakeTable, compared
 from tests.test_mirrored_recordings import unknown

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from pyspark.sql.types import StructType
 
-from schemaman.ddl import quote_name
 from schemaman.errors import UsageError
-from schemaman.notation import written
-from schemaman.schema import TableSchema
-from schemaman.targets._spark_sql import type_name
-from schemaman.types import Array, Field, Map, Struct, Type
-from tests.everything import NOTATIONS, written_in
+from schemaman.languages.language import NOTATIONS, written
+from schemaman.migration.spark_sql import type_name
+from schemaman.model.ddl import quote_name
+from schemaman.model.schema import TableSchema
+from schemaman.model.types import Array, Field, Map, Struct, Type
+from tests.everything import written_in
 from tests.strategies import schemas
 
 pytestmark = pytest.mark.spark

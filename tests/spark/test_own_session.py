@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.columns import parse_columns
 from schemaman.errors import EngineUnavailable
-from schemaman.spark.lake import SparkExecutor
+from schemaman.model.column_list import parse_columns
+from schemaman.spark.executor import SparkExecutor
 from tests.house import ROOT
 from tests.spark.life import lived
 from tests.spark.test_catalogs import known

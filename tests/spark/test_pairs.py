@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from schemaman.ddl import quote_name
-from schemaman.plan import Policy, Source, outcomes
-from schemaman.planner import make_plan
-from schemaman.recipes import Cook
-from schemaman.schema import TableSchema
-from schemaman.spark.lake import SparkExecutor
+from schemaman.migration.plan import Policy, Source, outcomes
+from schemaman.migration.planner import make_plan
+from schemaman.migration.recipes.recipes import Cook
+from schemaman.model.ddl import quote_name
+from schemaman.model.schema import TableSchema
+from schemaman.spark.executor import SparkExecutor
 from tests import chain
 from tests.house import PROOF
 from tests.lives import lives

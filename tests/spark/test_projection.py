@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from schemaman.ddl import parse_type
-from schemaman.plan import Held, Policy, Source, Target
-from schemaman.planner import make_plan
-from schemaman.policy import ProjectionRule
-from schemaman.representation import CHOICES, ROLES
-from schemaman.schema import Column, TableSchema
-from schemaman.spark.lake import SparkExecutor
-from schemaman.targets import delta, iceberg
+from schemaman.migration.plan import Policy, Source
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import ProjectionRule
+from schemaman.migration.target import Held, Target
+from schemaman.migration.targets import delta, iceberg
+from schemaman.migration.type_mapping import CHOICES, ROLES
+from schemaman.model.ddl import parse_type
+from schemaman.model.schema import Column, TableSchema
+from schemaman.spark.executor import SparkExecutor
 from tests import sheets
 from tests.lives import source
 from tests.spark.formats import both

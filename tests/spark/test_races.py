@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.conditions import structure
 from schemaman.errors import Locked, PartlyApplied, StalePlan
-from schemaman.journal import StoreJournal
-from schemaman.migrate import apply
-from schemaman.spark.lake import SparkExecutor
-from schemaman.stores.sql import SqlStore
+from schemaman.migration.apply.apply import apply
+from schemaman.migration.apply.journal import StoreJournal
+from schemaman.migration.conditions import structure
+from schemaman.spark.executor import SparkExecutor
+from schemaman.store.sql.store import SqlStore
 from tests.house import PROOF
 from tests.live.database import schema_of_its_own
 from tests.spark import appliers

@@ -8,20 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.clone import NAMESPACE, rehearsal
 from schemaman.errors import StalePlan, StatementFailed
-from schemaman.exchanges import under_way
-from schemaman.journal import progress
-from schemaman.migrate import apply
-from schemaman.phases import differing
-from schemaman.plan import Live, Plan, Policy
-from schemaman.planfile import from_text, to_text
-from schemaman.planner import make_plan
-from schemaman.policy import PolicyRule
-from schemaman.recipes import Cook
-from schemaman.retired_columns import retired
-from schemaman.rollback import restored, rollback, rows_written, version_before
-from schemaman.spark.lake import SparkExecutor
+from schemaman.migration.apply.apply import apply
+from schemaman.migration.apply.clone import NAMESPACE, rehearsal
+from schemaman.migration.apply.journal import progress
+from schemaman.migration.plan import Plan, Policy
+from schemaman.migration.plan_file import from_text, to_text
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import PolicyRule
+from schemaman.migration.properties.column_swaps import under_way
+from schemaman.migration.properties.displaced_columns import retired
+from schemaman.migration.recipes.phases import differing
+from schemaman.migration.recipes.recipes import Cook
+from schemaman.migration.rollback import restored, rollback, rows_written, version_before
+from schemaman.migration.target import Live
+from schemaman.spark.executor import SparkExecutor
 from tests.paper_lake import PaperJournal
 from tests.spark.formats import both, slow
 from tests.spark.test_migrate import TARGETS, executor, plan, run, table_of, versions

@@ -17,7 +17,7 @@ STORY = """
 import os, signal, sys
 from pathlib import Path
 from schemaman.errors import SessionLost
-from schemaman.spark.lake import SparkExecutor
+from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.session import session
 
 spark = session(warehouse=Path(sys.argv[1]))

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.ddl import format_type
-from schemaman.plan import Live
-from schemaman.schema import TableSchema
-from schemaman.spark.lake import SparkExecutor
-from schemaman.types import Array, Decimal, Integer, Struct, Timestamp, Type
+from schemaman.migration.target import Live
+from schemaman.model.ddl import format_type
+from schemaman.model.schema import TableSchema
+from schemaman.model.types import Array, Decimal, Integer, Struct, Timestamp, Type
+from schemaman.spark.executor import SparkExecutor
 from tests import chain
 from tests.house import PROOF
 from tests.spark.rows import Rows

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from schemaman.adapters.schema_registry import NO_REGISTRY
+from schemaman.debezium.records import Record
 from schemaman.errors import UsageError
-from schemaman.evidence import Record
-from schemaman.plan import STORE_PROPERTY
-from schemaman.policy import Policy, ProjectionRule
+from schemaman.io.schema_registry import NO_REGISTRY
+from schemaman.migration.policy import Policy, ProjectionRule
+from schemaman.migration.properties.names import STORE_PROPERTY
+from schemaman.migration.row_columns import DELETED
+from schemaman.migration.target import TARGETS
 from schemaman.registry import Registry
 from schemaman.settings import TargetSetting
-from schemaman.spark import asking
-from schemaman.spark.batches import remember
-from schemaman.spark.decoded import Decoded, decoded
-from schemaman.spark.following import TARGETS
-from schemaman.spark.stream import Mirror
-from schemaman.stores.sql import SqlStore
-from schemaman.upserts import DELETED
+from schemaman.spark.streaming import lake_progress as asking
+from schemaman.spark.streaming.decoded import Decoded, decoded
+from schemaman.spark.streaming.micro_batch import remember
+from schemaman.spark.streaming.sink import Mirror
+from schemaman.store.sql.store import SqlStore
 from tests.house import CAPTURES, PROOF
 from tests.paper_mirror import batch_of
 from tests.records import event, node, record, struct

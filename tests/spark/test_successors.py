@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.adapters.schema_registry import NO_REGISTRY
-from schemaman.evidence import Record
-from schemaman.policy import Policy
-from schemaman.recipes import Cook
+from schemaman.debezium.records import Record
+from schemaman.io.schema_registry import NO_REGISTRY
+from schemaman.migration.policy import Policy
+from schemaman.migration.recipes.recipes import Cook
+from schemaman.migration.source import source_of
+from schemaman.migration.target import TARGETS
 from schemaman.settings import TargetSetting
-from schemaman.sources import source_of
-from schemaman.spark.following import TARGETS
-from schemaman.spark.lake import SparkExecutor
-from schemaman.spark.stream import Mirror
-from schemaman.stores.sql import SqlStore
+from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.streaming.sink import Mirror
+from schemaman.store.sql.store import SqlStore
 from tests.records import Node, event, node, record, struct
 from tests.spark.formats import both
 from tests.spark.mirrored import Run, frame

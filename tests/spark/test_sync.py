@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from schemaman.stores.sql import SqlStore
+from schemaman.store.sql.store import SqlStore
 from tests.house import CAPTURES
 from tests.spark import mirrored
 from tests.spark.test_cli import Run, checked, run

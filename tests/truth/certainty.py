@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.history.versions import SchemaVersion, TableHistory
 from tests.truth.recording import Fact
 from tests.truth.truth import OffsetTruth, Truth
 

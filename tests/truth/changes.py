@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from schemaman.evidence import Mark
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.debezium.records import Mark
+from schemaman.history.versions import SchemaVersion, TableHistory
 from tests.truth.compare import TypeOf, last_mark, name_of, true_table
 from tests.truth.judged import Judged
 from tests.truth.recording import Fact, Place

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from schemaman.ddl import format_type
-from schemaman.evidence import Mark
-from schemaman.schema import TableId, TableSchema
-from schemaman.types import without_labels
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.debezium.records import Mark
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.model.ddl import format_type
+from schemaman.model.schema import TableId, TableSchema
+from schemaman.model.types import without_labels
 from tests.truth.judged import Judged
 from tests.truth.recording import Fact, Place
 from tests.truth.tables import TrueColumn, TrueTable

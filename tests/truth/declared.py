@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from schemaman.ddl import format_type
-from schemaman.dialects import db2, mariadb
-from schemaman.evidence import DeclaredColumn
-from schemaman.types import without_labels
+from schemaman.debezium.connector import DeclaredColumn
+from schemaman.debezium.connectors import db2, mariadb
+from schemaman.model.ddl import format_type
+from schemaman.model.types import without_labels
 from tests.truth.tables import TrueColumn
 
 _WRITTEN = re.compile(r"([a-z ]+?)(?:\((.*)\))?( unsigned)?")

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 
-from schemaman.schema import Scalar, TableSchema
-from schemaman.versions import TableHistory
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import Scalar, TableSchema
 from tests.truth.compare import TypeOf, name_of, true_table
 from tests.truth.judged import Judged
 from tests.truth.recording import Fact, Place

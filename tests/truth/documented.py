@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from schemaman.versions import TableHistory
+from schemaman.history.versions import TableHistory
 from tests.truth.compare import name_of
 from tests.truth.judged import Judged
 

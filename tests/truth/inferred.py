@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from schemaman.ddl import format_type
-from schemaman.schema import TableSchema
-from schemaman.types import Array, Struct, Type, Union
-from schemaman.versions import TableHistory
+from schemaman.history.versions import TableHistory
+from schemaman.model.ddl import format_type
+from schemaman.model.schema import TableSchema
+from schemaman.model.types import Array, Struct, Type, Union
 from tests.truth.compare import name_of
 from tests.truth.judged import Judged
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemaman.errors import SchemamanError
-from schemaman.references import Place
-from schemaman.resolution import select
-from schemaman.schema import TableSchema
-from schemaman.versions import SchemaVersion, TableHistory
+from schemaman.history.references import Place
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.model.schema import TableSchema
+from schemaman.resolve import select
 from tests.truth.compare import TypeOf, name_of, stated, true_table
 from tests.truth.defaults import told_defaults
 from tests.truth.recording import Fact

@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from schemaman.fold.doubts import UNSEEN_TOLD
-from schemaman.names import Mode, adjust_field
-from schemaman.versions import TableHistory
+from schemaman.history.fold.ambiguity import UNSEEN_TOLD
+from schemaman.history.versions import TableHistory
+from schemaman.model.name_adjustment import Mode, adjust_field
 from tests import chain
 from tests.house import CAPTURES, ROOT
 from tests.truth.certainty import provable

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from schemaman.columns import format_scalar
-from schemaman.compat import Transition, Verdict, Verdicts
-from schemaman.ddl import format_type
-from schemaman.diff import Member, RenameColumn
-from schemaman.languages.avro_schema import Avro, readable, to_avro, type_to_avro, unreadable_fields
-from schemaman.schema import Column, Path, TableSchema
-from schemaman.types import Type
+from schemaman.compat.judge import Transition, Verdict, Verdicts
+from schemaman.debezium.converters.avro_schema import (
+    Avro,
+    readable,
+    to_avro,
+    type_to_avro,
+    unreadable_fields,
+)
+from schemaman.model.column_list import format_scalar
+from schemaman.model.ddl import format_type
+from schemaman.model.diff import Member, RenameColumn
+from schemaman.model.schema import Column, Path, TableSchema
+from schemaman.model.types import Type
 
 LATER = "read from the catalogue, perhaps at a later moment than the record"
 """Why an unconfirmed fact weighs less."""

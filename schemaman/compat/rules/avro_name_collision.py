@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat import Example, Finding, Rule, Transition, Verdicts, verdict_row
-from schemaman.diff import AddColumn, RenameColumn
-from schemaman.names import adjust_field, collisions
-from schemaman.rules import _words
-from schemaman.schema import TableSchema
+from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, verdict_row
+from schemaman.compat.rules import _words
+from schemaman.model.diff import AddColumn, RenameColumn
+from schemaman.model.name_adjustment import adjust_field, collisions
+from schemaman.model.schema import TableSchema
 
 NAME = "avro-name-collision"
 VERDICTS = verdict_row("B B B B B B B")

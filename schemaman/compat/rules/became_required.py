@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat import Example, Finding, Rule, Transition, verdict_row
-from schemaman.diff import ChangeNullable
-from schemaman.rules import _words
+from schemaman.compat.judge import Example, Finding, Rule, Transition, verdict_row
+from schemaman.compat.rules import _words
+from schemaman.model.diff import ChangeNullable
 
 NAME = "became-required"
 VERDICTS = verdict_row("B N N N N N ·")

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat import Example, Finding, Rule, Transition, at_most, verdict_row
-from schemaman.ddl import format_type, quote_name
-from schemaman.diff import AddColumn
-from schemaman.rules import _words
-from schemaman.schema import Column
+from schemaman.compat.judge import Example, Finding, Rule, Transition, at_most, verdict_row
+from schemaman.compat.rules import _words
+from schemaman.model.ddl import format_type, quote_name
+from schemaman.model.diff import AddColumn
+from schemaman.model.schema import Column
 
 NAME = "column-added-required"
 VERDICTS = verdict_row("B N D D D N ·")

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat import Example, Finding, Rule, Transition, Verdicts, verdict_row
-from schemaman.diff import AddColumn, DropColumn
-from schemaman.rules import _words
-from schemaman.schema import Column
+from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, verdict_row
+from schemaman.compat.rules import _words
+from schemaman.model.diff import AddColumn, DropColumn
+from schemaman.model.schema import Column
 
 NAME = "column-dropped"
 VERDICTS = verdict_row("N B B B B B B")

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat import Example, Finding, Rule, Transition, Verdicts, verdict_row
-from schemaman.diff import AddColumn, DropColumn
-from schemaman.rules import _words
-from schemaman.schema import Column
-from schemaman.types import widens
-from schemaman.versions import RenameCandidate
+from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, verdict_row
+from schemaman.compat.rules import _words
+from schemaman.history.versions import RenameCandidate
+from schemaman.model.diff import AddColumn, DropColumn
+from schemaman.model.schema import Column
+from schemaman.model.types import widens
 
 NAME = "column-rename-suspected"
 VERDICTS = verdict_row("B B B B B B B")

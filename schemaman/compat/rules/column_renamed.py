@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat import Example, Finding, Rule, Transition, Verdicts, verdict_row
-from schemaman.ddl import quote_name
-from schemaman.diff import RenameColumn
-from schemaman.rules import _words
+from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, verdict_row
+from schemaman.compat.rules import _words
+from schemaman.model.ddl import quote_name
+from schemaman.model.diff import RenameColumn
 
 NAME = "column-renamed"
 VERDICTS = verdict_row("B B B D D B B")

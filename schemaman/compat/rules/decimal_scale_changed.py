@@ -19,12 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal as Number
 
-from schemaman.compat import Example, Finding, Rule, Transition, Verdicts, verdict_row
-from schemaman.ddl import format_type
-from schemaman.diff import ChangeType
-from schemaman.rules import _words
-from schemaman.schema import Path
-from schemaman.types import Decimal, widens
+from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, verdict_row
+from schemaman.compat.rules import _words
+from schemaman.model.ddl import format_type
+from schemaman.model.diff import ChangeType
+from schemaman.model.schema import Path
+from schemaman.model.types import Decimal, widens
 
 NAME = "decimal-scale-changed"
 VERDICTS = verdict_row("D D B D B D B")

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat import Example, Finding, Rule, Transition, verdict_row
-from schemaman.ddl import format_type
-from schemaman.diff import ChangeType
-from schemaman.rules import _words
-from schemaman.types import Integer, widens
+from schemaman.compat.judge import Example, Finding, Rule, Transition, verdict_row
+from schemaman.compat.rules import _words
+from schemaman.model.ddl import format_type
+from schemaman.model.diff import ChangeType
+from schemaman.model.types import Integer, widens
 
 NAME = "integer-narrowed"
 VERDICTS = verdict_row("B N D N N D D")

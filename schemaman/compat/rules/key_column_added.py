@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat import Example, Finding, Rule, Transition, Verdicts, at_most, verdict_row
-from schemaman.diff import ChangeKey, ChangeNullable
-from schemaman.languages.avro_schema import field_name, key_to_avro, unreadable_fields
-from schemaman.rules import _words
+from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, at_most, verdict_row
+from schemaman.compat.rules import _words
+from schemaman.debezium.converters.avro_schema import field_name, key_to_avro, unreadable_fields
+from schemaman.model.diff import ChangeKey, ChangeNullable
 
 NAME = "key-column-added"
 VERDICTS = verdict_row("B N D N D D B")

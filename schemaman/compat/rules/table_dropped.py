@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat import Example, Finding, Rule, Transition, verdict_row
+from schemaman.compat.judge import Example, Finding, Rule, Transition, verdict_row
 
 NAME = "table-dropped"
 VERDICTS = verdict_row("· · B B B B B")

@@ -20,11 +20,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import MAXYEAR, UTC, datetime
 
-from schemaman.compat import Example, Finding, Rule, Transition, verdict_row
-from schemaman.ddl import format_type
-from schemaman.diff import ChangeType
-from schemaman.rules import _words
-from schemaman.types import Time, Timestamp
+from schemaman.compat.judge import Example, Finding, Rule, Transition, verdict_row
+from schemaman.compat.rules import _words
+from schemaman.model.ddl import format_type
+from schemaman.model.diff import ChangeType
+from schemaman.model.types import Time, Timestamp
 
 NAME = "temporal-unit-changed"
 VERDICTS = verdict_row("D D B D D B D")

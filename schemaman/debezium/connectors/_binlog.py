@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemaman.evidence import NOWHERE, DeclaredColumn, Position
-from schemaman.types import (
+from schemaman.debezium.connector import DeclaredColumn
+from schemaman.debezium.records import NOWHERE, Position
+from schemaman.model.types import (
     Array,
     Binary,
     Bits,

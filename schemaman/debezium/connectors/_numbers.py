@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemaman.types import Decimal
+from schemaman.model.types import Decimal
 
 _SIGN = 2048
 _MOST = 1000

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemaman.evidence import NOWHERE, DeclaredColumn, Dialect, Position
-from schemaman.types import Type, Unknown
+from schemaman.debezium.connector import DeclaredColumn, Dialect
+from schemaman.debezium.records import NOWHERE, Position
+from schemaman.model.types import Type, Unknown
 
 
 class MongoDb:

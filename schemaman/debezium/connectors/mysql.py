@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemaman.dialects import _binlog
-from schemaman.evidence import DeclaredColumn, Dialect, Position
-from schemaman.types import Type
+from schemaman.debezium.connector import DeclaredColumn, Dialect
+from schemaman.debezium.connectors import _binlog
+from schemaman.debezium.records import Position
+from schemaman.model.types import Type
 
 
 class Mysql:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from schemaman.dialects import _numbers
-from schemaman.evidence import NOWHERE, DeclaredColumn, Dialect, Order, Position
-from schemaman.types import (
+from schemaman.debezium.connector import DeclaredColumn, Dialect
+from schemaman.debezium.connectors import _numbers
+from schemaman.debezium.records import NOWHERE, Order, Position
+from schemaman.model.types import (
     Binary,
     Boolean,
     Floating,

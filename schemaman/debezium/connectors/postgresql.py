@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from schemaman.dialects import _numbers
-from schemaman.evidence import NOWHERE, DeclaredColumn, Dialect, Position
-from schemaman.types import (
+from schemaman.debezium.connector import DeclaredColumn, Dialect
+from schemaman.debezium.connectors import _numbers
+from schemaman.debezium.records import NOWHERE, Position
+from schemaman.model.types import (
     Array,
     Binary,
     Bits,

@@ -16,8 +16,8 @@ from typing import Any
 
 import fastavro
 
+from schemaman.debezium.converters.connect import DECIMAL
 from schemaman.errors import UnreadableInput
-from schemaman.languages.connect import DECIMAL
 
 Node = dict[str, Any]
 

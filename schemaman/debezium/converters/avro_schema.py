@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal as Number
 from typing import assert_never
 
-from schemaman.names import adjust_field
-from schemaman.schema import Column, Scalar, TableSchema
-from schemaman.types import (
+from schemaman.model.name_adjustment import adjust_field
+from schemaman.model.schema import Column, Scalar, TableSchema
+from schemaman.model.types import (
     Array,
     Binary,
     Bits,

@@ -16,11 +16,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from schemaman.dialects import _numbers
-from schemaman.dialects._spelling import spell
+from schemaman.debezium.connectors import _numbers
+from schemaman.debezium.connectors._type_expression import spell
 from schemaman.errors import UnreadableInput
-from schemaman.schema import Column, Scalar
-from schemaman.types import (
+from schemaman.model.schema import Column, Scalar
+from schemaman.model.types import (
     Array,
     Binary,
     Bits,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from schemaman.evidence import Observation
+from schemaman.debezium.observation import Observation
 
 BY_DATABASE = ("mysql", "mariadb", "vitess")
 """Connectors whose tables have a database in front of their names and no schema; these tools are for them."""

@@ -18,10 +18,10 @@ from sqlglot.parser import Parser
 from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.parsers.oracle import OracleParser
 
-from schemaman.decode.tokenized import remade
-from schemaman.decode.tokenized import stated as tokenized
-from schemaman.decode.tokenized import stated_tables as tokenized_tables
-from schemaman.evidence import Attribute, Stated
+from schemaman.debezium.ddl.tokens import remade
+from schemaman.debezium.ddl.tokens import stated as tokenized
+from schemaman.debezium.ddl.tokens import stated_tables as tokenized_tables
+from schemaman.debezium.observation import Attribute, Stated
 
 LONGEST = 100_000
 """A text of more characters is not parsed, since that takes seconds."""

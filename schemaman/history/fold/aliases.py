@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from schemaman.evidence import Mark, Observation
-from schemaman.fold.points import time_of
-from schemaman.schema import TableId
-from schemaman.versions import Alias
+from schemaman.debezium.observation import Observation
+from schemaman.debezium.records import Mark
+from schemaman.history.fold.timeline import time_of
+from schemaman.history.versions import Alias
+from schemaman.model.schema import TableId
 
 Kind = Literal["topic", "schema_name", "table"]
 Names = dict[str, dict[tuple[str, int], tuple[Mark, Mark]]]

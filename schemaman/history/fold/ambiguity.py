@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from schemaman.epochs import FormChange
-from schemaman.evidence import Observation
-from schemaman.schema import TableSchema
+from schemaman.debezium.observation import Observation
+from schemaman.history.epochs import FormChange
+from schemaman.model.schema import TableSchema
 
 LOOKED_BACK = 16
 """Versions that are searched for a column that came back."""

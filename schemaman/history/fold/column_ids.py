@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from schemaman.schema import TableSchema
+from schemaman.model.schema import TableSchema
 
 
 class Identifying:

@@ -5,19 +5,19 @@ Law: a footprint is a function of the points alone; what other tables show decid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from schemaman.epochs import Footprint, FormChange, Shown
-from schemaman.evidence import Mark
-from schemaman.fold.confirmation import read_of
-from schemaman.fold.encoding import NAMINGS, form_of, may_be_encoded, of_one_setting
-from schemaman.fold.naming import originals, under_own_names
-from schemaman.fold.points import Point
-from schemaman.names import adjust_field
-from schemaman.schema import TableSchema
-from schemaman.types import Type
+from schemaman.debezium.records import Mark
+from schemaman.history.epochs import Footprint, FormChange, Shown
+from schemaman.history.fold.confirmation import read_of
+from schemaman.history.fold.encoding import NAMINGS, form_of, may_be_encoded, of_one_setting, release_of
+from schemaman.history.fold.naming_epochs import originals, under_own_names
+from schemaman.history.fold.timeline import Point
+from schemaman.model.name_adjustment import Release, adjust_field
+from schemaman.model.schema import TableSchema
+from schemaman.model.types import Type
 
 RAW, ESCAPED, ADJUSTED = NAMINGS
 
@@ -144,3 +144,31 @@ def _naming(name: str) -> str:
         return RAW
     return ESCAPED if any(own != name for own in originals(name)) else ADJUSTED
 
+
+_ONLY_REQUIRED: Release = (2, 5)
+"""The first release of which it is known that it takes no index with nulls for a key."""
+
+Told = tuple[TableSchema, int, Sequence[Point]]
+"""A version as told: structure, incarnation, points."""
+
+
+def made_required(versions: Sequence[Told]) -> Iterator[tuple[str, ...]]:
+    """For each version, in order, the columns that are NOT NULL since they came into the key, and no more."""
+    doubted: set[int | None] = set()
+    before, life = None, 0
+    for schema, number, points in versions:
+        if number != life:
+            doubted, before, life = set(), None, number
+        required = {c.id: c.name for c in schema.columns if not c.nullable and c.name in schema.key}
+        doubted = doubted & required.keys()
+        if before is not None and _takes_nulls_for_a_key(points[0]):
+            doubted |= required.keys() & {c.id for c in before.columns if c.nullable}
+        before = schema
+        yield tuple(required[id] for id in required if id in doubted)
+
+
+def _takes_nulls_for_a_key(point: Point) -> bool:
+    """Whether an index may have been taken for the key; a statement may say that it is a primary key."""
+    said = point.observation
+    old = said.connector == "mysql" and release_of(said.connector_version) < _ONLY_REQUIRED
+    return old and "PRIMARY" not in (said.ddl or "").upper()

@@ -11,15 +11,16 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from schemaman.ddl import format_type
-from schemaman.epochs import Rule, Verdicts
-from schemaman.evidence import Mark, Observation
-from schemaman.fold.doubts import altered_alike
-from schemaman.fold.faces import lost
-from schemaman.fold.naming import originals, under_own_names
-from schemaman.names import Release
-from schemaman.schema import TableSchema
-from schemaman.types import (
+from schemaman.debezium.observation import Observation
+from schemaman.debezium.records import Mark
+from schemaman.history.epochs import Rule, Verdicts
+from schemaman.history.fold.ambiguity import altered_alike
+from schemaman.history.fold.event_match import lost
+from schemaman.history.fold.naming_epochs import originals, under_own_names
+from schemaman.model.ddl import format_type
+from schemaman.model.name_adjustment import Release
+from schemaman.model.schema import TableSchema
+from schemaman.model.types import (
     Array,
     Binary,
     Decimal,

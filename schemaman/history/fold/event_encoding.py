@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from schemaman.ddl import format_type
-from schemaman.epochs import Epoch, WireFace, WireField
-from schemaman.evidence import Mark, Observation
-from schemaman.fold.points import Point
-from schemaman.schema import TableSchema
-from schemaman.types import Type, without_labels
+from schemaman.debezium.observation import Observation
+from schemaman.debezium.records import Mark
+from schemaman.history.epochs import Epoch, WireFace, WireField
+from schemaman.history.fold.timeline import Point
+from schemaman.model.ddl import format_type
+from schemaman.model.schema import TableSchema
+from schemaman.model.types import Type, without_labels
 
 Carried = dict[str, tuple[str, Type]]
 """Column → the name and the type of its field."""

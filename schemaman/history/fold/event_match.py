@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from schemaman.ddl import format_type
-from schemaman.names import adjusted_forms
-from schemaman.schema import Column, TableSchema
-from schemaman.types import (
+from schemaman.model.ddl import format_type
+from schemaman.model.name_adjustment import adjusted_forms
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import (
     Array,
     Binary,
     Bits,
@@ -203,7 +203,7 @@ def lost(source: Type, wire: Type, spelled: str | None = None) -> str | None:
             return _DIGITS_LOST
         case Integer(bits, False), Integer(other, True) if bits == other and not _of_three_bytes(spelled):
             return f"numbers from 2^{bits - 1} on, which the field has no room for"
-        case (Integer() | Decimal()), Boolean():
+        case ((Integer() | Decimal()), Boolean()):
             return "numbers other than 0 and 1"
         case Floating(64), Floating(32):
             return "digits behind the seventh"
@@ -215,7 +215,7 @@ def lost(source: Type, wire: Type, spelled: str | None = None) -> str | None:
             return "months, of which each counts as 30.4375 days"
         case Array(element, _), Array(other_element, _):
             return lost(element, other_element, spelled)
-        case (String() | Enum() | EnumSet() | Unknown()), _:
+        case ((String() | Enum() | EnumSet() | Unknown()), _):
             return None
         case _, String():
             return _AS_TEXT

@@ -14,32 +14,42 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import takewhile
 
-from schemaman.epochs import NO_FOOTPRINT, UNDECIDED, FormChange, Verdicts
-from schemaman.evidence import STATEMENTS, Dialect, Mark, Observation
-from schemaman.fold.aliases import aliases_of
-from schemaman.fold.carriage import Carriage, Carried, carried_by, carried_through
-from schemaman.fold.closing import closed
-from schemaman.fold.doubts import LOOKED_BACK, UNSEEN, UNSEEN_TOLD, another_mode, doubts
-from schemaman.fold.encoding import NAMINGS, Encoding
-from schemaman.fold.faces import Match, differences, fitting, match
-from schemaman.fold.footprints import footprint
-from schemaman.fold.identity import Identifying
-from schemaman.fold.images import completed, exchanged, inserted, of_another
-from schemaman.fold.inferred_versions import Grown, by_weight, count, grown, hides_types, learn, row_id
-from schemaman.fold.keys import CarriedKey, keys_of
-from schemaman.fold.moved import renumber
-from schemaman.fold.open_version import Open, on_the_wire, spread_over, undivided
-from schemaman.fold.passing import keys_in_passing
-from schemaman.fold.points import Point, time_of
-from schemaman.fold.precedence import by_precedence, of_life
-from schemaman.fold.rivals import rivals
-from schemaman.fold.shown import shows
-from schemaman.fold.statements import Statements
-from schemaman.fold.timeline import timeline
-from schemaman.fold.weighing import weighed
-from schemaman.fold.windows import KIND, changed_while_read
-from schemaman.schema import TableId, TableSchema, fingerprint
-from schemaman.versions import Disagreement, Ending, Revision, TableEvent, TableHistory
+from schemaman.debezium.connector import Dialect
+from schemaman.debezium.observation import STATEMENTS, Observation
+from schemaman.debezium.records import Mark
+from schemaman.history.epochs import NO_FOOTPRINT, UNDECIDED, FormChange, Verdicts
+from schemaman.history.fold.aliases import aliases_of
+from schemaman.history.fold.ambiguity import LOOKED_BACK, UNSEEN, UNSEEN_TOLD, another_mode, doubts
+from schemaman.history.fold.column_ids import Identifying
+from schemaman.history.fold.connector_settings import footprint
+from schemaman.history.fold.ddl_statements import (
+    Statements,
+    completed,
+    exchanged,
+    inserted,
+    of_another,
+)
+from schemaman.history.fold.disagreements import CHANGED_WHILE_READ, changed_while_read, rivals
+from schemaman.history.fold.encoding import NAMINGS, Encoding
+from schemaman.history.fold.event_encoding import Carriage, Carried, carried_by, carried_through
+from schemaman.history.fold.event_match import Match, differences, fitting, match
+from schemaman.history.fold.inferred_versions import (
+    Grown,
+    by_weight,
+    count,
+    grown,
+    hides_types,
+    learn,
+    row_id,
+)
+from schemaman.history.fold.key_history import CarriedKey, keys_in_passing, keys_of
+from schemaman.history.fold.moved_columns import renumber
+from schemaman.history.fold.schema_history_check import shows, weighed
+from schemaman.history.fold.timeline import Point, by_precedence, of_life, time_of, timeline
+from schemaman.history.fold.version_builder import Open, on_the_wire, spread_over, undivided
+from schemaman.history.fold.version_closing import closed
+from schemaman.history.versions import Disagreement, Ending, Revision, TableEvent, TableHistory
+from schemaman.model.schema import TableId, TableSchema, fingerprint
 
 DialectOf = Callable[[str], Dialect]
 
@@ -367,7 +377,7 @@ class _Building:
         if self.unseen is not None and self.versions and not self.ended:
             self.contradict(UNSEEN, self.versions[-1], UNSEEN_TOLD, self.unseen)
         for index, message, point in changed_while_read([(v.incarnation, v.points) for v in self.versions]):
-            self.contradict(KIND, self.versions[index], message, point)
+            self.contradict(CHANGED_WHILE_READ, self.versions[index], message, point)
 
     def disagree(self, version: Open, emitted: TableSchema, fit: Match, point: Point) -> None:
         """Keep what an event says otherwise than the declared structure that it has."""

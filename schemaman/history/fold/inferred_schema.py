@@ -11,11 +11,23 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.ddl import either, quote_name
-from schemaman.evidence import Mark, Observation, Seen, Tally
-from schemaman.inference import DOCUMENTS, DOTTED, EARLY, ELEMENT, KEY, NULLS, Moment, added, moment, plain
-from schemaman.schema import Column, Path, TableSchema
-from schemaman.types import (
+from schemaman.debezium.inference import (
+    DOCUMENTS,
+    DOTTED,
+    EARLY,
+    ELEMENT,
+    KEY,
+    NULLS,
+    Moment,
+    added,
+    moment,
+    plain,
+)
+from schemaman.debezium.observation import Observation, Seen, Tally
+from schemaman.debezium.records import Mark
+from schemaman.model.ddl import either, quote_name
+from schemaman.model.schema import Column, Path, TableSchema
+from schemaman.model.types import (
     Array,
     Binary,
     Boolean,

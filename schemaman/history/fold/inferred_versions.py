@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from schemaman.evidence import ALTERNATIONS, Mark, Observation
-from schemaman.fold.identity import identify
-from schemaman.fold.open_version import Open
-from schemaman.fold.points import Point
-from schemaman.fold.publication import published_observations, remarks
-from schemaman.fold.timeline import merged, timeline
-from schemaman.inference import NOTHING_SEEN, joined_rows, moment, names_alone
-from schemaman.schema import TableSchema, fingerprint
-from schemaman.versions import Revision
+from schemaman.debezium.inference import NOTHING_SEEN, joined_rows, moment, names_alone
+from schemaman.debezium.observation import ALTERNATIONS, Observation
+from schemaman.debezium.records import Mark
+from schemaman.history.fold.column_ids import identify
+from schemaman.history.fold.inferred_schema import published_observations, remarks
+from schemaman.history.fold.timeline import Point, merged, timeline
+from schemaman.history.fold.version_builder import Open
+from schemaman.history.versions import Revision
+from schemaman.model.schema import TableSchema, fingerprint
 
 Weighed = tuple[tuple[Observation, ...], tuple[Observation, ...], tuple[Observation, ...]]
 

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from schemaman.evidence import STATEMENTS, Mark
-from schemaman.fold.open_version import Open
-from schemaman.schema import TableSchema
-from schemaman.versions import KeyOrigin, KeySpan, SchemaVersion
+from schemaman.debezium.observation import STATEMENTS
+from schemaman.debezium.records import Mark
+from schemaman.history.fold.version_builder import Open
+from schemaman.history.versions import Disagreement, KeyOrigin, KeySpan, SchemaVersion
+from schemaman.model.schema import TableSchema
 
 _QUOTED = re.compile(r"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _PRIMARY = re.compile(r"(?<!DROP )\bPRIMARY\s+KEY\b", re.IGNORECASE)
@@ -100,3 +101,37 @@ def _origins(schema: TableSchema, versions: Sequence[Open]) -> tuple[KeyOrigin, 
         if _UNIQUE.search(text):
             return ("unique-index",)
     return ("unique-index",) if nullable else ("primary-key", "unique-index")
+
+
+KIND = "key-in-passing"
+
+
+def keys_in_passing(versions: Sequence[SchemaVersion]) -> tuple[Disagreement, ...]:
+    """What to think of each unconfirmed key between two versions of another, or that is part of the next."""
+    return tuple(
+        Disagreement(KIND, (version.number,), _told(before, version, following), (version.at, following.at))
+        for before, version, following in zip(versions, versions[1:], versions[2:], strict=False)
+        if "key" in version.unconfirmed and _passing(before, version, following)
+    )
+
+
+def _passing(before: SchemaVersion, version: SchemaVersion, following: SchemaVersion) -> bool:
+    if not before.incarnation == version.incarnation == following.incarnation:
+        return False
+    old, key, new = (v.schema.key for v in (before, version, following))
+    known = set(version.schema.names)
+    part = tuple(name for name in new if name in known)
+    return key != old and key != new and (old == new or key == part)
+
+
+def _told(before: SchemaVersion, version: SchemaVersion, following: SchemaVersion) -> str:
+    old, key, new = (f"({', '.join(v.schema.key)})" for v in (before, version, following))
+    if old == new:
+        return (
+            f"the key was {old} before and after, and nothing confirms {key} between: the table had it so "
+            "long, the connector was told to use it (message.key.columns), or it was read at another moment"
+        )
+    return (
+        f"nothing confirms the key {key}: it is what {new}, the key that followed, leaves in rows that lack "
+        "some of its columns, and was perhaps never the key of the table"
+    )

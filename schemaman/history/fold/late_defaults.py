@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from schemaman.evidence import Dialect, Mark
-from schemaman.fold.confirmation import clock_ahead, read_of
-from schemaman.fold.points import Point
-from schemaman.schema import Scalar, TableSchema
-from schemaman.versions import Proof, Revision
+from schemaman.debezium.connector import Dialect
+from schemaman.debezium.records import Mark
+from schemaman.history.fold.confirmation import clock_ahead, read_of
+from schemaman.history.fold.timeline import Point
+from schemaman.history.versions import Proof, Revision
+from schemaman.model.schema import Scalar, TableSchema
 
 Told = tuple[TableSchema, int, Sequence[Point], Sequence[Revision]]
 """A version as told: structure, incarnation, points, revisions."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from schemaman.fold.identity import identify
-from schemaman.fold.open_version import Open
-from schemaman.schema import TableSchema
+from schemaman.history.fold.column_ids import identify
+from schemaman.history.fold.version_builder import Open
+from schemaman.model.schema import TableSchema
 
 
 def renumber(versions: Sequence[Open], place: int, emitted: TableSchema, next_id: int) -> int:

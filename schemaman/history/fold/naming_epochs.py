@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from schemaman.names import Mode, adjust_field, adjusted_forms, misread, restore_misread
-from schemaman.schema import Column, TableSchema
-from schemaman.types import without_labels
+from schemaman.model.name_adjustment import Mode, adjust_field, adjusted_forms, misread, restore_misread
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import without_labels
 
 MODES: tuple[Mode, ...] = ("none", "avro", "avro_unicode", "scrubbed")
 _ESCAPE = re.compile(r"_u([0-9a-f]{3,4})")

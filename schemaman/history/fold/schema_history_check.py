@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from schemaman.evidence import Mark, Observation
-from schemaman.fold.faces import match, tells_nullability
-from schemaman.fold.inferred_versions import hides_types
-from schemaman.fold.open_version import Open
-from schemaman.fold.shown import shows
-from schemaman.schema import TableId, TableSchema
-from schemaman.versions import OTHER_NULLS, TableEvent
+from schemaman.debezium.observation import Observation
+from schemaman.debezium.records import Mark
+from schemaman.history.fold.event_match import match, tells_nullability
+from schemaman.history.fold.inferred_versions import hides_types, row_id
+from schemaman.history.fold.naming_epochs import under_own_names
+from schemaman.history.fold.version_builder import Open
+from schemaman.history.versions import OTHER_NULLS, TableEvent
+from schemaman.model.schema import TableId, TableSchema, fingerprint
 
 KIND = "internal-differs"
 
@@ -74,3 +75,12 @@ def _lives(mark: Mark, events: Sequence[TableEvent]) -> tuple[int, float]:
         elif event.kind != "created":
             high = min(high, event.incarnation)
     return low, high
+
+
+def shows(version: Open, schema: TableSchema) -> bool:
+    """Whether a structure, as emitted or declared, is that of the version."""
+    if version.declared:
+        return fingerprint(schema) == version.id or match(version.schema, schema).exact
+    if hides_types(version.points[0].observation):
+        return row_id(schema) == version.id
+    return fingerprint(under_own_names(version.schema, schema, vouched=True)) == version.id

@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.epochs import WireFace
-from schemaman.evidence import Mark, Observation, Witness
-from schemaman.fold.carriage import Carried, face_of
-from schemaman.fold.faces import Match
-from schemaman.fold.points import Point
-from schemaman.names import adjusted_forms
-from schemaman.schema import TableSchema, fingerprint
-from schemaman.versions import Evidence, Revision, Status
+from schemaman.debezium.observation import Observation, Witness
+from schemaman.debezium.records import Mark
+from schemaman.history.epochs import WireFace
+from schemaman.history.fold.event_encoding import Carried, face_of
+from schemaman.history.fold.event_match import Match
+from schemaman.history.fold.timeline import Point
+from schemaman.history.versions import Evidence, Revision, Status
+from schemaman.model.name_adjustment import adjusted_forms
+from schemaman.model.schema import TableSchema, fingerprint
 
 
 @dataclass(slots=True)
@@ -59,7 +60,6 @@ class Open:
         """Keep how an event carried it, where that is news."""
         if not self.carried or self.carried[-1][2] != carried:
             self.carried.append((epoch, mark, carried))
-
 
     def doubt(self, fields: Iterable[str]) -> None:
         """The columns of these fields may be as they were before."""

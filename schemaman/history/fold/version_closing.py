@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from schemaman.evidence import Dialect, Observation
-from schemaman.fold.confirmation import Confirmation, confirmations
-from schemaman.fold.faces import match
-from schemaman.fold.inferred_versions import uncover
-from schemaman.fold.late_defaults import LateDefaults, late_defaults
-from schemaman.fold.open_version import Open, evidence_of, faces_of, status_of, with_emitted
-from schemaman.fold.required import made_required
-from schemaman.renames import candidates
-from schemaman.schema import fingerprint
-from schemaman.versions import Evidence, Proof, RenameCandidate, SchemaVersion
+from schemaman.debezium.connector import Dialect
+from schemaman.debezium.observation import Observation
+from schemaman.history.fold.confirmation import Confirmation, confirmations
+from schemaman.history.fold.connector_settings import made_required
+from schemaman.history.fold.event_match import match
+from schemaman.history.fold.inferred_versions import uncover
+from schemaman.history.fold.late_defaults import LateDefaults, late_defaults
+from schemaman.history.fold.version_builder import Open, evidence_of, faces_of, status_of, with_emitted
+from schemaman.history.rename_detection import candidates
+from schemaman.history.versions import Evidence, Proof, RenameCandidate, SchemaVersion
+from schemaman.model.schema import fingerprint
 
 
 def closed(

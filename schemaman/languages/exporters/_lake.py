@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from schemaman.plan import Held, Refusal, Target
-from schemaman.schema import TableSchema
-from schemaman.types import Array, Map, String, Struct, Type
-from schemaman.unusable_names import unusable_names
+from schemaman.migration.plan import Refusal
+from schemaman.migration.projection.column_names import unusable_names
+from schemaman.migration.target import Held, Target
+from schemaman.model.schema import TableSchema
+from schemaman.model.types import Array, Map, String, Struct, Type
 
 
 def hold(target: Target, type: Type, lengths: bool, inside: bool = False) -> Held | Refusal:

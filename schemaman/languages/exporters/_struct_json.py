@@ -10,9 +10,9 @@ import json
 from collections.abc import Sequence
 
 from schemaman.errors import UnreadableInput
-from schemaman.schema import Column, TableSchema
-from schemaman.targets import _spark_sql as sql
-from schemaman.types import (
+from schemaman.migration import spark_sql as sql
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import (
     Array,
     Binary,
     Boolean,

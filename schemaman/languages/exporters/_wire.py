@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from schemaman.ddl import format_type
-from schemaman.plan import Held, Refusal
-from schemaman.schema import Column, TableSchema
-from schemaman.types import Array, Map, Struct, Type, Union, Unknown
+from schemaman.migration.plan import Refusal
+from schemaman.migration.target import Held
+from schemaman.model.ddl import format_type
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Array, Map, Struct, Type, Union, Unknown
 
 _OUT = "leave the column out"
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from schemaman.languages.avro import to_connect
-from schemaman.languages.avro_schema import field_name, to_avro
-from schemaman.languages.connect import columns_of
-from schemaman.names import adjust_field, adjust_schema
-from schemaman.notations import _wire
-from schemaman.plan import Held, Refusal
-from schemaman.schema import TableSchema
-from schemaman.types import Type
+from schemaman.debezium.converters.avro import to_connect
+from schemaman.debezium.converters.avro_schema import field_name, to_avro
+from schemaman.debezium.converters.connect import columns_of
+from schemaman.languages.exporters import _wire
+from schemaman.migration.plan import Refusal
+from schemaman.migration.target import Held
+from schemaman.model.name_adjustment import adjust_field, adjust_schema
+from schemaman.model.schema import TableSchema
+from schemaman.model.types import Type
 
 
 class AvroNotation:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemaman.columns import format_columns, parse_columns
-from schemaman.plan import Held, Refusal
-from schemaman.schema import TableSchema
-from schemaman.types import Type
+from schemaman.migration.plan import Refusal
+from schemaman.migration.target import Held
+from schemaman.model.column_list import format_columns, parse_columns
+from schemaman.model.schema import TableSchema
+from schemaman.model.types import Type
 
 
 class ColumnsNotation:

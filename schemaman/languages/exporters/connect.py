@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from schemaman.languages import avro, connect
-from schemaman.languages.avro_schema import to_avro
-from schemaman.notations import _wire
-from schemaman.plan import Held, Refusal
-from schemaman.schema import Column, TableSchema
-from schemaman.types import Array, Field, Map, Struct, Type
+from schemaman.debezium.converters import avro, connect
+from schemaman.debezium.converters.avro_schema import to_avro
+from schemaman.languages.exporters import _wire
+from schemaman.migration.plan import Refusal
+from schemaman.migration.target import Held
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Array, Field, Map, Struct, Type
 
 Node = dict[str, Any]
 

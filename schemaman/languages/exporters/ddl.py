@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemaman.columns import parse_columns
-from schemaman.notations import _lake
-from schemaman.plan import Held, Refusal
-from schemaman.schema import TableSchema
-from schemaman.targets import _spark_sql as sql
-from schemaman.targets import delta
-from schemaman.types import Type
+from schemaman.languages.exporters import _lake
+from schemaman.migration import spark_sql as sql
+from schemaman.migration.plan import Refusal
+from schemaman.migration.target import Held
+from schemaman.migration.targets import delta
+from schemaman.model.column_list import parse_columns
+from schemaman.model.schema import TableSchema
+from schemaman.model.types import Type
 
 
 class DdlNotation:

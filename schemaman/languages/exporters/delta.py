@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemaman.notations import _lake, _struct_json
-from schemaman.plan import Held, Refusal
-from schemaman.schema import TableSchema
-from schemaman.targets import delta
-from schemaman.types import Type
+from schemaman.languages.exporters import _lake, _struct_json
+from schemaman.migration.plan import Refusal
+from schemaman.migration.target import Held
+from schemaman.migration.targets import delta
+from schemaman.model.schema import TableSchema
+from schemaman.model.types import Type
 
 
 class DeltaNotation:

@@ -12,11 +12,12 @@ from itertools import count
 from typing import Any
 
 from schemaman.errors import UnreadableInput
-from schemaman.notations import _lake
-from schemaman.plan import Held, Refusal
-from schemaman.schema import Column, TableSchema
-from schemaman.targets import iceberg
-from schemaman.types import (
+from schemaman.languages.exporters import _lake
+from schemaman.migration.plan import Refusal
+from schemaman.migration.target import Held
+from schemaman.migration.targets import iceberg
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import (
     Array,
     Binary,
     Boolean,

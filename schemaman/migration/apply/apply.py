@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from schemaman.applying import Applying, Clock, How, Migration, Outcome, Progress
-from schemaman.diff import Diff, diff
 from schemaman.errors import Locked, StalePlan
-from schemaman.journal import Journal, Log, StoreJournal, expected_structure, in_progress, target_id
-from schemaman.log import Leases
-from schemaman.plan import Executor, Live, Plan
-from schemaman.planfile import plan_hash
-from schemaman.schema import TableSchema
-from schemaman.tenure import LEASE_MS, Tenure
+from schemaman.migration.apply.journal import (
+    Journal,
+    Log,
+    StoreJournal,
+    expected_structure,
+    in_progress,
+    target_id,
+)
+from schemaman.migration.apply.lease import LEASE_MS, Tenure
+from schemaman.migration.apply.run import Applying, Clock, How, Migration, Outcome, Progress
+from schemaman.migration.plan import Plan
+from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.target import Executor, Live
+from schemaman.model.diff import Diff, diff
+from schemaman.model.schema import TableSchema
+from schemaman.store.log import Leases
 
 __all__ = [
     "LEASE_MS", "Clock", "Journal", "Log", "Migration", "Outcome", "Progress", "StoreJournal", "apply",

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from schemaman.ddl import quote_name
-from schemaman.diff import diff
 from schemaman.errors import CouldNotDo, PartlyApplied, StalePlan, StatementFailed
-from schemaman.log import Migrated
-from schemaman.migrate import apply
-from schemaman.plan import Executor, Live, Plan, Step, Target, words
-from schemaman.targets import _spark_sql as sql
+from schemaman.migration import spark_sql as sql
+from schemaman.migration.apply.apply import apply
+from schemaman.migration.plan import Plan, Step, words
+from schemaman.migration.target import Executor, Live, Target
+from schemaman.model.ddl import quote_name
+from schemaman.model.diff import diff
+from schemaman.store.log import Migrated
 
 NAMESPACE = "schemaman_clones"
 """Where clones lie, in the catalogue of the table; for a Delta path in the session's own."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-from schemaman.addresses import canonical
-from schemaman.addresses import target_id as target_id
-from schemaman.columns import parse_columns
 from schemaman.errors import Conflict, Locked
-from schemaman.log import Entry, Migrated, Stamped
-from schemaman.schema import TableSchema
+from schemaman.migration.target_id import canonical
+from schemaman.migration.target_id import target_id as target_id
+from schemaman.model.column_list import parse_columns
+from schemaman.model.schema import TableSchema
+from schemaman.store.log import Entry, Migrated, Stamped
 
 _LET_GO = "forgotten"
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from schemaman.errors import Locked, SchemamanError, StoreUnavailable
-from schemaman.log import Leases
+from schemaman.store.log import Leases
 
 LEASE_MS = 60_000
 """How long a target stays locked after its migration died."""

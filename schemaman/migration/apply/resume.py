@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from schemaman.conditions import holds, structure
-from schemaman.diff import diff
 from schemaman.errors import StalePlan
-from schemaman.layouts import layout_of, rearranged
-from schemaman.plan import Live, Plan, Step, words
+from schemaman.migration.conditions import holds, structure
+from schemaman.migration.layout import layout_of, rearranged
+from schemaman.migration.plan import Plan, Step, words
+from schemaman.migration.target import Live
+from schemaman.model.diff import diff
 
 REPLAN = "make the plan again with `schemaman plan`"
 

@@ -11,9 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from schemaman.columns import format_columns
-from schemaman.conditions import holds, unmet
-from schemaman.diff import Diff, diff
 from schemaman.errors import (
     Locked,
     OtherStore,
@@ -24,23 +21,17 @@ from schemaman.errors import (
     StatementFailed,
     message_of,
 )
-from schemaman.journal import Journal, expected_structure, in_progress, progress, target_id
-from schemaman.layouts import layout_of, rearranged
-from schemaman.log import Migrated, RunMark, StepState
-from schemaman.plan import (
-    FENCE_PROPERTY,
-    PLAN_PROPERTY,
-    STORE_PROPERTY,
-    Executor,
-    Live,
-    Plan,
-    Step,
-    Target,
-    words,
-)
-from schemaman.planfile import to_text
-from schemaman.shelf import Shelf
-from schemaman.standing import REPLAN, moved, place, rest_of
+from schemaman.migration.apply.journal import Journal, expected_structure, in_progress, progress, target_id
+from schemaman.migration.apply.resume import REPLAN, moved, place, rest_of
+from schemaman.migration.conditions import holds, unmet
+from schemaman.migration.layout import layout_of, rearranged
+from schemaman.migration.plan import Plan, Step, words
+from schemaman.migration.plan_file import to_text
+from schemaman.migration.properties.names import FENCE_PROPERTY, PLAN_PROPERTY, STORE_PROPERTY
+from schemaman.migration.target import TARGETS, Executor, Live
+from schemaman.model.column_list import format_columns
+from schemaman.model.diff import Diff, diff
+from schemaman.store.log import Migrated, RunMark, StepState
 
 Clock = Callable[[], int]
 """The time in epoch milliseconds."""
@@ -48,7 +39,6 @@ Clock = Callable[[], int]
 FRESH_MS = 250
 """A look at the table that is no older is as good as one more."""
 
-TARGETS: Shelf[Target] = Shelf("schemaman.targets", "TARGET")
 _ATTEMPTS = 3
 _STATUS = "look at `schemaman status`"
 

@@ -11,12 +11,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.names import adjust_field
-from schemaman.plan import NAMES_PROPERTY, RETIRED_PROPERTY, Live, Past, Source
-from schemaman.representation import Names, Representation
-from schemaman.retired_columns import retired, retired_text
-from schemaman.schema import Column, TableSchema
-from schemaman.stamp_meaning import stamped
+from schemaman.migration.plan import Past, Refusal, Source
+from schemaman.migration.properties.displaced_columns import retired, retired_text
+from schemaman.migration.properties.names import NAMES_PROPERTY, RETIRED_PROPERTY
+from schemaman.migration.properties.stamped_version import stamped
+from schemaman.migration.target import Live
+from schemaman.migration.type_mapping import Names, Representation
+from schemaman.model.ddl import quote_name
+from schemaman.model.name_adjustment import adjust_field, unusable
+from schemaman.model.schema import Column, TableSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,3 +319,29 @@ def names_property(named: Mapping[str, str], exact: Mapping[str, str]) -> dict[s
 def as_json(value: Mapping[str, str] | Sequence[object]) -> str:
     """A value of a table property, the same for equal values."""
     return json.dumps(value, ensure_ascii=False, sort_keys=isinstance(value, Mapping))
+
+
+_OUT = "leave the column out, or rename it at the source"
+
+_CASE = f"{_OUT}; or say collisions = number in [[projection]]"
+
+_EXCLUDE = "leave the column out (Debezium's column.exclude.list), or rename it at the source"
+
+
+def unusable_names(schema: TableSchema, lake: Mapping[str, str] | None = None) -> dict[str, Refusal]:
+    """The columns that no Spark table can call by their names; `lake` maps them to those that they get."""
+    spellings = Counter(name.lower() for name in schema.names)
+    refused: dict[str, Refusal] = {}
+    for name in schema.names:
+        change = f"name a column {quote_name(name)}"
+        given = (lake or {}).get(name, name)
+        if given and schema.names.count(name) > 1:
+            reason = "a mirrored table has a column of its own under this name, and it must stay the only one"
+            refused[name] = Refusal(change, reason, _EXCLUDE)
+        elif given and spellings[name.lower()] > 1:
+            refused[name] = Refusal(
+                change, "another column differs from it only by case, which Spark ignores", _CASE
+            )
+        elif why := unusable(given):
+            refused[name] = Refusal(change, why, _OUT)
+    return refused

@@ -10,25 +10,19 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from schemaman.ddl import quote_name
-from schemaman.exchanges import RESUME, free_name, phase_of, under_way
-from schemaman.metadata_columns import metadata_told
-from schemaman.names import GIVEN_AWAY, TEMPORARY
-from schemaman.plan import (
-    NAMES_PROPERTY,
-    SOURCE_PROPERTY,
-    VERSION_PROPERTY,
-    Live,
-    Refusal,
-    Source,
-    column_of,
-)
-from schemaman.property_shapes import misread
-from schemaman.retired_columns import Retired, retired
-from schemaman.rulings import Judge
-from schemaman.schema import walk
-from schemaman.stamp_meaning import astray, ended_life, stamped, standing_at
-from schemaman.upserts import KEYED, KEYLESS, ORDER
+from schemaman.migration.plan import Refusal, Source
+from schemaman.migration.policy_checks import Judge
+from schemaman.migration.projection.metadata_columns import metadata_told
+from schemaman.migration.properties.column_swaps import RESUME, free_name, phase_of, under_way
+from schemaman.migration.properties.displaced_columns import Retired, retired
+from schemaman.migration.properties.names import NAMES_PROPERTY, SOURCE_PROPERTY, VERSION_PROPERTY
+from schemaman.migration.properties.stamped_version import astray, ended_life, stamped, standing_at
+from schemaman.migration.properties.validation import misread
+from schemaman.migration.row_columns import KEYED, KEYLESS, ORDER
+from schemaman.migration.target import Live, column_of
+from schemaman.model.ddl import quote_name
+from schemaman.model.name_adjustment import GIVEN_AWAY, TEMPORARY
+from schemaman.model.schema import walk
 
 PARTED = (
     "a rename made it {0}, as was said when a plan had kept it as one that had left: rows from before hold "

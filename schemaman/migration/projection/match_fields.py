@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from schemaman.members import lowered, named_now
-from schemaman.past import Became, Past
-from schemaman.plan import Source
-from schemaman.schema import Path
+from schemaman.history.past_versions import Became, Past
+from schemaman.history.struct_fields import lowered, named_now
+from schemaman.migration.plan import Source
+from schemaman.model.schema import Path
 
 
 @dataclass(frozen=True, slots=True)

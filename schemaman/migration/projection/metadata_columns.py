@@ -9,11 +9,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from schemaman.ddl import quote_name
-from schemaman.names import unusable
-from schemaman.plan import METADATA_PROPERTY, Live, Refusal, column_of
-from schemaman.representation import ROLES, Representation, Role
-from schemaman.schema import Column, TableSchema
+from schemaman.migration.plan import Refusal
+from schemaman.migration.properties.names import METADATA_PROPERTY
+from schemaman.migration.target import Live, column_of
+from schemaman.migration.type_mapping import ROLES, Representation, Role
+from schemaman.model.ddl import quote_name
+from schemaman.model.name_adjustment import unusable
+from schemaman.model.schema import Column, TableSchema
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.counterparts import PARTED, Counterparts, Talk, blocked, counterparts, parted
-from schemaman.ddl import quote_name
-from schemaman.exchanges import under_way
-from schemaman.lake_names import (
+from schemaman.migration.plan import (
+    Policy,
+    Refusal,
+    Ruled,
+    Source,
+)
+from schemaman.migration.policy_checks import Judge, blocked_by
+from schemaman.migration.projection.column_names import (
     Named,
     as_json,
     as_the_lake_calls,
@@ -23,31 +27,35 @@ from schemaman.lake_names import (
     naming,
     only_case_tells_apart,
     told_apart,
+    unusable_names,
 )
-from schemaman.member_fates import fates
-from schemaman.merged_types import Merging, without_comments
-from schemaman.metadata_columns import metadata
-from schemaman.other_meanings import say_of_meanings
-from schemaman.plan import (
+from schemaman.migration.projection.match_columns import (
+    PARTED,
+    Counterparts,
+    Talk,
+    blocked,
+    counterparts,
+    parted,
+)
+from schemaman.migration.projection.match_fields import fates
+from schemaman.migration.projection.metadata_columns import metadata
+from schemaman.migration.projection.reinterpreted_columns import say_of_meanings
+from schemaman.migration.projection.widen_types import Merging, without_comments
+from schemaman.migration.properties.column_swaps import under_way
+from schemaman.migration.properties.displaced_columns import moved_out, retired
+from schemaman.migration.properties.names import (
     KEPT_PROPERTY,
     KEY_PROPERTY,
     METADATA_PROPERTY,
     NAMES_PROPERTY,
-    Live,
-    Policy,
-    Refusal,
-    Ruled,
-    Source,
-    Target,
 )
-from schemaman.representation import Representation
-from schemaman.retired_columns import moved_out, retired
-from schemaman.rulings import Judge, blocked_by
-from schemaman.schema import Column, Path, TableSchema
-from schemaman.stamp_meaning import stamped
-from schemaman.types import Type
-from schemaman.unusable_names import unusable_names
-from schemaman.upserts import key_refused
+from schemaman.migration.properties.stamped_version import stamped
+from schemaman.migration.row_columns import key_refused
+from schemaman.migration.target import Live, Target
+from schemaman.migration.type_mapping import Representation
+from schemaman.model.ddl import quote_name
+from schemaman.model.schema import Column, Path, TableSchema
+from schemaman.model.types import Type
 
 _REKEY = (
     "schemaman plan TABLE --recipe gives the rows the new key where no two of them have the same one; else "

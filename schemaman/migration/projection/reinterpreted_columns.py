@@ -7,15 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from schemaman.counterparts import Talk
-from schemaman.ddl import format_type, quote_name
-from schemaman.past import Past
-from schemaman.plan import Live, Refusal, Source, Target, column_of
-from schemaman.representation import DEFAULT, Representation
-from schemaman.rulings import blocked_by
-from schemaman.schema import Column, Path
-from schemaman.stamp_meaning import stamped
-from schemaman.types import Array, Decimal, Floating, Integer, Json, Map, Numeric, Struct, Type, widens
+from schemaman.history.past_versions import Past
+from schemaman.migration.plan import Refusal, Source
+from schemaman.migration.policy_checks import blocked_by
+from schemaman.migration.projection.match_columns import Talk
+from schemaman.migration.properties.stamped_version import stamped
+from schemaman.migration.target import Live, Target, column_of
+from schemaman.migration.type_mapping import DEFAULT, Representation
+from schemaman.model.ddl import format_type, quote_name
+from schemaman.model.schema import Column, Path
+from schemaman.model.types import (
+    Array,
+    Decimal,
+    Floating,
+    Integer,
+    Json,
+    Map,
+    Numeric,
+    Struct,
+    Type,
+    widens,
+)
 
 _NUMBERS = (Integer, Decimal, Numeric, Floating)
 

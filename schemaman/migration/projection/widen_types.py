@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.counterparts import PARTED, Talk
-from schemaman.ddl import format_type, quote_name
-from schemaman.member_fates import Fate
-from schemaman.members import path_text
-from schemaman.representation import MAX_DIGITS
-from schemaman.rulings import blocked_by
-from schemaman.schema import Path
-from schemaman.types import Array, Decimal, Field, Integer, Map, Struct, Type, widens
+from schemaman.history.struct_fields import path_text
+from schemaman.migration.policy_checks import blocked_by
+from schemaman.migration.projection.match_columns import PARTED, Talk
+from schemaman.migration.projection.match_fields import Fate
+from schemaman.migration.type_mapping import MAX_DIGITS
+from schemaman.model.ddl import format_type, quote_name
+from schemaman.model.schema import Path
+from schemaman.model.types import Array, Decimal, Field, Integer, Map, Struct, Type, widens
 
 
 def without_comments(type: Type) -> Type:

@@ -7,10 +7,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from schemaman.ddl import format_type, parse_type, quote_name
-from schemaman.diff import Change, ChangeComment, ChangeKey, ChangeType, DropColumn, RenameColumn
-from schemaman.plan import RECIPE_PROPERTY, Live, Refusal, words
-from schemaman.types import Type
+from schemaman.migration.plan import Refusal, words
+from schemaman.migration.properties.names import RECIPE_PROPERTY
+from schemaman.migration.target import Live
+from schemaman.model.ddl import format_type, parse_type, quote_name
+from schemaman.model.diff import Change, ChangeComment, ChangeKey, ChangeType, DropColumn, RenameColumn
+from schemaman.model.types import Type
 
 RESUME = (
     "finish that plan with `schemaman resume RUN`, or take it back with `schemaman plan --rollback RUN`: "

@@ -9,7 +9,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from schemaman.plan import BEGAN_PROPERTY, RETIRED_PROPERTY, VERSION_PROPERTY, Live
+from schemaman.migration.properties.names import BEGAN_PROPERTY, RETIRED_PROPERTY, VERSION_PROPERTY
+from schemaman.migration.target import Live
 
 
 @dataclass(frozen=True, slots=True)

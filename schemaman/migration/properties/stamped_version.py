@@ -10,8 +10,10 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from schemaman.evidence import Position, Rank
-from schemaman.plan import BEGAN_PROPERTY, VERSION_PROPERTY, Live, Past, Refusal, Source
+from schemaman.debezium.records import Position, Rank
+from schemaman.migration.plan import Past, Refusal, Source
+from schemaman.migration.properties.names import BEGAN_PROPERTY, VERSION_PROPERTY
+from schemaman.migration.target import Live
 
 _UNSET = f"unset its property {VERSION_PROPERTY}"
 

@@ -10,17 +10,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from schemaman.errors import SchemamanError
-from schemaman.exchanges import exchanges_in
-from schemaman.plan import (
+from schemaman.migration.plan import Refusal
+from schemaman.migration.properties.column_swaps import exchanges_in
+from schemaman.migration.properties.names import (
     KEPT_PROPERTY,
     KEY_PROPERTY,
     METADATA_PROPERTY,
     NAMES_PROPERTY,
     RECIPE_PROPERTY,
     RETIRED_PROPERTY,
-    Live,
-    Refusal,
 )
+from schemaman.migration.target import Live
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,25 +9,18 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.conditions import step
-from schemaman.ddl import format_type, quote_name
-from schemaman.diff import AddColumn, Change, ChangeNullable, DropColumn, RenameColumn, patch
-from schemaman.exchanges import Exchange, recipe_text
-from schemaman.plan import (
-    KEY_PROPERTY,
-    RECIPE_PROPERTY,
-    RETIRED_PROPERTY,
-    Draft,
-    Live,
-    Refusal,
-    Step,
-    Target,
-)
-from schemaman.retired_columns import Retired, retired, retired_text
-from schemaman.schema import Column
-from schemaman.targets import _conversion as conversion
-from schemaman.targets import _spark_sql as sql
-from schemaman.upserts import DELETED
+from schemaman.migration import casts as conversion
+from schemaman.migration import spark_sql as sql
+from schemaman.migration.conditions import step
+from schemaman.migration.plan import Refusal, Step
+from schemaman.migration.properties.column_swaps import Exchange, recipe_text
+from schemaman.migration.properties.displaced_columns import Retired, retired, retired_text
+from schemaman.migration.properties.names import KEY_PROPERTY, RECIPE_PROPERTY, RETIRED_PROPERTY
+from schemaman.migration.row_columns import DELETED
+from schemaman.migration.target import Draft, Live, Target
+from schemaman.model.ddl import format_type, quote_name
+from schemaman.model.diff import AddColumn, Change, ChangeNullable, DropColumn, RenameColumn, patch
+from schemaman.model.schema import Column
 
 _WRITERS = "whoever writes the table meanwhile: hold the writers until the plan is through"
 _CONFLICT = "writers that commit meanwhile: one of the two fails and has to try again"

@@ -10,36 +10,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from schemaman.convertible import ORDINARY, SNAPSHOT
-from schemaman.ddl import quote_name
-from schemaman.diff import ChangeKey, DropColumn
-from schemaman.exchanges import RESUME, Exchange, phase_of, under_way
-from schemaman.exchanging import INTO, Exchanging
-from schemaman.layouts import layout_of
-from schemaman.phases import Drawing, needs
-from schemaman.plan import (
-    Live,
+from schemaman.migration.convertible import ORDINARY, SNAPSHOT
+from schemaman.migration.layout import layout_of
+from schemaman.migration.plan import (
     Phase,
     Plan,
     Policy,
     Refusal,
     Source,
     Step,
-    Target,
-    column_of,
     point_of_no_return,
     words,
 )
-from schemaman.planfile import plan_hash
-from schemaman.planner import make_plan
-from schemaman.projection import Projection, key_is_known, project
-from schemaman.property_shapes import misread
-from schemaman.retired_columns import moved_out, retired
-from schemaman.rulings import Judge, blocked_by
-from schemaman.schema import TableSchema
-from schemaman.successors import successor
-from schemaman.types import Floating
-from schemaman.upserts import key_refused
+from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy_checks import Judge, blocked_by
+from schemaman.migration.projection.project import Projection, key_is_known, project
+from schemaman.migration.properties.column_swaps import RESUME, Exchange, phase_of, under_way
+from schemaman.migration.properties.displaced_columns import moved_out, retired
+from schemaman.migration.properties.validation import misread
+from schemaman.migration.recipes.phases import Drawing, needs
+from schemaman.migration.recipes.swap_checks import INTO, Exchanging
+from schemaman.migration.replacement_table import successor
+from schemaman.migration.row_columns import key_refused
+from schemaman.migration.target import Live, Target, column_of
+from schemaman.model.ddl import quote_name
+from schemaman.model.diff import ChangeKey, DropColumn
+from schemaman.model.schema import TableSchema
+from schemaman.model.types import Floating
 
 _UNSETTLED = "which column is which, or what its values are, is not settled"
 _ITS_OWN = "the source has a column of its own called {} by now, whose values may be in there"

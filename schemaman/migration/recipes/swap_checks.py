@@ -7,19 +7,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from schemaman.convertible import RESPELLED, SNAPSHOT, unconvertible
-from schemaman.ddl import format_type, quote_name
-from schemaman.diff import AddColumn, ChangeType, RenameColumn, diff
-from schemaman.exchanges import Exchange, free_name
-from schemaman.merged_types import without_comments
-from schemaman.phases import without_identifiers
-from schemaman.plan import Held, Live, Refusal, Source, Target, column_of, words
-from schemaman.projection import Projection
-from schemaman.representation import Representation
-from schemaman.rulings import Judge
-from schemaman.schema import Column, TableSchema
-from schemaman.targets import _conversion as conversion
-from schemaman.types import Type
+from schemaman.migration import casts as conversion
+from schemaman.migration.convertible import RESPELLED, SNAPSHOT, unconvertible
+from schemaman.migration.plan import Refusal, Source, words
+from schemaman.migration.policy_checks import Judge
+from schemaman.migration.projection.project import Projection
+from schemaman.migration.projection.widen_types import without_comments
+from schemaman.migration.properties.column_swaps import Exchange, free_name
+from schemaman.migration.recipes.phases import without_identifiers
+from schemaman.migration.target import (
+    Held,
+    Live,
+    Target,
+    column_of,
+)
+from schemaman.migration.type_mapping import Representation
+from schemaman.model.ddl import format_type, quote_name
+from schemaman.model.diff import AddColumn, ChangeType, RenameColumn, diff
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Type
 
 INTO = "plan into a new table: schemaman plan TABLE --recipe --into LAKE_TABLE"
 

@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from schemaman.ddl import format_type
-from schemaman.diff import (
+from schemaman.migration import spark_sql as sql
+from schemaman.migration.plan import Refusal, StepKind, words
+from schemaman.migration.target import Draft, Live
+from schemaman.model.ddl import format_type
+from schemaman.model.diff import (
     AddColumn,
     Change,
     ChangeAttribute,
@@ -20,10 +23,8 @@ from schemaman.diff import (
     MoveColumn,
     RenameColumn,
 )
-from schemaman.plan import Draft, Live, Refusal, StepKind, words
-from schemaman.schema import Path, TableSchema, walk
-from schemaman.targets import _spark_sql as sql
-from schemaman.types import Array, Map, Struct
+from schemaman.model.schema import Path, TableSchema, walk
+from schemaman.model.types import Array, Map, Struct
 
 EXPECTS_VALUE = "readers that expect a value in every row"
 _REKEY = (

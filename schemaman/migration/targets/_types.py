@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from schemaman.ddl import format_type
-from schemaman.names import unusable
-from schemaman.plan import Held, Refusal
-from schemaman.representation import DEFAULT, MAX_DIGITS, MICROSECONDS, VARIANT, Representation
-from schemaman.types import (
+from schemaman.migration.plan import Refusal
+from schemaman.migration.target import Held
+from schemaman.migration.type_mapping import DEFAULT, MAX_DIGITS, MICROSECONDS, VARIANT, Representation
+from schemaman.model.ddl import format_type
+from schemaman.model.name_adjustment import unusable
+from schemaman.model.types import (
     Array,
     Binary,
     Bits,

@@ -6,16 +6,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from schemaman.diff import AddColumn, Change, ChangeType, DropColumn, RenameColumn
 from schemaman.errors import BadReference
-from schemaman.plan import Draft, Held, Live, Refusal
-from schemaman.representation import DEFAULT, Representation
-from schemaman.schema import Path, TableSchema
-from schemaman.targets import _drafts as drafts
-from schemaman.targets import _spark_sql as sql
-from schemaman.targets._types import Holder, has_variant
-from schemaman.targets.iceberg import widens_in_place as iceberg_widens
-from schemaman.types import (
+from schemaman.migration import spark_sql as sql
+from schemaman.migration.plan import Refusal
+from schemaman.migration.target import Draft, Held, Live
+from schemaman.migration.targets import _drafts as drafts
+from schemaman.migration.targets._types import Holder, has_variant
+from schemaman.migration.targets.iceberg import widens_in_place as iceberg_widens
+from schemaman.migration.type_mapping import DEFAULT, Representation
+from schemaman.model.diff import AddColumn, Change, ChangeType, DropColumn, RenameColumn
+from schemaman.model.schema import Path, TableSchema
+from schemaman.model.types import (
     Array,
     Date,
     Decimal,

@@ -7,15 +7,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from schemaman.diff import AddColumn, Change, ChangeNullable, ChangeType, DropColumn, RenameColumn
 from schemaman.errors import BadReference
-from schemaman.plan import Draft, Held, Live, Refusal
-from schemaman.representation import DEFAULT, Representation
-from schemaman.schema import Column, Path, TableSchema, walk
-from schemaman.targets import _drafts as drafts
-from schemaman.targets import _spark_sql as sql
-from schemaman.targets._types import Holder, has_variant
-from schemaman.types import Array, Decimal, Floating, Integer, Map, Struct, Type
+from schemaman.migration import spark_sql as sql
+from schemaman.migration.plan import Refusal
+from schemaman.migration.target import Draft, Held, Live
+from schemaman.migration.targets import _drafts as drafts
+from schemaman.migration.targets._types import Holder, has_variant
+from schemaman.migration.type_mapping import DEFAULT, Representation
+from schemaman.model.diff import AddColumn, Change, ChangeNullable, ChangeType, DropColumn, RenameColumn
+from schemaman.model.schema import Column, Path, TableSchema, walk
+from schemaman.model.types import Array, Decimal, Floating, Integer, Map, Struct, Type
 
 _SMALLEST_INTEGER = 32
 _VERSION_3 = {"format-version": "3"}
@@ -150,15 +151,15 @@ class IcebergTarget:
     def alter(self, live: Live, change: Change) -> Draft | Refusal:
         """The statement for one change, or why Iceberg would refuse it or choke on it."""
         match change:
-            case (AddColumn(path) | DropColumn(path) | RenameColumn(path) | ChangeType(path)) if (
+            case AddColumn(path) | DropColumn(path) | RenameColumn(path) | ChangeType(path) if (
                 drafts.in_map_key(live.schema, path)
             ):
                 return drafts.refuse(change, "Iceberg cannot change the key of a map", "write a new column")
             case ChangeType(_, old, new) if not widens_in_place(old, new):
                 return drafts.refuse_type_change(change)
-            case (AddColumn() | RenameColumn()) if (name := _taken(live, change)) is not None:
+            case AddColumn() | RenameColumn() if (name := _taken(live, change)) is not None:
                 return drafts.refuse(change, _PARTITION.format(sql.path_name((name,))), _NOT_THERE)
-            case (AddColumn() | RenameColumn()) if (name := _joined_twice(live, change)) is not None:
+            case AddColumn() | RenameColumn() if (name := _joined_twice(live, change)) is not None:
                 return drafts.refuse(change, _JOINED.format(name), _APART)
             case ChangeNullable(path, False, True) if any(p[: len(path)] == path for p in identifiers(live)):
                 return drafts.refuse(change, "an identifier field must have a value", _UNIDENTIFIED)

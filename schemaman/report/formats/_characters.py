@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from schemaman.report import Tone
+from schemaman.report.document import Tone
 
 SIGNS: dict[Tone, str] = {"plain": "", "good": "✓", "note": "•", "danger": "▲", "break": "✗", "muted": "·"}
 _REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemaman.formats._characters import SIGNS, visible
-from schemaman.report import Inline, Notice, Paragraph, Report, Tone
+from schemaman.report.document import Inline, Notice, Paragraph, Report, Tone
+from schemaman.report.formats._characters import SIGNS, visible
 
 _COMMANDS: dict[Tone, str] = {"break": "error", "danger": "warning"}
 

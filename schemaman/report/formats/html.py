@@ -13,8 +13,8 @@ from itertools import count, takewhile
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from schemaman.formats._characters import SIGNS, visible
-from schemaman.report import Block, Facts, Heading, Notice, Paragraph, Report, Tone
+from schemaman.report.document import Block, Facts, Heading, Notice, Paragraph, Report, Tone
+from schemaman.report.formats._characters import SIGNS, visible
 
 _GRAVITY: tuple[Tone, ...] = ("note", "danger", "break")
 
@@ -93,7 +93,7 @@ def _kind(block: Block) -> str:
 
 
 def _file(name: str) -> str:
-    return files("schemaman.formats").joinpath(name).read_text(encoding="utf-8")
+    return files("schemaman.report.formats").joinpath(name).read_text(encoding="utf-8")
 
 
 FORMAT = HtmlFormat()

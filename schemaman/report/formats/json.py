@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from schemaman.report import Report
+from schemaman.report.document import Report
 
 
 @dataclass(frozen=True, slots=True)

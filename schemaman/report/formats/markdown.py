@@ -10,8 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import assert_never
 
-from schemaman.formats._characters import SIGNS, visible
-from schemaman.report import (
+from schemaman.report.document import (
     Block,
     Code,
     Event,
@@ -25,6 +24,7 @@ from schemaman.report import (
     Text,
     Timeline,
 )
+from schemaman.report.formats._characters import SIGNS, visible
 
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]#!|~<>&@^$]|(?<=www)\.|:(?=//)|:(?=[a-z_+-]+:))", re.IGNORECASE)
 _OPENING = re.compile(r"^(\s*(?:\d+(?=[.)]))?)([-+=.)])")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from schemaman.formats._characters import SIGNS, visible, width
-from schemaman.report import (
+from schemaman.report.document import (
     Block,
     Code,
     Event,
@@ -21,6 +20,7 @@ from schemaman.report import (
     Timeline,
     Tone,
 )
+from schemaman.report.formats._characters import SIGNS, visible, width
 
 _CODES: dict[Tone, str] = {
     "plain": "", "good": "32", "note": "36", "danger": "33", "break": "31", "muted": "2",

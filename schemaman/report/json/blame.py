@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from schemaman.blame import Fact
-from schemaman.documents.tables import SCHEMA_VERSION, Document, Json, interval, mark
-from schemaman.schema import TableId
-from schemaman.versions import SchemaVersion
+from schemaman.history.blame import Fact
+from schemaman.history.versions import SchemaVersion
+from schemaman.model.schema import TableId
+from schemaman.report.json.tables import SCHEMA_VERSION, Document, Json, interval, mark
 
 
 def blame(ref: str, table: TableId, version: SchemaVersion, revision: int, facts: Iterable[Fact]) -> Document:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, assert_never
 
-from schemaman.compat import READERS, Finding, Rule, Severity
-from schemaman.ddl import format_type
-from schemaman.diff import (
+from schemaman.compat.gate import Unjudged
+from schemaman.compat.judge import READERS, Finding, Rule, Severity
+from schemaman.compat.waivers import Waiver
+from schemaman.history.versions import Disagreement, RenameCandidate
+from schemaman.model.ddl import format_type
+from schemaman.model.diff import (
     AddColumn,
     Change,
     ChangeAttribute,
@@ -22,12 +25,9 @@ from schemaman.diff import (
     MoveColumn,
     RenameColumn,
 )
-from schemaman.documents.tables import SCHEMA_VERSION, Document, Json, candidate
-from schemaman.documents.tables import column as column_document
-from schemaman.gate import Unjudged
-from schemaman.schema import Column, Path, TableId
-from schemaman.versions import Disagreement, RenameCandidate
-from schemaman.waivers import Waiver
+from schemaman.model.schema import Column, Path, TableId
+from schemaman.report.json.tables import SCHEMA_VERSION, Document, Json, candidate
+from schemaman.report.json.tables import column as column_document
 
 
 def diff(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Mapping, Sequence
 
-from schemaman.documents.tables import SCHEMA_VERSION, Document, note
-from schemaman.evidence import Note, Reject
-from schemaman.log import Renumbered
+from schemaman.debezium.observation import Note, Reject
+from schemaman.report.json.tables import SCHEMA_VERSION, Document, note
+from schemaman.store.log import Renumbered
 
 
 def ingest(

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from schemaman.applying import Migration
-from schemaman.diff import Diff
-from schemaman.documents.changes import change
-from schemaman.documents.tables import SCHEMA_VERSION, Document
+from schemaman.migration.apply.run import Migration
+from schemaman.model.diff import Diff
+from schemaman.report.json.changes import change
+from schemaman.report.json.tables import SCHEMA_VERSION, Document
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The JSON Schemas of the documents, as `schemaman schema NAME` prints them.
 
-They lie in `schemaman/schemas/`, one file a document; what several of them say is written
+They lie in `schemas/` beside this file, one file a document; what several of them say is written
 once in `_shared.json` and put into each schema that refers to it.
 """
 
@@ -19,7 +19,9 @@ Schema = dict[str, Any]
 
 def names() -> tuple[str, ...]:
     """The documents that have a schema, in alphabetical order."""
-    found = (f.name.removesuffix(".json") for f in files("schemaman").joinpath("schemas").iterdir())
+    found = (
+        f.name.removesuffix(".json") for f in files("schemaman.report.json").joinpath("schemas").iterdir()
+    )
     return tuple(sorted(name for name in found if not name.startswith("_")))
 
 
@@ -40,7 +42,7 @@ def get(name: str) -> Schema:
 
 
 def _read(name: str) -> Schema:
-    text = files("schemaman").joinpath("schemas", f"{name}.json").read_text(encoding="utf-8")
+    text = files("schemaman.report.json").joinpath("schemas", f"{name}.json").read_text(encoding="utf-8")
     found: Schema = json.loads(text)
     return found
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from schemaman.documents.tables import SCHEMA_VERSION, Document
 from schemaman.errors import SchemamanError
-from schemaman.journal import forgotten, told_drift
-from schemaman.log import Lease, Migrated
-from schemaman.plan import Plan
-from schemaman.planfile import from_text
+from schemaman.migration.apply.journal import forgotten, told_drift
+from schemaman.migration.plan import Plan
+from schemaman.migration.plan_file import from_text
+from schemaman.report.json.tables import SCHEMA_VERSION, Document
+from schemaman.store.log import Lease, Migrated
 
 State = Literal["finished", "running", "stopped", "failed"]
 """`running`: a lease is alive; `stopped`: none is, and the run did not finish: its process died."""

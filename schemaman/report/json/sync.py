@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from schemaman.documents.tables import SCHEMA_VERSION, Document
-from schemaman.ingest import Summary
+from schemaman.ingest.ingest import Summary
+from schemaman.report.json.tables import SCHEMA_VERSION, Document
 
 State = Literal["current", "applied", "waiting", "refused", "failed"]
 """`current`: nothing was to be done. `waiting`: for a person's approval. `failed`: tried again later."""

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from schemaman.ddl import format_type
-from schemaman.epochs import Epoch, WireFace
-from schemaman.evidence import Mark, Note, Position
-from schemaman.schema import Column, Scalar, TableId, TableSchema
-from schemaman.versions import (
+from schemaman.debezium.observation import Note
+from schemaman.debezium.records import Mark, Position
+from schemaman.history.epochs import Epoch, WireFace
+from schemaman.history.versions import (
     Alias,
     Disagreement,
     Evidence,
@@ -22,6 +21,8 @@ from schemaman.versions import (
     TableEvent,
     TableHistory,
 )
+from schemaman.model.ddl import format_type
+from schemaman.model.schema import Column, Scalar, TableId, TableSchema
 
 Json = Scalar | Sequence["Json"] | dict[str, "Json"]
 Document = dict[str, Json]

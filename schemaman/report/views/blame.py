@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from schemaman.blame import Fact
-from schemaman.documents import blame as documents
-from schemaman.evidence import Mark
-from schemaman.report import Block, Facts, Grid, Inline, Report, Text
-from schemaman.schema import TableId
-from schemaman.summary import words
-from schemaman.versions import SchemaVersion
+from schemaman.debezium.records import Mark
+from schemaman.history.blame import Fact
+from schemaman.history.versions import SchemaVersion
+from schemaman.model.schema import TableId
+from schemaman.report.document import Block, Facts, Grid, Inline, Report, Text
+from schemaman.report.json import blame as documents
+from schemaman.report.views import words
 
 _HEADER = ("column", "what", "since", "no later than", "position", "record", "said by")
 _TOLD = "told first, unconfirmed"

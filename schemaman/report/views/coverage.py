@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from schemaman.coverage import Hole
-from schemaman.documents.tables import Document
-from schemaman.log import Renumbered
-from schemaman.report import Block, Grid, Inline, Text
-from schemaman.summary import words
+from schemaman.report.document import Block, Grid, Inline, Text
+from schemaman.report.json.tables import Document
+from schemaman.report.views import words
+from schemaman.store.log import Renumbered
+from schemaman.store.offsets import Hole
 
 
 @dataclass(frozen=True, slots=True)

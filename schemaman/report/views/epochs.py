@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.report import Block, Grid, Inline, Text
-from schemaman.summary import late, words
-from schemaman.versions import TableHistory
+from schemaman.history.versions import TableHistory
+from schemaman.report.document import Block, Grid, Inline, Text
+from schemaman.report.views import late_facts as late
+from schemaman.report.views import words
 
 _NOTHING: Inline = (Text("—", "muted"),)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from schemaman.compat import READERS, Rule, Severity
-from schemaman.documents import changes as documents
-from schemaman.gate import CheckResult, Unjudged
-from schemaman.report import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
-from schemaman.schema import TableId
-from schemaman.summary import words
-from schemaman.summary.stories import Judged
-from schemaman.versions import Disagreement
-from schemaman.waivers import Waiver
+from schemaman.compat.gate import CheckResult, Unjudged
+from schemaman.compat.judge import READERS, Rule, Severity
+from schemaman.compat.waivers import Waiver
+from schemaman.history.versions import Disagreement
+from schemaman.model.schema import TableId
+from schemaman.report.document import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
+from schemaman.report.json import changes as documents
+from schemaman.report.views import words
+from schemaman.report.views.table_changes import Judged
 
 
 def finding_notice(judged: Judged) -> Notice:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from schemaman.documents import intake as documents
-from schemaman.evidence import Reject
-from schemaman.ingest import NO_PARTITION, Summary
-from schemaman.log import Moved
-from schemaman.report import Block, Facts, Grid, Inline, Notice, Paragraph, Report, Text
-from schemaman.summary import words
+from schemaman.debezium.observation import Reject
+from schemaman.ingest.ingest import NO_PARTITION, Summary
+from schemaman.report.document import Block, Facts, Grid, Inline, Notice, Paragraph, Report, Text
+from schemaman.report.json import ingest as documents
+from schemaman.report.views import words
+from schemaman.store.log import Moved
 
 _ASIDES = {
     "tombstone": "tombstone", "heartbeat": "heartbeat", "transaction": "transaction marker",

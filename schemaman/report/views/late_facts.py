@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from schemaman.diff import Change, ChangeDefault, ChangeKey, ChangeNullable
-from schemaman.evidence import Mark
-from schemaman.report import Inline, Notice, Text
-from schemaman.summary import words
-from schemaman.versions import KeySpan, Proof, Revision, SchemaVersion
+from schemaman.debezium.records import Mark
+from schemaman.history.versions import KeySpan, Proof, Revision, SchemaVersion
+from schemaman.model.diff import Change, ChangeDefault, ChangeKey, ChangeNullable
+from schemaman.report.document import Inline, Notice, Text
+from schemaman.report.views import words
 
 _NAMED = 3
 """So many columns are named of which it is not certain whether they may be NULL; of more, their number."""

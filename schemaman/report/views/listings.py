@@ -6,14 +6,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from schemaman.ddl import format_type
-from schemaman.diff import diff
-from schemaman.documents import changes as change_documents
-from schemaman.documents import intake as intake_documents
-from schemaman.documents import tables as table_documents
-from schemaman.evidence import FILLED_LATE, UNORDERED, Mark, Note, Reject
-from schemaman.renames import candidates as suspected
-from schemaman.report import (
+from schemaman.compat.snapshots import without_ids
+from schemaman.debezium.observation import (
+    FILLED_LATE,
+    UNORDERED,
+    Note,
+    Reject,
+)
+from schemaman.debezium.records import Mark
+from schemaman.history.rename_detection import candidates as suspected
+from schemaman.history.versions import Disagreement, RenameCandidate, TableHistory
+from schemaman.model.ddl import format_type
+from schemaman.model.diff import diff
+from schemaman.model.schema import Column, TableId, TableSchema
+from schemaman.report.document import (
     Block,
     Event,
     Facts,
@@ -26,18 +32,25 @@ from schemaman.report import (
     Text,
     Timeline,
 )
-from schemaman.resolution import Resolved
-from schemaman.schema import Column, TableId, TableSchema
-from schemaman.snapshots import without_ids
-from schemaman.summary import late, words
-from schemaman.summary.carriage import epochs_grid, keys_grid
-from schemaman.summary.extent import NO_EXTENT, Extent, extent_grids
-from schemaman.summary.findings import remark_notice
-from schemaman.summary.overview import short_names
-from schemaman.summary.stories import Story
-from schemaman.summary.stories import told as told_changes
-from schemaman.summary.tables import PROVISIONAL, columns_grid, introduction, questions, timeline
-from schemaman.versions import Disagreement, RenameCandidate, TableHistory
+from schemaman.report.json import changes as change_documents
+from schemaman.report.json import ingest as intake_documents
+from schemaman.report.json import tables as table_documents
+from schemaman.report.views import late_facts as late
+from schemaman.report.views import words
+from schemaman.report.views.coverage import NO_EXTENT, Extent, extent_grids
+from schemaman.report.views.epochs import epochs_grid, keys_grid
+from schemaman.report.views.findings import remark_notice
+from schemaman.report.views.overview import short_names
+from schemaman.report.views.table_changes import Story
+from schemaman.report.views.table_changes import told as told_changes
+from schemaman.report.views.table_chapter import (
+    PROVISIONAL,
+    columns_grid,
+    introduction,
+    questions,
+    timeline,
+)
+from schemaman.resolve import Resolved
 
 _NOTHING = (Text("—", "muted"),)
 _MORE: dict[str, Callable[[Column], str | None]] = {

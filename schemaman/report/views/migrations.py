@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 
-from schemaman.applying import Migration
-from schemaman.documents import lake as documents
-from schemaman.documents.lake import Drift, Failed
-from schemaman.documents.status import RunState, TargetState, status
-from schemaman.documents.tables import SCHEMA_VERSION
-from schemaman.plan import Plan
-from schemaman.report import Block, Grid, Inline, Notice, Paragraph, Report, Text, Tone
-from schemaman.summary import words
-from schemaman.summary.plans import plan_blocks
-from schemaman.summary.stories import told
+from schemaman.migration.apply.run import Migration
+from schemaman.migration.plan import Plan
+from schemaman.report.document import Block, Grid, Inline, Notice, Paragraph, Report, Text, Tone
+from schemaman.report.json import migrations as documents
+from schemaman.report.json.migrations import Drift, Failed
+from schemaman.report.json.status import RunState, TargetState, status
+from schemaman.report.json.tables import SCHEMA_VERSION
+from schemaman.report.views import words
+from schemaman.report.views.plans import plan_blocks
+from schemaman.report.views.table_changes import told
 
 _STATES: dict[str, Tone] = {
     "applied": "good", "unchanged": "good", "refused": "break", "checked": "note",

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from schemaman import names
-from schemaman.documents.tables import SCHEMA_VERSION
-from schemaman.fold.naming import originals, rule_between
-from schemaman.names import Mode
-from schemaman.report import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
-from schemaman.schema import Column
-from schemaman.topics import Strategy, schema_name
-from schemaman.versions import TableHistory
+from schemaman.debezium.topic_naming import Strategy, schema_name
+from schemaman.history.fold.naming_epochs import originals, rule_between
+from schemaman.history.versions import TableHistory
+from schemaman.model import name_adjustment as names
+from schemaman.model.name_adjustment import Mode
+from schemaman.model.schema import Column
+from schemaman.report.document import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
+from schemaman.report.json.tables import SCHEMA_VERSION
 
 MODES: tuple[Mode, ...] = ("avro", "avro_unicode", "scrubbed")
 ADJUSTING: tuple[Mode, ...] = ("none", "avro", "avro_unicode")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from schemaman.documents import changes as change_documents
-from schemaman.documents import tables as table_documents
-from schemaman.references import told_apart
-from schemaman.report import Block, Facts, Grid, Heading, Inline, Paragraph, Report, Text, Tone
-from schemaman.schema import TableId, quote_part
-from schemaman.summary import words
-from schemaman.summary.stories import Story, worst
-from schemaman.summary.tables import MATRIX_HEADER, table_blocks, verdict_cells
+from schemaman.history.references import told_apart
+from schemaman.model.schema import TableId, quote_part
+from schemaman.report.document import Block, Facts, Grid, Heading, Inline, Paragraph, Report, Text, Tone
+from schemaman.report.json import changes as change_documents
+from schemaman.report.json import tables as table_documents
+from schemaman.report.views import words
+from schemaman.report.views.table_changes import Story, worst
+from schemaman.report.views.table_chapter import MATRIX_HEADER, table_blocks, verdict_cells
 
 CHAPTERS = 60
 """How many tables a report tells in full before it keeps to a summary."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.plan import Level, Plan, Refusal, Reversible, Ruled
-from schemaman.report import Block, Code, Grid, Heading, Inline, Notice, Paragraph, Text, Tone
-from schemaman.summary import words
+from schemaman.migration.plan import Level, Plan, Refusal, Reversible, Ruled
+from schemaman.report.document import Block, Code, Grid, Heading, Inline, Notice, Paragraph, Text, Tone
+from schemaman.report.views import words
 
 _CLASSES: dict[str, Tone] = {
     "none": "muted", "additive": "good", "widening": "good", "metadata": "good", "capability-upgrade": "note",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from schemaman.documents import sync as documents
-from schemaman.documents.sync import Followed, State
-from schemaman.ingest import Summary
-from schemaman.report import Block, Facts, Grid, Notice, Paragraph, Report, Text, Tone
-from schemaman.summary import words
+from schemaman.ingest.ingest import Summary
+from schemaman.report.document import Block, Facts, Grid, Notice, Paragraph, Report, Text, Tone
+from schemaman.report.json import sync as documents
+from schemaman.report.json.sync import Followed, State
+from schemaman.report.views import words
 
 _TONES: dict[State, Tone] = {
     "current": "good", "applied": "good", "waiting": "note", "refused": "break", "failed": "break",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from schemaman.compat import SEVERITIES, Finding, Severity, Transition
-from schemaman.diff import Change, ChangeAttribute, ChangeKey, Diff
-from schemaman.gate import every_step
-from schemaman.plan import Plan
-from schemaman.schema import Column
-from schemaman.versions import Revision, SchemaVersion, TableHistory
+from schemaman.compat.gate import every_step
+from schemaman.compat.judge import SEVERITIES, Finding, Severity, Transition
+from schemaman.history.versions import Revision, SchemaVersion, TableHistory
+from schemaman.migration.plan import Plan
+from schemaman.model.diff import Change, ChangeAttribute, ChangeKey, Diff
+from schemaman.model.schema import Column
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat import READERS, Reader, Verdict
-from schemaman.ddl import format_type
-from schemaman.report import (
+from schemaman.compat.judge import READERS, Reader, Verdict
+from schemaman.history.versions import Disagreement, RenameCandidate, SchemaVersion, TableHistory
+from schemaman.model.ddl import format_type
+from schemaman.model.schema import Column
+from schemaman.report.document import (
     Block,
     Event,
     Grid,
@@ -18,12 +20,11 @@ from schemaman.report import (
     Timeline,
     Tone,
 )
-from schemaman.schema import Column
-from schemaman.summary import late, words
-from schemaman.summary.findings import finding_notice
-from schemaman.summary.plans import plan_blocks
-from schemaman.summary.stories import Judged, Stage, Story, since, told, worst
-from schemaman.versions import Disagreement, RenameCandidate, SchemaVersion, TableHistory
+from schemaman.report.views import late_facts as late
+from schemaman.report.views import words
+from schemaman.report.views.findings import finding_notice
+from schemaman.report.views.plans import plan_blocks
+from schemaman.report.views.table_changes import Judged, Stage, Story, since, told, worst
 
 _VERDICTS: dict[Verdict, Tone] = {"break": "break", "danger": "danger", "note": "note"}
 _NOTHING = (Text("—", "muted"),)
@@ -171,9 +172,7 @@ def _event(stage: Stage, earliest: bool) -> Event:
         badges.append(Text(version.status, words.STATUS_TONES[version.status]))
     if first and (spoke := words.evidence(version)):
         badges.append(Text(spoke, "muted"))
-    when = (
-        late.began(version, stage.changes) if first else late.revised(version, revision, stage.changes)
-    )
+    when = late.began(version, stage.changes) if first else late.revised(version, revision, stage.changes)
     tone = words.SEVERITY_TONES[stage.severity] if stage.severity != "off" else _calm(stage)
     return Event(f"Version {number}", when, tone, tuple(lines), tuple(badges))
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
-from schemaman.compat import Severity
-from schemaman.ddl import format_type
-from schemaman.diff import (
+from schemaman.compat.judge import Severity
+from schemaman.debezium.records import Mark, Position
+from schemaman.history.versions import SchemaVersion, Status
+from schemaman.model.ddl import format_type
+from schemaman.model.diff import (
     AddColumn,
     Change,
     ChangeAttribute,
@@ -22,10 +24,8 @@ from schemaman.diff import (
     MoveColumn,
     RenameColumn,
 )
-from schemaman.evidence import Mark, Position
-from schemaman.report import Inline, Text, Tone
-from schemaman.schema import Column, Path, Scalar
-from schemaman.versions import SchemaVersion, Status
+from schemaman.model.schema import Column, Path, Scalar
+from schemaman.report.document import Inline, Text, Tone
 
 SEVERITY_TONES: dict[Severity, Tone] = {"break": "break", "danger": "danger", "note": "note", "off": "muted"}
 STATUS_TONES: dict[Status, Tone] = {

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from schemaman.ddl import format_type
-from schemaman.languages.connect import DECIMAL, Node
-from schemaman.types import (
+from schemaman.debezium.converters.connect import DECIMAL, Node
+from schemaman.model.ddl import format_type
+from schemaman.model.types import (
     Array,
     Binary,
     Bits,

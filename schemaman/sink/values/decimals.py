@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 
-from schemaman.rows.values import EXACT, Convert, UnfitValue, Value, told
+from schemaman.sink.values.values import EXACT, Convert, UnfitValue, Value, told
 
 ReadBytes = Callable[[object], bytes]
 """From a written value to its bytes. Raises UnfitValue."""

@@ -12,10 +12,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from schemaman.debezium.converters.connect import DECIMAL, Node, fields_of, type_of
 from schemaman.errors import UnreadableInput
-from schemaman.languages.connect import DECIMAL, Node, fields_of, type_of
-from schemaman.rows import numbers, temporal
-from schemaman.rows.values import Convert, UnfitValue, Value, told
+from schemaman.sink.values import decimals as numbers
+from schemaman.sink.values import temporal
+from schemaman.sink.values.values import Convert, UnfitValue, Value, told
 
 Written = Literal["json", "avro"]
 """By whom a cell was written: JsonConverter, or AvroConverter as `languages.avro` reads it."""

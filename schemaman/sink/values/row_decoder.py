@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal as Number
 from typing import Any
 
-from schemaman.languages.connect import Node, type_of
-from schemaman.rows import source
-from schemaman.rows.modes import UNTOLD, Modes, UntoldMode, node_of
-from schemaman.rows.unavailable import PLACEHOLDER, Marks, marks
-from schemaman.rows.values import Convert, UnfitValue, Value, told
-from schemaman.rows.wire import PLAIN, Written, is_plain, reader
-from schemaman.schema import Column
-from schemaman.types import Decimal, Integer
+from schemaman.debezium.converters.connect import Node, type_of
+from schemaman.model.schema import Column
+from schemaman.model.types import Decimal, Integer
+from schemaman.sink.values import to_source as source
+from schemaman.sink.values.connector_modes import UNTOLD, Modes, UntoldMode, node_of
+from schemaman.sink.values.from_connect import PLAIN, Written, is_plain, reader
+from schemaman.sink.values.unavailable import PLACEHOLDER, Marks, marks
+from schemaman.sink.values.values import Convert, UnfitValue, Value, told
 
 Cell = tuple[str, str, Marks, type | None, Convert | None]
 """Field, column, what stands for an unavailable value, and how a value is read: it must be of a type of

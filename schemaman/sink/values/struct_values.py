@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from schemaman.rows.values import UnfitValue, Value
-from schemaman.schema import Path
-from schemaman.types import Array, Field, Map, Struct, Type
+from schemaman.model.schema import Path
+from schemaman.model.types import Array, Field, Map, Struct, Type
+from schemaman.sink.values.values import UnfitValue, Value
 
 Names = Mapping[Path, str]
 """What members of a column are called now, by their path below the column in the words of the record."""

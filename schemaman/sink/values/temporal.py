@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta
 
-from schemaman.rows.values import Beyond, UnfitValue, Value, told
+from schemaman.sink.values.values import Beyond, UnfitValue, Value, told
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a timestamp without a zone
 _EPOCH_DAY = date(1970, 1, 1).toordinal()

@@ -12,11 +12,8 @@ from datetime import date, datetime, time
 from decimal import Decimal as Number
 from functools import lru_cache
 
-from schemaman.ddl import format_type
-from schemaman.rows import numbers
-from schemaman.rows.chosen import chosen
-from schemaman.rows.values import EXACT, Beyond, Convert, Unfit, UnfitValue, Value, told
-from schemaman.types import (
+from schemaman.model.ddl import format_type
+from schemaman.model.types import (
     Array,
     Binary,
     Bits,
@@ -33,6 +30,9 @@ from schemaman.types import (
     Timestamp,
     Type,
 )
+from schemaman.sink.values import decimals as numbers
+from schemaman.sink.values.to_lake_options import chosen
+from schemaman.sink.values.values import EXACT, Beyond, Convert, Unfit, UnfitValue, Value, told
 
 _BEYOND = '`local_timestamp = "string"` keeps such values in a new table'
 _FINER = re.compile(r"(?!0000)[0-9]{4}-[^.]*\.[0-9]{7}")

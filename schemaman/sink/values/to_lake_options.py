@@ -14,10 +14,8 @@ from decimal import Decimal as Number
 from math import isfinite
 from uuid import UUID
 
-from schemaman.representation import MAX_DIGITS
-from schemaman.rows.values import Beyond, Convert, UnfitValue, Value, told
-from schemaman.rows.variant import document
-from schemaman.types import (
+from schemaman.migration.type_mapping import MAX_DIGITS
+from schemaman.model.types import (
     Array,
     Binary,
     Decimal,
@@ -35,6 +33,8 @@ from schemaman.types import (
     Unknown,
     Uuid,
 )
+from schemaman.sink.values.values import Beyond, Convert, UnfitValue, Value, told
+from schemaman.sink.values.variant import document
 
 _TIME = re.compile(r"(-?)(\d+):(\d\d):(\d\d)(?:\.(\d+))?")
 _MICROSECONDS = 6

@@ -11,12 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal as Number
 from typing import NoReturn
 
-from schemaman.ddl import format_type
-from schemaman.rows import numbers, temporal
-from schemaman.rows.modes import UNTOLD, BinaryMode, Modes
-from schemaman.rows.values import Convert, UnfitValue, Value, told
-from schemaman.rows.wire import from_base64
-from schemaman.types import (
+from schemaman.model.ddl import format_type
+from schemaman.model.types import (
     Array,
     Binary,
     Bits,
@@ -42,6 +38,11 @@ from schemaman.types import (
     Xml,
     without_labels,
 )
+from schemaman.sink.values import decimals as numbers
+from schemaman.sink.values import temporal
+from schemaman.sink.values.connector_modes import UNTOLD, BinaryMode, Modes
+from schemaman.sink.values.from_connect import from_base64
+from schemaman.sink.values.values import Convert, UnfitValue, Value, told
 
 _TEXTS = (String, Uuid, Json, Xml, Enum, EnumSet)
 

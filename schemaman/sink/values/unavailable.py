@@ -19,8 +19,8 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from schemaman.languages.connect import DECIMAL, Node
-from schemaman.rows.wire import Written
+from schemaman.debezium.converters.connect import DECIMAL, Node
+from schemaman.sink.values.from_connect import Written
 
 PLACEHOLDER = b"__debezium_unavailable_value"
 """Source: Debezium `unavailable.value.placeholder`, its default."""

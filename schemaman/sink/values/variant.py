@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from decimal import Decimal as Number
 from typing import NoReturn
 
-from schemaman.representation import MAX_DIGITS
-from schemaman.rows.values import UnfitValue, Value, told
+from schemaman.migration.type_mapping import MAX_DIGITS
+from schemaman.sink.values.values import UnfitValue, Value, told
 
 _DEEPEST = 500
 """Of nested arrays and objects; Jackson, with which Spark reads, ends at 1000."""

@@ -15,12 +15,12 @@ from typing import Literal
 
 from pyspark.sql import SparkSession
 
-from schemaman.edges import Extents
-from schemaman.spark.failures import RAISED, failure
-from schemaman.targets._spark_sql import literal
+from schemaman.migration.properties.names import BATCH_PROPERTY
+from schemaman.migration.spark_sql import literal
+from schemaman.spark.sql_errors import RAISED, failure
+from schemaman.store.edge_hashes import Extents
 
-_STAMP = "schemaman.batch"
-_ICEBERG_STAMP = f"spark.sql.iceberg.snapshot-property.{_STAMP}"
+_ICEBERG_STAMP = f"spark.sql.iceberg.snapshot-property.{BATCH_PROPERTY}"
 _DELTA_APP = "spark.databricks.delta.write.txnAppId"
 _DELTA_VERSION = "spark.databricks.delta.write.txnVersion"
 _DELTA_WORDS = "spark.databricks.delta.commitInfo.userMetadata"
@@ -46,7 +46,7 @@ class Batch:
     @property
     def words(self) -> dict[str, object]:
         """What a commit says of it."""
-        return {_STAMP: self.number, "app": self.app, "offsets": self.offsets}
+        return {BATCH_PROPERTY: self.number, "app": self.app, "offsets": self.offsets}
 
 
 def offsets_of(extents: Extents) -> str:
@@ -73,7 +73,7 @@ class Stamps:
         if format == "iceberg":
             query = (
                 f"SELECT 1 FROM {table}.snapshots "
-                f"WHERE summary[{literal(_STAMP)}] = {literal(_json(batch.words))} LIMIT 1"
+                f"WHERE summary[{literal(BATCH_PROPERTY)}] = {literal(_json(batch.words))} LIMIT 1"
             )
             return "written" if _texts(spark, query, "1") else "new"
         told = self._told.get((table, batch.app)) or self._read(spark, table, batch.app)
@@ -104,7 +104,7 @@ class Stamps:
         for text in _texts(spark, f"DESCRIBE HISTORY {table} LIMIT {_COMMITS}", "userMetadata"):
             words = _words(text)
             if words.get("app") == app:
-                number = int(str(words[_STAMP]))
+                number = int(str(words[BATCH_PROPERTY]))
                 found.batches.add((number, str(words.get("offsets"))))
                 found.highest = max(found.highest, number, int(str(words.get("highest", -1))))
         self._told[table, app] = found
@@ -149,7 +149,7 @@ def _words(text: str) -> dict[str, object]:
         words = json.loads(text)
     except ValueError:
         return {}
-    return words if isinstance(words, dict) and _STAMP in words else {}
+    return words if isinstance(words, dict) and BATCH_PROPERTY in words else {}
 
 
 def _json(words: dict[str, object]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemaman.plan import Plan
+from schemaman.migration.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,14 @@ import pyarrow as arrow
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from schemaman.lake_rows import RowMap
-from schemaman.spark.batches import apart
-from schemaman.spark.decoded import decoded
-from schemaman.spark.quarantine import UNPLACED, Held, Quarantine
-from schemaman.spark.staging import Reading
-from schemaman.spark.unread import Unread
-from schemaman.spark.unread import unread as unread_of
-from schemaman.spark.writing import NotUnderstood, Waiting
+from schemaman.sink.row_mapping import RowMap
+from schemaman.spark.streaming.decoded import decoded
+from schemaman.spark.streaming.micro_batch import apart
+from schemaman.spark.streaming.quarantine import UNPLACED, Held, Quarantine
+from schemaman.spark.streaming.row_staging import Reading
+from schemaman.spark.streaming.table_writer import NotUnderstood, Waiting
+from schemaman.spark.streaming.unread_records import Unread
+from schemaman.spark.streaming.unread_records import unread as unread_of
 
 KNOWN = 10_000
 """So many records that nobody understood are known one by one; of more only how early they begin."""

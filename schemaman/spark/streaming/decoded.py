@@ -15,13 +15,12 @@ import pyarrow.compute as compute
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemaman.lake_rows import RowMap
-from schemaman.rows.change import RowChange
-from schemaman.rows.reader import Last
-from schemaman.spark.batches import COLUMNS, RAW
-from schemaman.spark.helper_columns import HelperColumns
-from schemaman.spark.staged import staged_ddl, staged_helpers, staged_schema
-from schemaman.spark.staging import (
+from schemaman.sink.reader import Last
+from schemaman.sink.row_change import RowChange
+from schemaman.sink.row_mapping import RowMap
+from schemaman.sink.upsert import Place
+from schemaman.spark.streaming.micro_batch import COLUMNS, RAW
+from schemaman.spark.streaming.row_staging import (
     CHANGE,
     CHANGE_ARROW,
     DECODED,
@@ -31,8 +30,8 @@ from schemaman.spark.staging import (
     Reading,
     RecordDecoder,
 )
-from schemaman.spark.unread import NONE_UNREAD, Unread
-from schemaman.upserts import Place
+from schemaman.spark.streaming.staged_columns import HelperColumns, staged_ddl, staged_helpers, staged_schema
+from schemaman.spark.streaming.unread_records import NONE_UNREAD, Unread
 
 SMALL = 10_000
 """Up to so many records a batch is decoded in this process: starting tasks would take longer."""

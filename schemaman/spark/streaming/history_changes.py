@@ -10,22 +10,22 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from schemaman.decode.origin import DIALECTS
-from schemaman.edges import Extents
+from schemaman.debezium.connector import DIALECTS
+from schemaman.debezium.observation import STATEMENTS, Observation
 from schemaman.errors import SchemamanError, StatementFailed
-from schemaman.evidence import STATEMENTS, Observation
-from schemaman.history import fold
-from schemaman.let_through import LetThrough
-from schemaman.log import Covered, Observed, tables_of
-from schemaman.plan import Executor
+from schemaman.history.fold.fold import fold
+from schemaman.migration.target import Executor
+from schemaman.model.schema import TableId
 from schemaman.registry import Memory
-from schemaman.rows.modes import Modes
-from schemaman.rows.order import place
-from schemaman.rows.retold import retold
-from schemaman.schema import TableId
-from schemaman.spark.batch_report import TableReport
-from schemaman.spark.failures import RAISED
-from schemaman.spark.following import Follower
+from schemaman.sink.reread import retold
+from schemaman.sink.row_order import place
+from schemaman.sink.stale_rows import LetThrough
+from schemaman.sink.values.connector_modes import Modes
+from schemaman.spark.sql_errors import RAISED
+from schemaman.spark.streaming.batch_report import TableReport
+from schemaman.spark.streaming.table_migration import Follower
+from schemaman.store.edge_hashes import Extents
+from schemaman.store.log import Covered, Observed, tables_of
 
 _WINDOW = 2_000
 """So many entries of the log are read first to find where the batch before this one ended."""

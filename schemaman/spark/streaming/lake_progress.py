@@ -14,18 +14,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemaman.errors import StatementFailed
-from schemaman.rows.horizon import Doubts
-from schemaman.rows.order import BEHIND, offset_in, place_in
-from schemaman.schema import TableId
-from schemaman.spark.batches import gathered
-from schemaman.spark.decoded import Decoded, Doubted, decoded
-from schemaman.spark.following import Follower
-from schemaman.spark.lake import SparkExecutor
-from schemaman.spark.quarantine import Held, Quarantine
-from schemaman.spark.reached import Reached
-from schemaman.spark.staging import Reading, RecordDecoder, table_named, table_text
-from schemaman.targets._spark_sql import literal
-from schemaman.upserts import ORDER
+from schemaman.migration.row_columns import ORDER
+from schemaman.migration.spark_sql import literal
+from schemaman.model.schema import TableId
+from schemaman.sink.progress import Doubts
+from schemaman.sink.row_order import BEHIND, offset_in, place_in
+from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.streaming.decoded import Decoded, Doubted, decoded
+from schemaman.spark.streaming.micro_batch import gathered
+from schemaman.spark.streaming.progress import Reached
+from schemaman.spark.streaming.quarantine import Held, Quarantine
+from schemaman.spark.streaming.row_staging import Reading, RecordDecoder, table_named, table_text
+from schemaman.spark.streaming.table_migration import Follower
 
 
 @dataclass(frozen=True, slots=True)

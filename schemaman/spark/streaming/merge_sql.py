@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from schemaman.ddl import quote_name
-from schemaman.schema import Column
-from schemaman.spark.helper_columns import HelperColumns, helper_columns
-from schemaman.targets._spark_sql import literal
-from schemaman.targets._types import has_variant
-from schemaman.types import Array, Map, Struct, Type
-from schemaman.upserts import DELETED, OFFSET, ORDER, PARTITION, STREAM, TOPIC
+from schemaman.migration.row_columns import (
+    DELETED,
+    OFFSET,
+    ORDER,
+    PARTITION,
+    STREAM,
+    TOPIC,
+)
+from schemaman.migration.spark_sql import literal
+from schemaman.migration.targets._types import has_variant
+from schemaman.model.ddl import quote_name
+from schemaman.model.schema import Column
+from schemaman.model.types import Array, Map, Struct, Type
+from schemaman.spark.streaming.staged_columns import HelperColumns, helper_columns
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -16,14 +16,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from schemaman.decode.body import SchemaLookup
-from schemaman.decode.framing import AUTO, Forms
-from schemaman.edges import Extents
+from schemaman.debezium.payload import SchemaLookup
+from schemaman.debezium.records import Record
+from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import CouldNotDo, UsageError
-from schemaman.evidence import Record
-from schemaman.ingest import Intake, Summary
-from schemaman.reading import CHUNK, Known, Take, chunks, together, wires
+from schemaman.ingest.chunks import CHUNK, Known, Take, chunks, together, wires
+from schemaman.ingest.ingest import Intake, Summary
 from schemaman.registry import Registry
+from schemaman.store.edge_hashes import Extents
 
 HEADERS = "array<struct<key: string, value: binary>>"
 RAW = (

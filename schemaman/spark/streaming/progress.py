@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import itemgetter
 
-from schemaman.evidence import Observation
-from schemaman.rows.horizon import Doubts, Here, Past, past_of, spans_of
-from schemaman.rows.order import offset_in
-from schemaman.rows.reader import Last
-from schemaman.schema import TableId
+from schemaman.debezium.observation import Observation
+from schemaman.model.schema import TableId
+from schemaman.sink.progress import Doubts, Here, Past, past_of, spans_of
+from schemaman.sink.reader import Last
+from schemaman.sink.row_order import offset_in
 
 _MANY, _NEWEST = 128, 64
 """So many orders are remembered of a table in a partition; of those before the newest every second goes."""

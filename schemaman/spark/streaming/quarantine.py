@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemaman.conditions import structure
-from schemaman.plan import Live
-from schemaman.rows.retold import reading_of
-from schemaman.spark.batches import COLUMNS, HEADERS
-from schemaman.spark.emptying import EMPTIED
-from schemaman.spark.lake import SparkExecutor
-from schemaman.spark.staging import GONE_BEHIND, LATE, LOST, WAITS
-from schemaman.spark.views import view
-from schemaman.targets import delta, iceberg
-from schemaman.targets._spark_sql import create_namespace, literal, table_parts
-from schemaman.versions import TableHistory
+from schemaman.history.versions import TableHistory
+from schemaman.migration.conditions import structure
+from schemaman.migration.spark_sql import create_namespace, literal, table_parts
+from schemaman.migration.target import Live
+from schemaman.migration.targets import delta, iceberg
+from schemaman.sink.reread import reading_of
+from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.streaming.micro_batch import COLUMNS, HEADERS
+from schemaman.spark.streaming.row_staging import GONE_BEHIND, LATE, LOST, WAITS
+from schemaman.spark.streaming.truncate import EMPTIED
+from schemaman.spark.temp_view import view
 
 _VIEW = "schemaman_set_aside"
 _MEMBERS = (

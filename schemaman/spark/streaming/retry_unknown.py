@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import TableId
 from schemaman.registry import Memory
-from schemaman.rows.retold import reading_of
-from schemaman.schema import TableId
-from schemaman.spark.batches import apart
-from schemaman.spark.decoded import decoded
-from schemaman.spark.following import Follower
-from schemaman.spark.quarantine import UNPLACED, Held, Quarantine
-from schemaman.spark.reached import Reached
-from schemaman.spark.staging import Reading, table_text
-from schemaman.versions import TableHistory
+from schemaman.sink.reread import reading_of
+from schemaman.spark.streaming.decoded import decoded
+from schemaman.spark.streaming.micro_batch import apart
+from schemaman.spark.streaming.progress import Reached
+from schemaman.spark.streaming.quarantine import UNPLACED, Held, Quarantine
+from schemaman.spark.streaming.row_staging import Reading, table_text
+from schemaman.spark.streaming.table_migration import Follower
 
 PLACED = "it was not understood when it came, and is to be written now"
 """The reason of a record on its way from those that nobody understood into its table."""

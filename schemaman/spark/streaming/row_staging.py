@@ -14,26 +14,32 @@ from itertools import groupby
 
 import pyarrow as arrow
 
-from schemaman.decode.body import SchemaLookup
-from schemaman.decode.framing import Forms
+from schemaman.debezium.observation import Reject
+from schemaman.debezium.payload import SchemaLookup
+from schemaman.debezium.records import Record
+from schemaman.debezium.wire_format import Forms
 from schemaman.errors import SchemamanError
-from schemaman.evidence import Record, Reject
-from schemaman.lake_rows import Ended, RowMap, key_told, lake_change
-from schemaman.rows.change import RowChange, RowOutcome
-from schemaman.rows.horizon import Doubts, Past
-from schemaman.rows.modes import UNTOLD, Modes
-from schemaman.rows.order import NOWHERE, place_in
-from schemaman.rows.reader import Last, RowReader
-from schemaman.rows.unavailable import PLACEHOLDER
-from schemaman.rows.values import Unfit
-from schemaman.schema import TableId
+from schemaman.history.versions import TableHistory
+from schemaman.migration.row_columns import DELETED, ORDER
+from schemaman.model.schema import TableId
+from schemaman.sink.progress import Doubts, Past
+from schemaman.sink.reader import Last, RowReader
+from schemaman.sink.row_change import RowChange, RowOutcome
+from schemaman.sink.row_mapping import Ended, RowMap, key_told, lake_change
+from schemaman.sink.row_order import NOWHERE, place_in
+from schemaman.sink.upsert import (
+    LakeChange,
+    Place,
+    Upsert,
+    folded,
+)
+from schemaman.sink.values.connector_modes import UNTOLD, Modes
+from schemaman.sink.values.unavailable import PLACEHOLDER
+from schemaman.sink.values.values import Unfit
 from schemaman.spark.arrow_types import key_bytes, misfit, rows
-from schemaman.spark.batches import COLUMNS, RAW, records_of
-from schemaman.spark.helper_columns import HelperColumns
-from schemaman.spark.staged import staged_helpers, staged_schema
-from schemaman.spark.unread import NONE_UNREAD, Unread, span
-from schemaman.upserts import DELETED, ORDER, LakeChange, Place, Upsert, folded
-from schemaman.versions import TableHistory
+from schemaman.spark.streaming.micro_batch import COLUMNS, RAW, records_of
+from schemaman.spark.streaming.staged_columns import HelperColumns, staged_helpers, staged_schema
+from schemaman.spark.streaming.unread_records import NONE_UNREAD, Unread, span
 
 
 @dataclass(frozen=True, slots=True)

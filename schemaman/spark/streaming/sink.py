@@ -16,36 +16,36 @@ from typing import assert_never
 import pyarrow as arrow
 from pyspark.sql import DataFrame, SparkSession
 
-from schemaman.adapters.schema_registry import NO_REGISTRY
-from schemaman.decisions import Decisions, decided
-from schemaman.decode.body import SchemaLookup
-from schemaman.decode.framing import AUTO, Forms
+from schemaman.debezium.payload import SchemaLookup
+from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import StatementFailed
-from schemaman.migrate import LEASE_MS
-from schemaman.plan import Plan, Policy
-from schemaman.planfile import plan_hash
+from schemaman.history.decisions import Decisions, decided
+from schemaman.history.versions import TableHistory
+from schemaman.io.schema_registry import NO_REGISTRY
+from schemaman.migration.apply.apply import LEASE_MS
+from schemaman.migration.plan import Plan, Policy
+from schemaman.migration.plan_file import plan_hash
+from schemaman.model.schema import TableId
 from schemaman.registry import Memory, Registry
-from schemaman.rows.modes import UNTOLD, Modes
-from schemaman.rows.unavailable import PLACEHOLDER
-from schemaman.schema import TableId
 from schemaman.settings import TargetSetting
-from schemaman.spark.asking import Asking
-from schemaman.spark.batch_report import BatchReport, TableReport
-from schemaman.spark.batches import apart, gathered, raw_columns, remember
-from schemaman.spark.decoded import SMALL, Count, Decoded
-from schemaman.spark.emptying import Emptied, verdict
-from schemaman.spark.following import Bringer, Brought, Follower, Stopped
-from schemaman.spark.lake import SparkExecutor
-from schemaman.spark.learnt import Learnt
-from schemaman.spark.placing import Placing
-from schemaman.spark.quarantine import UNPLACED, Held, Quarantine, Tried
-from schemaman.spark.reached import Reached
-from schemaman.spark.staging import Reading, table_named, table_text
-from schemaman.spark.stamping import Batch, Stamps, offsets_of
-from schemaman.spark.waiting import not_understood
-from schemaman.spark.waiting import waiting as others_of
-from schemaman.spark.writing import Changes, NotUnderstood, SetAside, Unstaged, Writer
-from schemaman.versions import TableHistory
+from schemaman.sink.values.connector_modes import UNTOLD, Modes
+from schemaman.sink.values.unavailable import PLACEHOLDER
+from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.streaming.batch_commits import Batch, Stamps, offsets_of
+from schemaman.spark.streaming.batch_report import BatchReport, TableReport
+from schemaman.spark.streaming.blocked_rows import not_understood
+from schemaman.spark.streaming.blocked_rows import waiting as others_of
+from schemaman.spark.streaming.decoded import SMALL, Count, Decoded
+from schemaman.spark.streaming.history_changes import Learnt
+from schemaman.spark.streaming.lake_progress import Asking
+from schemaman.spark.streaming.micro_batch import apart, gathered, raw_columns, remember
+from schemaman.spark.streaming.progress import Reached
+from schemaman.spark.streaming.quarantine import UNPLACED, Held, Quarantine, Tried
+from schemaman.spark.streaming.retry_unknown import Placing
+from schemaman.spark.streaming.row_staging import Reading, table_named, table_text
+from schemaman.spark.streaming.table_migration import Bringer, Brought, Follower, Stopped
+from schemaman.spark.streaming.table_writer import Changes, NotUnderstood, SetAside, Unstaged, Writer
+from schemaman.spark.streaming.truncate import Emptied, verdict
 
 _QUERY = "sql.streaming.queryId"
 _ASK_AGAIN = 2.0

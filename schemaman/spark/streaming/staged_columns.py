@@ -5,17 +5,19 @@ Law: what staging makes and what the statements read is told here alone, in Spar
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 import pyarrow as arrow
 
-from schemaman.ddl import quote_name
-from schemaman.lake_rows import RowMap
-from schemaman.representation import VARIANT
-from schemaman.schema import Column
+from schemaman.migration.row_columns import row_columns
+from schemaman.migration.spark_sql import type_name
+from schemaman.migration.type_mapping import VARIANT
+from schemaman.model.ddl import quote_name
+from schemaman.model.schema import Column
+from schemaman.model.types import Array, Map, String, Struct, Type
+from schemaman.sink.row_mapping import RowMap
 from schemaman.spark.arrow_types import arrow_type
-from schemaman.spark.helper_columns import HelperColumns, helper_columns
-from schemaman.targets._spark_sql import type_name
-from schemaman.types import Array, Map, String, Struct, Type
-from schemaman.upserts import row_columns
 
 _PLACE_ARROW = arrow.struct([
     ("topic", arrow.string()), ("partition", arrow.int32()), ("offset", arrow.int64())
@@ -67,16 +69,57 @@ def staged_columns(to: RowMap) -> tuple[Column, ...]:
 def staged_schema(to: RowMap) -> arrow.Schema:
     """The columns of staged rows in Arrow's words."""
     helpers = staged_helpers(to)
-    return arrow.schema([
-        *((c.name, arrow_type(c.type)) for c in staged_columns(to)),
-        (helpers.kept, arrow.list_(arrow.int32())),
-        (helpers.words, arrow.map_(arrow.int32(), arrow.string())),
-        (helpers.needs_row, arrow.bool_()),
-        (helpers.behind, arrow.string()),
-        (helpers.anew, arrow.string()),
-        (helpers.unread, arrow.string()),
-        (helpers.unsent, arrow.string()),
-        (helpers.since, arrow.string()),
-        (helpers.reason, arrow.string()),
-        (helpers.places, arrow.list_(_PLACE_ARROW)),
-    ])
+    return arrow.schema(
+        [
+            *((c.name, arrow_type(c.type)) for c in staged_columns(to)),
+            (helpers.kept, arrow.list_(arrow.int32())),
+            (helpers.words, arrow.map_(arrow.int32(), arrow.string())),
+            (helpers.needs_row, arrow.bool_()),
+            (helpers.behind, arrow.string()),
+            (helpers.anew, arrow.string()),
+            (helpers.unread, arrow.string()),
+            (helpers.unsent, arrow.string()),
+            (helpers.since, arrow.string()),
+            (helpers.reason, arrow.string()),
+            (helpers.places, arrow.list_(_PLACE_ARROW)),
+        ]
+    )
+
+
+_NAMES = ("kept", "words", "needs_row", "behind", "anew", "unread", "unsent", "since", "reason", "places")
+
+
+@dataclass(frozen=True, slots=True)
+class HelperColumns:
+    """The names of the helping columns.
+
+    `kept`: the numbers of the columns that stay as the table has them. `words`: the orders of values, by the
+    numbers of their columns, where others of the row are newer: a row of the table that is not older keeps
+    its own. `needs_row`: the table must have the row already, and behind the order `behind`, where one is
+    told: there a record of the row waits; and behind `anew`, where the row began anew. `unsent`: from there
+    on the table must not have it as a row that is gone.
+    `unread`: where the record stands that nobody understood and that may have the value, and where the one
+    that lacks it (`unread.span`): a row of the table from between the two has it.
+    `since`: where the oldest value stands of a column that left the source. `reason`: why the row cannot be
+    written. `places`: the records that it was made of.
+    """
+
+    kept: str
+    words: str
+    needs_row: str
+    behind: str
+    anew: str
+    unread: str
+    unsent: str
+    since: str
+    reason: str
+    places: str
+
+
+def helper_columns(columns: Iterable[Column]) -> HelperColumns:
+    """Names that none of the columns of a table has: two underscores before each, or as many as it takes."""
+    taken = {column.name.lower() for column in columns}
+    before = "__"
+    while any(before + name in taken for name in _NAMES):
+        before += "_"
+    return HelperColumns(*(before + name for name in _NAMES))

@@ -9,8 +9,6 @@ import socket
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from schemaman.ddl import quote_name
-from schemaman.decisions import Decisions, Rename, decided, proofs
 from schemaman.errors import (
     BadReference,
     Locked,
@@ -20,45 +18,38 @@ from schemaman.errors import (
     Stale,
     StatementFailed,
 )
-from schemaman.lake_rows import RowMap, row_map
-from schemaman.left_columns import (
+from schemaman.history.decisions import Decisions, Rename, decided, proofs
+from schemaman.history.struct_fields import lowered
+from schemaman.history.versions import TableHistory
+from schemaman.migration.apply.apply import StoreJournal, apply, target_id
+from schemaman.migration.plan import Plan, Policy, Source
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import ChangeKind, Level
+from schemaman.migration.properties.displaced_columns import retired_text
+from schemaman.migration.properties.names import RETIRED_PROPERTY, STORE_PROPERTY
+from schemaman.migration.row_columns import with_row_columns
+from schemaman.migration.source import source_of
+from schemaman.migration.spark_sql import set_properties
+from schemaman.migration.target import TARGETS, Executor, Live
+from schemaman.model.ddl import quote_name
+from schemaman.model.schema import Column, TableId, TableSchema, walk
+from schemaman.model.types import Array, Map, Struct
+from schemaman.registry import Memory, Registry
+from schemaman.settings import TargetSetting
+from schemaman.sink.dropped_columns import (
     bears_the_newest,
     left_columns,
     out_of_the_way,
     with_columns,
     with_members,
 )
-from schemaman.let_through import LetThrough
-from schemaman.members import lowered
-from schemaman.migrate import StoreJournal, apply, target_id
-from schemaman.objections import Lookout, unconfirmed_key
-from schemaman.plan import (
-    RETIRED_PROPERTY,
-    STORE_PROPERTY,
-    Executor,
-    Live,
-    Plan,
-    Policy,
-    Source,
-    Target,
-)
-from schemaman.planner import make_plan
-from schemaman.policy import ChangeKind, Level
-from schemaman.registry import Memory, Registry
-from schemaman.retired_columns import retired_text
-from schemaman.rows.modes import UNTOLD, Modes
-from schemaman.rows.retold import reading_of
-from schemaman.schema import Column, TableId, TableSchema, walk
-from schemaman.settings import TargetSetting
-from schemaman.shelf import Shelf
-from schemaman.sources import source_of
-from schemaman.spark.failures import RAISED
-from schemaman.targets._spark_sql import set_properties
-from schemaman.types import Array, Map, Struct
-from schemaman.upserts import with_row_columns
-from schemaman.versions import TableHistory
+from schemaman.sink.preflight import Lookout, unconfirmed_key
+from schemaman.sink.reread import reading_of
+from schemaman.sink.row_mapping import RowMap, row_map
+from schemaman.sink.stale_rows import LetThrough
+from schemaman.sink.values.connector_modes import UNTOLD, Modes
+from schemaman.spark.sql_errors import RAISED
 
-TARGETS: Shelf[Target] = Shelf("schemaman.targets", "TARGET")
 _LIVES: tuple[ChangeKind, ...] = ("drop-table", "rename-table")
 """After these a table of that name holds the rows of another one, whatever else the policy says of it."""
 

@@ -14,24 +14,25 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemaman.ddl import quote_name
 from schemaman.errors import SchemamanError
-from schemaman.lake_rows import RowMap, emptied
-from schemaman.schema import Column
-from schemaman.spark.decoded import Decoded, Staged
-from schemaman.spark.failures import RAISED
-from schemaman.spark.following import Brought, Follower
-from schemaman.spark.lake import SparkExecutor
-from schemaman.spark.merging import append_rows, merge_rows, with_newer_row, without_old_row
-from schemaman.spark.quarantine import NO_OLD_ROW
-from schemaman.spark.staged import staged_columns, staged_helpers
-from schemaman.spark.staging import LATE, LOST, WAITS
-from schemaman.spark.stamping import Batch, Stamps, Standing
-from schemaman.spark.unread import NONE_UNREAD, Unread
-from schemaman.spark.views import view
-from schemaman.targets._spark_sql import set_properties
-from schemaman.upserts import TRUNCATED_PROPERTY, Place
-from schemaman.versions import TableHistory
+from schemaman.history.versions import TableHistory
+from schemaman.migration.properties.names import TRUNCATED_PROPERTY
+from schemaman.migration.spark_sql import set_properties
+from schemaman.model.ddl import quote_name
+from schemaman.model.schema import Column
+from schemaman.sink.row_mapping import RowMap, emptied
+from schemaman.sink.upsert import Place
+from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.sql_errors import RAISED
+from schemaman.spark.streaming.batch_commits import Batch, Stamps, Standing
+from schemaman.spark.streaming.decoded import Decoded, Staged
+from schemaman.spark.streaming.merge_sql import append_rows, merge_rows, with_newer_row, without_old_row
+from schemaman.spark.streaming.quarantine import NO_OLD_ROW
+from schemaman.spark.streaming.row_staging import LATE, LOST, WAITS
+from schemaman.spark.streaming.staged_columns import staged_columns, staged_helpers
+from schemaman.spark.streaming.table_migration import Brought, Follower
+from schemaman.spark.streaming.unread_records import NONE_UNREAD, Unread
+from schemaman.spark.temp_view import view
 
 _VIEW, _SOURCE = "schemaman_staged", "schemaman_rows"
 

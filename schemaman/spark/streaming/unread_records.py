@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from schemaman.upserts import Place
+from schemaman.sink.upsert import Place
 
 _Offsets = Mapping[bytes | None, tuple[int, ...]]
 

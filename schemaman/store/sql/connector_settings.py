@@ -24,18 +24,11 @@ from sqlalchemy import (
     update,
 )
 
-from schemaman import structure_codec
-from schemaman.epochs import (
-    Footprint,
-    FormChange,
-    Place,
-    Shown,
-    Verdict,
-    decide,
-)
-from schemaman.evidence import Mark
-from schemaman.schema import TableId
-from schemaman.stores._layout import FORM, FORM_CHANGE, batches, table_key, table_of
+from schemaman.debezium.records import Mark
+from schemaman.history.epochs import Footprint, FormChange, Place, Shown, Verdict, decide
+from schemaman.model.schema import TableId
+from schemaman.store import schema_json as structure_codec
+from schemaman.store.sql.tables import FORM, FORM_CHANGE, batches, table_key, table_of
 
 _TIMES = ("since_ms", "after_ms", "at_ms", "until_ms")
 

@@ -13,17 +13,23 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, or_, select, update
 
-from schemaman import codec, history_codec, structure_codec
-from schemaman.chain import GENESIS, link
-from schemaman.coverage import merge
-from schemaman.epochs import UNDECIDED, Footprint
+from schemaman.debezium.observation import Observation
 from schemaman.errors import Conflict, StoreUnavailable
-from schemaman.evidence import Observation
-from schemaman.log import Covered, Entry, Observed, Renumbered, Stamped, tables_of
-from schemaman.numbering import ids_now, renumbered
-from schemaman.schema import TableId
-from schemaman.stores import _forms, _names
-from schemaman.stores._layout import (
+from schemaman.history.epochs import UNDECIDED, Footprint
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import TableId
+from schemaman.store import entry_json as codec
+from schemaman.store import history_json as history_codec
+from schemaman.store import schema_json as structure_codec
+from schemaman.store.derived import Fold, footprint_of
+from schemaman.store.hash_chain import GENESIS, link
+from schemaman.store.log import Covered, Entry, Observed, Renumbered, Stamped, tables_of
+from schemaman.store.observation_cache import Said, Sayings
+from schemaman.store.offsets import merge
+from schemaman.store.renumbering import ids_now, renumbered
+from schemaman.store.sql import connector_settings as _forms
+from schemaman.store.sql import names as _names
+from schemaman.store.sql.tables import (
     BATCH,
     COVERED,
     HISTORY,
@@ -36,9 +42,6 @@ from schemaman.stores._layout import (
     table_key,
     table_of,
 )
-from schemaman.stores._projections import Fold, footprint_of
-from schemaman.stores._said import Said, Sayings
-from schemaman.versions import TableHistory
 
 TABLES = 100
 """How many are folded at once: what was said about them is in memory together."""
@@ -155,9 +158,7 @@ class Histories:
         if not forms.right():
             yield "what is decided about changes of form is not what the histories show"
 
-    def _faults(
-        self, connection: Connection, tables: Sequence[TableId], forms: _forms.Kept
-    ) -> Iterator[str]:
+    def _faults(self, connection: Connection, tables: Sequence[TableId], forms: _forms.Kept) -> Iterator[str]:
         said = self._read(connection, dict.fromkeys(tables, Said()))
         folded = {table: self._checked(said[table].observations, table, forms) for table in tables}
         query = select(HISTORY.c.table_key, HISTORY.c.body)

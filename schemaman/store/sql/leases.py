@@ -9,9 +9,9 @@ import secrets
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from schemaman.log import Lease
-from schemaman.stores._layout import LEASE
-from schemaman.stores._projections import locked, lost
+from schemaman.store.derived import locked, lost
+from schemaman.store.log import Lease
+from schemaman.store.sql.tables import LEASE
 
 
 def acquire(connection: Connection, target: str, owner: str, now_ms: int, ttl_ms: int) -> str:

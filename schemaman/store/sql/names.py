@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
-from schemaman.schema import TableId
-from schemaman.stores._layout import NAMED, batches, table_key, table_of
-from schemaman.versions import TableHistory
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import TableId
+from schemaman.store.sql.tables import NAMED, batches, table_key, table_of
 
 Row = tuple[str, str, str]
 """Kind of name (`table` or `alias`), name, key of the table."""

@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, Operationa
 from sqlalchemy.schema import CreateSchema
 
 from schemaman.errors import Conflict, EngineUnavailable, SchemamanError, StoreUnavailable, UsageError
-from schemaman.stores._layout import META, METADATA, RESTORE
+from schemaman.store.sql.tables import META, METADATA, RESTORE
 
 SCHEMES = ("postgresql", "postgres")
 """Both begin an address. Source: postgresql.org/docs/current/libpq-connect.html, "Connection URIs"."""

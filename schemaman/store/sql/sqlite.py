@@ -18,8 +18,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from schemaman.errors import StoreUnavailable, UsageError
-from schemaman.settings import has_password, without_password
-from schemaman.stores._layout import META, RESTORE
+from schemaman.store.sql.tables import META, RESTORE
+from schemaman.store.urls import has_password, without_password
 
 APPLICATION_ID = 0x73636D61
 """The letters `scma` in the header of every store. Source: sqlite.org/fileformat2.html §1.3, offset 68."""

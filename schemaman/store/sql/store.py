@@ -17,17 +17,22 @@ from typing import Any, Self
 from sqlalchemy import Connection, Row, Select, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from schemaman import codec
-from schemaman.chain import GENESIS, Sealed, seal, unbroken
+from schemaman.debezium.observation import Observation
 from schemaman.errors import Conflict, SchemamanError, StoreUnavailable
-from schemaman.evidence import Observation
-from schemaman.log import Covered, Entry, Lease, Renumbered, Stamped
-from schemaman.schema import TableId
-from schemaman.stores import _leases, _names, _postgresql
-from schemaman.stores._chain import chain_faults, sound_end
-from schemaman.stores._database import Database
-from schemaman.stores._histories import SEALED, Histories, read_entry, written
-from schemaman.stores._layout import (
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import TableId
+from schemaman.store import entry_json as codec
+from schemaman.store.derived import Clock, Fold, fold, not_empty, wall_clock
+from schemaman.store.hash_chain import GENESIS, Sealed, seal, unbroken
+from schemaman.store.log import Covered, Entry, Lease, Renumbered, Stamped
+from schemaman.store.observation_cache import Sayings
+from schemaman.store.sql import leases as _leases
+from schemaman.store.sql import names as _names
+from schemaman.store.sql import postgresql as _postgresql
+from schemaman.store.sql.database import Database
+from schemaman.store.sql.histories import SEALED, Histories, read_entry, written
+from schemaman.store.sql.sqlite import SqliteFile
+from schemaman.store.sql.tables import (
     COVERED,
     LAYOUT,
     LOG,
@@ -43,17 +48,8 @@ from schemaman.stores._layout import (
     ranges_of,
     set_meta,
 )
-from schemaman.stores._projections import (
-    Clock,
-    Fold,
-    fold,
-    not_empty,
-    wall_clock,
-)
-from schemaman.stores._said import Sayings
-from schemaman.stores._sqlite import SqliteFile
-from schemaman.stores._upgrades import layout_of, refuse, upgrade
-from schemaman.versions import TableHistory
+from schemaman.store.sql.upgrades import layout_of, refuse, upgrade
+from schemaman.store.sql.verify import chain_faults, sound_end
 
 _PAGE = 1000
 _FIRST_STEP = "run `schemaman ingest SOURCE` first, or name another store with --store"

@@ -30,11 +30,12 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeDecorator
 
-from schemaman import codec, structure_codec
-from schemaman.coverage import merge
 from schemaman.errors import StoreUnavailable
-from schemaman.log import Covered, Entry, tables_of
-from schemaman.schema import TableId
+from schemaman.model.schema import TableId
+from schemaman.store import entry_json as codec
+from schemaman.store import schema_json as structure_codec
+from schemaman.store.log import Covered, Entry, tables_of
+from schemaman.store.offsets import merge
 
 LAYOUT = 9
 """Of the tables below; a store of another layout is refused."""

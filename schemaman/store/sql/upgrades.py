@@ -10,9 +10,18 @@ from collections.abc import Callable, Mapping
 from sqlalchemy import Connection
 
 from schemaman.errors import StoreUnavailable
-from schemaman.stores._chain import chain_faults
-from schemaman.stores._histories import Histories
-from schemaman.stores._layout import FORM, FORM_CHANGE, LAYOUT, NAMED, RESTORE, damaged, meta_value, set_meta
+from schemaman.store.sql.histories import Histories
+from schemaman.store.sql.tables import (
+    FORM,
+    FORM_CHANGE,
+    LAYOUT,
+    NAMED,
+    RESTORE,
+    damaged,
+    meta_value,
+    set_meta,
+)
+from schemaman.store.sql.verify import chain_faults
 
 
 def _names_and_forms(connection: Connection) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, select
 
-from schemaman.chain import GENESIS, link
 from schemaman.errors import StoreUnavailable
-from schemaman.stores._histories import SEALED, log_rows, read_entry, written
-from schemaman.stores._layout import LAYOUT, LOG, damaged, filed, meta_value
+from schemaman.store.hash_chain import GENESIS, link
+from schemaman.store.sql.histories import SEALED, log_rows, read_entry, written
+from schemaman.store.sql.tables import LAYOUT, LOG, damaged, filed, meta_value
 
 
 def sound_end(connection: Connection, where: str, end: int) -> None:

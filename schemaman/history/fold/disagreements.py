@@ -1,22 +1,21 @@
-"""Two connectors that write one table at the same time: two witnesses where one is expected.
-
-Whoever moves from one connector or release to another stops the first before the second starts, and may go
-back. Two that write side by side take turns again and again, in the order in which records were made.
-"""
+"""Records of one table that contradict each other: two connectors at once, incremental snapshots."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 
-from schemaman.evidence import Mark, Observation
-from schemaman.fold.points import time_of
-from schemaman.versions import Disagreement, SchemaVersion
+from schemaman.debezium.observation import Observation
+from schemaman.debezium.records import Mark
+from schemaman.history.fold.timeline import Point, time_of
+from schemaman.history.versions import Disagreement, SchemaVersion
 
-KIND = "connectors-at-once"
+CONNECTORS_AT_ONCE = "connectors-at-once"
+
 Connector = tuple[str, str]
 """Name and release."""
+
 _TURNS = 4
 """As many changes from one to the other are more than a move, a way back and another move."""
 
@@ -38,7 +37,7 @@ def rivals(runs: Iterable[Observation], versions: Sequence[SchemaVersion]) -> tu
     for (before, one), (after, other) in pairwise(turns):
         pairs[tuple(sorted((one, other)))].append((before, after))
     return tuple(
-        Disagreement(KIND, (_version_at(marks[0][1], versions),), _told(pair), marks[0])
+        Disagreement(CONNECTORS_AT_ONCE, (_version_at(marks[0][1], versions),), _told(pair), marks[0])
         for pair, marks in sorted(pairs.items())
         if len(marks) >= _TURNS
     )
@@ -56,3 +55,30 @@ def _version_at(mark: Mark, versions: Sequence[SchemaVersion]) -> int:
 def _told(pair: tuple[Connector, ...]) -> str:
     one, other = (f"{name} {release}" for name, release in pair)
     return f"events came from {one} and {other} in turns: two connectors write this table at the same time"
+
+
+CHANGED_WHILE_READ = "changed-while-read"
+
+Told = tuple[int, Sequence[Point]]
+"""A version as told: incarnation and points."""
+
+
+def changed_while_read(versions: Sequence[Told]) -> Iterator[tuple[int, str, Point]]:
+    """For each change that followed on incremental reads: the version's index, what it means, the point."""
+    for index, ((incarnation, before), (following, after)) in enumerate(pairwise(versions), start=1):
+        if incarnation != following or not any(map(_beside_the_stream, before)):
+            continue
+        if any(map(_beside_the_stream, after)):
+            told = f"incremental reads show this version and version {index}: the table changed between them"
+            yield index, told, after[0]
+        elif not any(p.observation.snapshot for p in after):
+            told = (
+                f"rows had been read incrementally under version {index} and none since: "
+                "if that snapshot was still running, the change ended it without a word"
+            )
+            yield index, told, after[0]
+
+
+def _beside_the_stream(point: Point) -> bool:
+    said = point.observation
+    return said.snapshot and said.witness == "emitted" and point.mark.position.kind == "none"

@@ -1,0 +1,287 @@
+"""As-of questions: which version a table had at a source position or at a moment, and how certain that is."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import accumulate
+
+from schemaman.debezium.observation import STATEMENTS
+from schemaman.debezium.records import Mark, Position, PositionKind, Rank
+from schemaman.history.references import AsOf
+from schemaman.history.versions import OTHER_NULLS, Proof, SchemaVersion, TableEvent, TableHistory
+
+RankOf = Callable[[Mark], Rank | None]
+"""What orders a mark in the question that is asked; None if the mark does not tell."""
+
+
+def certain_at(version: SchemaVersion, revision: int, rank: RankOf, wanted: Rank) -> SchemaVersion:
+    """The version with all that no record proves at `wanted` among its unconfirmed facts.
+
+    That is what is proven only behind it, or not at all, and defaults that changed around it.
+    """
+    late = [p.fact for p in version.late(revision) if not _proves(version, p, rank, wanted)]
+    late += _changing(version, revision, rank, wanted)
+    added = tuple(fact for fact in dict.fromkeys(late) if fact not in version.unconfirmed)
+    status = "provisional" if added and version.status == "confirmed" else version.status
+    return replace(version, status=status, unconfirmed=(*version.unconfirmed, *added))
+
+
+def _changing(version: SchemaVersion, revision: int, rank: RankOf, wanted: Rank) -> Iterator[str]:
+    """Defaults that changed between two records, one before `wanted` and one behind it."""
+    former = next(r for r in version.revisions if r.number == revision)
+    following = next((r for r in version.revisions if r.number > revision), None)
+    if following is None or following.after is None or any(e.witness == "declared" for e in version.evidence):
+        return
+    after = rank(following.after)
+    if after is not None and wanted <= after:
+        return
+    for column in former.schema.columns:
+        new = following.schema.column(column.name)
+        if new is not None and new.default != column.default:
+            yield f"default:{column.name}"
+
+
+def _proves(version: SchemaVersion, proof: Proof, rank: RankOf, wanted: Rank) -> bool:
+    if proof.at is None:
+        return False
+    proven = rank(proof.at)
+    if proven is not None:
+        return proven <= wanted
+    # rows that are read beside the stream have no place in it: the next record that has one stands behind,
+    # unless the connector lags and it was committed before the reading
+    marks = [(m, found) for m in _marks(version) if (found := rank(m)) is not None]
+    behind = [found for m, found in marks if follows(m, proof.at) and _committed_after(m, proof.at)]
+    last = max((found for _, found in marks), default=None)
+    return min(behind) <= wanted if behind else last is not None and last < wanted
+
+
+def follows(mark: Mark, other: Mark) -> bool:
+    """Whether a record surely came behind another one: they stand in one partition."""
+    same = (mark.topic, mark.partition) == (other.topic, other.partition)
+    return same and mark.offset > other.offset
+
+
+def _committed_after(mark: Mark, other: Mark) -> bool:
+    """Whether it was committed when the other one had been read; both times are the source's."""
+    return mark.ts_ms is None or other.ts_ms is None or mark.ts_ms >= other.ts_ms
+
+
+def _marks(version: SchemaVersion) -> tuple[Mark, ...]:
+    edges = (m for e in version.evidence for m in e.marks)
+    return (version.at, *edges, *(r.at for r in version.revisions))
+
+
+def ending(history: TableHistory, version: SchemaVersion, reached: Callable[[Mark], bool]) -> str | None:
+    """What is told last, up to a place, of the end of a version's incarnation; None if it had not ended.
+
+    `reached` tells whether a mark stands before that place. Where a table stands again of which no record has
+    shown a structure yet, nothing is told to be gone.
+    """
+    told = [e for e in history.events if _behind(version, e) and reached(e.at)]
+    if not told:
+        return None
+    if told[-1].kind != "created":
+        return f"the table was {told[-1].kind} by then"
+    ended = next((e.kind for e in reversed(told) if e.kind != "created"), "dropped")
+    return f"the table was {ended} and another one stood under its name by then, which no record shows there"
+
+
+def _behind(version: SchemaVersion, event: TableEvent) -> bool:
+    """Whether an event is the end of the version's incarnation, or of a later one."""
+    if event.kind == "truncated":
+        return False
+    lives = event.incarnation - version.incarnation
+    return lives > 0 or (lives == 0 and event.kind != "created")
+
+
+def contradicted(history: TableHistory, version: SchemaVersion, rank: RankOf, wanted: Rank) -> str | None:
+    """What the connector's own schema history said otherwise of a version, if no record showed it since."""
+    seen = [found for mark in marks_of(version) if (found := rank(mark)) is not None and found <= wanted]
+    for told in history.disagreements:
+        if told.kind == OTHER_NULLS and version.number in told.versions:
+            ranks = [found for mark in told.marks if (found := rank(mark)) is not None and found <= wanted]
+            if ranks and max(ranks) > max(seen, default=()):
+                return told.message
+    return None
+
+
+def noticed_late(version: SchemaVersion) -> bool:
+    """Whether the record with which a version began says only that the change was made behind its position.
+
+    A connector that asks for changes tells a new capture instance at the position of the change that it had
+    read last. Source: Debezium Db2StreamingChangeEventSource and SqlServerStreamingChangeEventSource,
+    `migrateTable` before the first change that is not older than the instance.
+    """
+    place = version.at.position
+    streamed = place.kind == "commit_lsn" and place.value != ""
+    return streamed and any(e.witness == "declared" and e.first == version.at for e in version.evidence)
+
+
+def shown_from(version: SchemaVersion, rank: RankOf) -> Rank | None:
+    """Where an event first showed the version."""
+    ranks = (rank(mark) for e in version.evidence if e.witness == "emitted" for mark in e.marks)
+    return min((r for r in ranks if r is not None), default=None)
+
+
+def first_shown(version: SchemaVersion) -> str:
+    """When, or else where, an event first showed the version."""
+    mark = next(e.first for e in version.evidence if e.witness == "emitted")
+    return f"{mark.topic}[{mark.partition}]@{mark.offset}" if mark.ts_ms is None else str(AsOf(mark.ts_ms))
+
+
+def witnessed(version: SchemaVersion) -> Iterator[Mark]:
+    """The marks of a version at which it stood."""
+    noticed = version.at.position if noticed_late(version) else None
+    for evidence in version.evidence:
+        for mark in evidence.marks:
+            if evidence.witness != "declared" or mark.position != noticed:
+                yield mark
+
+
+def marks_of(version: SchemaVersion) -> Iterator[Mark]:
+    """Every record of which it is known that the version stood there, or that it began."""
+    yield version.at
+    for evidence in version.evidence:
+        yield from evidence.marks
+
+
+def rank_of(mark: Mark, kind: PositionKind) -> Rank | None:
+    """What orders a mark among positions of a kind; None if it has none of that kind."""
+    return position_rank(mark.position) if mark.position.kind == kind else None
+
+
+def position_rank(position: Position) -> Rank | None:
+    """When a change could be seen at the earliest, so that a bare position can be compared with it.
+
+    A change is seen when its transaction commits, behind the change itself and behind the commit
+    before it. Source: Debezium PostgresSourceInfo `sequence` = [last commit lsn, lsn].
+    """
+    match position.kind:
+        case "lsn":
+            return (max(int(position.value), int(position.commit or position.value)),)
+        case "commit_lsn":
+            return None if position.commit is None else (position.commit,)
+        case "binlog":
+            return position.rank
+        case "scn":
+            return (int(position.value),) if position.value.isdecimal() else None
+        case _:
+            return None
+
+
+def stands_at(position: Position, kind: PositionKind, value: str) -> bool:
+    """Whether a question names this position; of a change also by that of its commit."""
+    return position.kind == kind and value in (
+        position.value,
+        position.commit if kind == "commit_lsn" else None,
+    )
+
+
+def log_of(position: Position) -> str:
+    """What the files of its binary log are called; positions in two such logs have no order. Else empty.
+
+    Source: MySQL manual, `log_bin`: a file is called by the base name and a number.
+    """
+    if position.kind != "binlog":
+        return ""
+    file = position.value.rsplit(":", 2)[0]
+    base, _, index = file.rpartition(".")
+    return f"{base}.…" if index.isdecimal() else file
+
+
+SECOND_MS = 1000
+
+
+def earliest(history: TableHistory) -> RankOf:
+    """What gives the first millisecond in which the change of a record of the table may have been made.
+
+    Up to 1.9 Debezium's MySQL connector tells of a statement when it read it: that was behind the statement,
+    and behind whatever followed it meanwhile, but not before what stands earlier in the log.
+
+    Source: recordings of Debezium 1.9.8 and MySQL without GTIDs: statements have milliseconds, which no event
+    header has; rows have whole seconds.
+    """
+    read = _read_later(history)
+    marks = (mark for mark in _history_marks(history) if read and mark not in read)
+    told = sorted((mark.position.rank, mark.ts_ms) for mark in marks if mark.ts_ms is not None)
+    places = [place for place, _ in told]
+    times = list(accumulate((time for _, time in told), max))
+
+    def first(mark: Mark) -> Rank | None:
+        if mark.ts_ms is None:
+            return None
+        if mark not in read:
+            return (mark.ts_ms,)
+        before = bisect_left(places, mark.position.rank)
+        return (min(times[before - 1], mark.ts_ms) if before else 0,)
+
+    return first
+
+
+def latest(history: TableHistory) -> RankOf:
+    """What gives the last millisecond in which the change of a record of the table may have been made.
+
+    A time of whole seconds is cut off: the change was made within that second. So are those of a binary log's
+    event headers (MySQL, MariaDB; with GTIDs of MySQL 8.0.1 or newer Debezium tells milliseconds since 2.6),
+    Oracle's LogMiner, MongoDB's oplog, Informix and Vitess. PostgreSQL tells microseconds always, so a second
+    without a fraction is that very moment. In a binary log the time of a statement is that at which it began:
+    what it did is in place when it is written, so no later than the connector reads it.
+
+    Source: MySQL internals, "Binlog Event Header" (`timestamp`: 4 bytes, seconds) and MariaDB, QUERY_EVENT
+    ("the time in seconds that the statement took to execute" stands beside it); Debezium
+    MySqlStreamingChangeEventSource.setEventTimestamp; Oracle, V$LOGMNR_CONTENTS (`TIMESTAMP` is a DATE);
+    MongoDB, BSON Timestamp; PostgreSQL, "Logical Replication Message Formats" (Begin: microseconds).
+    """
+    statements = _statement_topics(history)
+
+    def last(mark: Mark) -> Rank | None:
+        if mark.ts_ms is None:
+            return None
+        exact = mark.position.kind == "lsn" or mark.ts_ms % SECOND_MS
+        made = mark.ts_ms if exact else mark.ts_ms + SECOND_MS - 1
+        if mark.position.kind == "binlog" and mark.topic in statements and mark.read_ms is not None:
+            return (max(made, mark.read_ms),)
+        return (made,)
+
+    return last
+
+
+def told_when_read(history: TableHistory) -> bool:
+    """Whether times of the table are those at which its changes were read, however long ago they were made.
+
+    Source: Debezium Db2Connection, `LSN_TO_TIMESTAMP` selects CURRENT TIMESTAMP whatever the place.
+    """
+    return "db2" in {history.connector, *(epoch.connector for epoch in history.epochs)}
+
+
+def _read_later(history: TableHistory) -> frozenset[Mark]:
+    """Statements of a binary log that tell as their time when they were read."""
+    topics = _statement_topics(history)
+    same = frozenset(
+        mark
+        for mark in _history_marks(history)
+        if mark.position.kind == "binlog" and mark.topic in topics and mark.ts_ms == mark.read_ms
+    )
+    return same if any((mark.ts_ms or 0) % SECOND_MS for mark in same) else frozenset()
+
+
+def _history_marks(history: TableHistory) -> Iterator[Mark]:
+    for version in history.versions:
+        yield from marks_of(version)
+        for revision in version.revisions:
+            yield revision.at
+    for event in history.events:
+        yield event.at
+
+
+def _statement_topics(history: TableHistory) -> frozenset[str]:
+    """The topics whose records are statements."""
+    return frozenset(
+        mark.topic
+        for version in history.versions
+        for evidence in version.evidence
+        if evidence.witness in STATEMENTS
+        for mark in evidence.marks
+    )

@@ -1,0 +1,72 @@
+"""The columns that a table written by the sink has besides those of its source."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from schemaman.migration.plan import Refusal, Source, words
+from schemaman.migration.target import Live
+from schemaman.model.diff import ChangeKey
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Boolean, Integer, String, Type
+
+ORDER = "_row_order"
+"""Column: where in the source's log the row stands; of two, the greater text is the later one."""
+
+DELETED = "_row_deleted"
+"""Column: the source deleted the row at that place. It stays, so that nothing older brings it back."""
+
+OP = "_row_op"
+"""Column of a table without a key: what happened to the row, in Debezium's letters."""
+
+STREAM, TOPIC, PARTITION, OFFSET = "_row_stream", "_row_topic", "_row_partition", "_row_offset"
+"""Columns of a table without a key: the record of the row, by which it is known again."""
+
+KEYED: tuple[tuple[str, Type], ...] = ((ORDER, String()), (DELETED, Boolean()))
+
+KEYLESS: tuple[tuple[str, Type], ...] = (
+    (ORDER, String()),
+    (OP, String()),
+    (STREAM, String()),
+    (TOPIC, String()),
+    (PARTITION, Integer(32)),
+    (OFFSET, Integer(64)),
+)
+
+_LOG = (
+    "the table is a log of changes: a row that was updated or deleted has several records in it, and none of "
+    "them tells the old key of an update"
+)
+
+_ROWS = "the table has one row for each key, and graves, and no records that could be counted one by one"
+
+_MOVED = (
+    "move it away, so that the next plan makes a new table, and fill that by a snapshot of the source "
+    "(Debezium sends an incremental one as events)"
+)
+
+
+def row_columns(key: Collection[str]) -> tuple[Column, ...]:
+    """The columns that a mirrored table has besides those of its source; another kind of table has others."""
+    return tuple(Column(name, type) for name, type in (KEYED if key else KEYLESS))
+
+
+def with_row_columns(source: Source) -> Source:
+    """The source with the columns that a mirrored table has besides its own."""
+    schema = source.schema
+    columns = (*schema.columns, *row_columns(schema.key))
+    return replace(source, schema=TableSchema(columns, schema.key, schema.comment))
+
+
+def key_refused(key: tuple[str, ...], live: Live) -> Refusal | None:
+    """Why the rows of a mirrored table cannot be told by `key` instead; None if they can, or it is no mirror.
+
+    Rows that are merged by a key and records that are appended one by one are not each other's.
+    """
+    names, change = set(live.schema.names), words(ChangeKey(live.schema.key, key))
+    if key and not live.schema.key and names.issuperset(name for name, _ in KEYLESS):
+        return Refusal(change, _LOG, f"let {live.name} be the log that it is: {_MOVED}")
+    if live.schema.key and not key and DELETED in names:
+        return Refusal(change, _ROWS, f"let {live.name} be as it is: {_MOVED}")
+    return None
