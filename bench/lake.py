@@ -24,11 +24,11 @@ from schemaman.history.versions import TableHistory
 from schemaman.migration.apply.apply import StoreJournal, apply
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.planner import make_plan
-from schemaman.migration.source import source_of
-from schemaman.migration.target import TARGETS, Executor, Live
+from schemaman.migration.source import migration_source
+from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.registry import Registry
 from schemaman.spark.executor import SparkExecutor
-from schemaman.spark.session import session
+from schemaman.spark.session import start_session
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import COLLECT
 
@@ -46,7 +46,7 @@ class Timed:
     wall: float = 0.0
     cpu: float = 0.0
 
-    def inspect(self, table: str, format: str) -> Live | None:
+    def inspect(self, table: str, format: str) -> LakeTable | None:
         """As the executor."""
         return self._timed(lambda: self.executor.inspect(table, format))
 
@@ -73,7 +73,7 @@ def main(count: int, formats: Sequence[str]) -> None:
     gc.set_threshold(*COLLECT)
     found: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
-        spark = session(warehouse=Path(folder) / "warehouse")
+        spark = start_session(warehouse=Path(folder) / "warehouse")
         try:
             for format in formats:
                 found |= _moved(SparkExecutor(spark), format, count, Path(folder))
@@ -131,7 +131,7 @@ def _table(history: TableHistory, format: str, folder: Path) -> str:
 def _plan(history: TableHistory, executor: Executor, format: str, folder: Path) -> Plan:
     table = _table(history, format, folder)
     return make_plan(
-        source_of(history), executor.inspect(table, format), TARGETS.get(format), table, Policy()
+        migration_source(history), executor.inspect(table, format), TARGETS.get(format), table, Policy()
     )
 
 

@@ -16,7 +16,7 @@ from schemaman.migration.targets import delta
 from schemaman.model.types import Type
 from schemaman.sink.reader import RowReader
 from schemaman.sink.row_change import RowChange
-from schemaman.sink.values.to_lake import fitter
+from schemaman.sink.values.to_lake import make_fitter
 from tests import chain
 from tests.house import CAPTURES
 from tests.records import records, registry
@@ -59,7 +59,7 @@ def _fitted(reader: RowReader, read: Iterable[Record]) -> int:
             fitters = known.get(id(outcome.schema))
             if fitters is None:
                 fitters = known[id(outcome.schema)] = {
-                    c.name: made.setdefault(c.type, fitter(c.type, _held(c.type)))
+                    c.name: made.setdefault(c.type, make_fitter(c.type, _held(c.type)))
                     for c in outcome.schema.columns
                 }
             row = {n: None if v is None else fitters[n](v) for n, v in outcome.after.items()}

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from bench.gen import events, wide
 from schemaman.debezium.records import Record
-from schemaman.ingest.chunks import wires
+from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.scan import scan
 
 RECORDS = int(os.environ.get("BENCH_RECORDS", "20000"))
@@ -35,7 +35,7 @@ def main() -> None:
 
 def _measured(records: Sequence[Record]) -> dict[str, float]:
     """Median CPU seconds of each variant, taken in turn; the first repetition is dropped."""
-    reading = wires(lambda id: None)
+    reading = build_reading(lambda id: None)
     variants: dict[str, Callable[[], int]] = {
         "read floor": lambda: sum(zlib.crc32(r.value or b"") & 0 for r in records) or len(records),
         "comparing": lambda: len(scan(records, reading)),

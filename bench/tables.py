@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from schemaman.debezium.observation import Observation
-from schemaman.debezium.records import Mark, Position
+from schemaman.debezium.records import Coordinates, Position
 from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.model.types import Boolean, Decimal, Integer, String, Timestamp, Type
 from schemaman.store.log import Covered
@@ -89,7 +89,7 @@ def chunks(tables: int, versions: int, size: int) -> Iterator[tuple[list[Observa
         yield chunk(range(start, min(tables, start + size)), range(versions))
 
 
-def _mark(topic: str, offset: int) -> Mark:
+def _mark(topic: str, offset: int) -> Coordinates:
     lsn = 10_000_000 + 100 * offset
     at = _START_MS + 1000 * offset
-    return Mark(topic, 0, offset, Position("lsn", str(lsn), str(lsn)), at, at + 500, at + 600)
+    return Coordinates(topic, 0, offset, Position("lsn", str(lsn), str(lsn)), at, at + 500, at + 600)

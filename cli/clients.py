@@ -7,8 +7,8 @@ from pathlib import Path
 
 from schemaman.errors import BadConfiguration, BadReference, UsageError
 from schemaman.io import schema_registry
-from schemaman.io.schema_registry import Registered
-from schemaman.settings import Setting, secret
+from schemaman.io.schema_registry import AnyRegistry
+from schemaman.settings import Setting, is_secret
 from schemaman.store.urls import has_password, without_password
 from schemaman_cli.options import Door
 
@@ -25,7 +25,7 @@ def options_of(door: Door, setting: Setting[tuple[str, ...]]) -> dict[str, str]:
         name, sign, value = word.partition("=")
         if not sign:
             found |= _file(door.path(Setting(word, setting.origin)))
-        elif setting.origin.startswith("--") and secret(name):
+        elif setting.origin.startswith("--") and is_secret(name):
             raise UsageError(
                 f"{name} is a secret, and others can see a command line",
                 hint=f"write it into a file and say {setting.origin} FILE",
@@ -35,19 +35,19 @@ def options_of(door: Door, setting: Setting[tuple[str, ...]]) -> dict[str, str]:
     return found
 
 
-def registered(door: Door) -> Registered | None:
+def registered(door: Door) -> AnyRegistry | None:
     """The registry that the settings name, live or an export, if any. Raises as `options_of`."""
     setting = door.settings.registry
     if not setting.value:
         return None
     if schema_registry.is_url(setting.value):
-        return schema_registry.opened(setting.value, options_of(door, door.settings.registry_config))
+        return schema_registry.open_registry(setting.value, options_of(door, door.settings.registry_config))
     if "://" in setting.value or has_password(setting.value):
         raise BadReference(
             f"{without_password(setting.value)}: no registry has an address of this kind",
             hint="http://…, https://…, or a file",
         )
-    return schema_registry.load(str(door.path(setting)))
+    return schema_registry.load_export(str(door.path(setting)))
 
 
 def _file(path: Path) -> dict[str, str]:

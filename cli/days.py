@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 
 from schemaman.errors import BadConfiguration, UsageError
-from schemaman.migration.plan_file import expiry
+from schemaman.migration.plan_file import parse_expiry
 from schemaman_cli.wiring import now_ms
 
 
@@ -16,7 +16,7 @@ def last_day(text: str, what: str) -> date:
         BadConfiguration: no day is meant.
         UsageError: it is over already.
     """
-    until = expiry(text, now_ms())
+    until = parse_expiry(text, now_ms())
     if until is None:
         raise BadConfiguration(f"{what} ends some day", hint="say 14d, or a day such as 2027-01-31")
     day = datetime.fromtimestamp(until // 1000, UTC).date()

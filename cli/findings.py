@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from schemaman.compat.waivers import Waiver, parse, standing
+from schemaman.compat.waivers import Waiver, parse_waivers, select_unexpired
 from schemaman.errors import UnknownName
-from schemaman.report.views.table_changes import Judged, story
+from schemaman.report.views.table_changes import JudgedFinding, build_chapter
 from schemaman_cli.options import Door
 from schemaman_cli.wiring import histories, judge_of, now_ms, open_registry, read_file
 
 
-def finding_of(door: Door, fingerprint: str) -> Judged:
+def finding_of(door: Door, fingerprint: str) -> JudgedFinding:
     """The finding whose fingerprint begins so. Raises `UnknownName`: there is none, or several."""
     judge = judge_of(door.settings)
-    found: dict[str, Judged] = {}
+    found: dict[str, JudgedFinding] = {}
     for history in histories(door, open_registry(door)):
-        for judged in story(history, judge).findings:
+        for judged in build_chapter(history, judge).findings:
             if judged.finding.fingerprint.startswith(fingerprint):
                 found.setdefault(judged.finding.fingerprint, judged)
     if len(found) != 1:
@@ -30,5 +30,5 @@ def finding_of(door: Door, fingerprint: str) -> Judged:
 def waivers_of(door: Door) -> Mapping[str, Waiver]:
     """The waivers that have not expired, by fingerprints. Raises `BadConfiguration`."""
     path = door.path(door.settings.waivers)
-    known = parse(read_file(str(path)), str(path)) if path.exists() else ()
-    return standing(known, datetime.fromtimestamp(now_ms() / 1000, UTC).date())
+    known = parse_waivers(read_file(str(path)), str(path)) if path.exists() else ()
+    return select_unexpired(known, datetime.fromtimestamp(now_ms() / 1000, UTC).date())

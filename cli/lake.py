@@ -13,7 +13,7 @@ from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.target import TARGETS
 from schemaman.model.schema import TableId, quote_stream
 from schemaman.registry import Registry
-from schemaman.resolve import select
+from schemaman.resolve import select_version
 from schemaman.settings import TargetSetting
 from schemaman_cli.options import Door
 from schemaman_cli.wiring import find, histories
@@ -70,7 +70,7 @@ def followers(
         hint = "schemaman plan TABLE --target delta --table LAKE_TABLE, or a [[target]] in schemaman.toml"
         raise UsageError("there is no target to plan for", hint=hint)
     followed = _followed(door, registry, tables)
-    homeless = [str(h.table) for h, _ in followed if not any(one.holds(h.table) for one in chosen)]
+    homeless = [str(h.table) for h, _ in followed if not any(one.has_table(h.table) for one in chosen)]
     if tables and homeless:
         patterns = ", ".join(f"{one.name} = {' '.join(one.tables)}" for one in chosen)
         raise UsageError(
@@ -85,7 +85,7 @@ def tell_of_other_streams(door: Door, tables: Iterable[TableId], target: str | N
     stream = door.settings.stream.value
     there = tuple(tables)
     for one in door.settings.targets.value:
-        held = sorted({table.stream for table in there if one.holds(table)})
+        held = sorted({table.stream for table in there if one.has_table(table)})
         if held and stream not in held and target in (None, one.name):
             named = ", ".join(map(quote_stream, held))
             what = f"target {one.name} holds no table of stream {quote_stream(stream)}"
@@ -117,7 +117,7 @@ def _until(door: Door, registry: Registry, text: str) -> Cut:
     if not isinstance(reference, TableRef):
         raise UsageError(f"{text} is no table of the history", hint="schemaman tables lists them")
     found = find(door, registry, str(reference.name))
-    version = select(found, reference.selector).version
+    version = select_version(found, reference.selector).version
     if version is None:
         return found, ()
     return as_of(found, version), tuple(v for v in found.versions if v.number > version.number)
@@ -125,6 +125,6 @@ def _until(door: Door, registry: Registry, text: str) -> Cut:
 
 def _followers(followed: Sequence[Cut], target: TargetSetting) -> Iterator[Follower]:
     for history, newer in followed:
-        if target.holds(history.table):
+        if target.has_table(history.table):
             address = target.address(history.table)
             yield Follower(history, target.name, target.format, address, newer, target.address)

@@ -12,13 +12,13 @@ from datetime import UTC, date, datetime
 
 from schemaman.errors import SchemamanError
 from schemaman.history.decisions import Decisions
-from schemaman.migration.apply.apply import Migration, Progress, StoreJournal, apply, begun, check
-from schemaman.migration.apply.clone import rehearsal
+from schemaman.migration.apply.apply import Migration, MigrationProgress, StoreJournal, apply, check, is_begun
+from schemaman.migration.apply.clone import make_rehearsal
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.target import TARGETS, Executor
-from schemaman.report.json.migrations import Failed
-from schemaman.report.views.migrations import apply_report
+from schemaman.report.json.migrations import FailedPlan
+from schemaman.report.views.migrations import build_apply_report
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.faults import ALONE, unforeseen
 from schemaman_cli.main import FAILED
@@ -65,23 +65,25 @@ def migrate(
     if len(plans) == 1 and not unread:
         ((run, plan),) = plans
         done = mover.moved(run, plan)
-        door.console.show(apply_report([done]), format)
+        door.console.show(build_apply_report([done]), format)
         return exit_code(done, plan, wishes.partial)
-    told: list[Migration | Failed] = [Failed(r, "", file, e.message, e.hint or "") for r, file, e in unread]
+    told: list[Migration | FailedPlan] = [
+        FailedPlan(r, "", file, e.message, e.hint or "") for r, file, e in unread
+    ]
     codes = [0, *(code_of(error) for _, _, error in unread)]
     for run, plan in plans:
         try:
             done = mover.moved(run, plan)
         except SchemamanError as error:
-            told.append(Failed(run, plan_hash(plan), plan.table, error.message, error.hint or ""))
+            told.append(FailedPlan(run, plan_hash(plan), plan.table, error.message, error.hint or ""))
             codes.append(code_of(error))
         except Exception as error:  # nobody foresaw it; the others go on all the same
-            told.append(Failed(run, plan_hash(plan), plan.table, unforeseen(error), ALONE))
+            told.append(FailedPlan(run, plan_hash(plan), plan.table, unforeseen(error), ALONE))
             codes.append(FAILED)
         else:
             told.append(done)
             codes.append(exit_code(done, plan, wishes.partial))
-    door.console.show(apply_report(told), format)
+    door.console.show(build_apply_report(told), format)
     return max(codes)
 
 
@@ -109,7 +111,9 @@ class Mover:
         require_lasting(self.spark, plan.format, plan.table)
         approved = self.is_approved(plan)
         rehearse = (
-            rehearsal(self.spark, TARGETS.get(plan.format), run or new_run()) if self.wishes.clone else None
+            make_rehearsal(self.spark, TARGETS.get(plan.format), run or new_run())
+            if self.wishes.clone
+            else None
         )
         if self.wishes.dry_run:
             return check(
@@ -131,9 +135,9 @@ class Mover:
         name, approved = plan_hash(plan), self.approved.approved
         if approved(name, datetime.now(UTC).date()) is not None:
             return True
-        return approved(name, date.min) is not None and begun(plan, self.journal)
+        return approved(name, date.min) is not None and is_begun(plan, self.journal)
 
-    def tell(self, now: Progress) -> None:
+    def tell(self, now: MigrationProgress) -> None:
         """How far it is, on stderr."""
         step = min(now.done + 1, now.steps)
-        self.door.console.progress(f"run {now.run}: {now.table}: step {step} of {now.steps}: {now.doing}")
+        self.door.console.progress(f"run {now.run}: {now.table}: step {step} of {now.steps}: {now.activity}")

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from schemaman.errors import BadConfiguration
-from schemaman.settings import KEYS, Setting, Settings, SettingsFile, read
+from schemaman.settings import KEYS, Setting, Settings, SettingsFile, read_settings
 from schemaman_cli.console import Console
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,7 +28,7 @@ def door(function: F) -> F:
     def opened(**arguments: Any) -> Any:
         flags = {key: value for key, value in arguments.items() if key in KEYS and key != "target"}
         kept = {k: v for k, v in arguments.items() if k not in _COMMON}
-        settings = read(flags, os.environ, find_settings_file(Path.cwd()))
+        settings = read_settings(flags, os.environ, find_settings_file(Path.cwd()))
         console = Console(settings.color.value, bool(arguments.get("quiet")))
         with Door(settings, console) as entrance:
             return function(entrance, **kept)
@@ -124,7 +124,7 @@ def _base(setting: Setting[str]) -> Path:
 @contextmanager
 def reopened(door: Door) -> Iterator[Door]:
     """A door as the working folder of now has it, with the same console."""
-    settings = read({}, os.environ, find_settings_file(Path.cwd()))
+    settings = read_settings({}, os.environ, find_settings_file(Path.cwd()))
     with Door(settings, door.console) as other:
         yield other
 

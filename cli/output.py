@@ -8,13 +8,13 @@ from typing import IO
 
 import click
 
-from schemaman.report.formats._characters import visible
+from schemaman.report.formats._characters import escape_invisible
 
 
 def tell(text: str) -> None:
     """Lines on stderr; lost if they cannot be written. A name in them moves no terminal's cursor."""
     try:
-        click.echo(visible(text, lines=True), err=True)
+        click.echo(escape_invisible(text, lines=True), err=True)
     except OSError:
         leave(sys.stderr)
 

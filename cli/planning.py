@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from schemaman.migration.apply.journal import StoreJournal
-from schemaman.migration.plan import Plan, Source
+from schemaman.migration.plan import MigrationSource, Plan
 from schemaman.migration.planner import make_plan
-from schemaman.migration.source import source_of
+from schemaman.migration.source import migration_source
 from schemaman.migration.target import TARGETS, Executor
 from schemaman.registry import Registry
-from schemaman.sink.preflight import Lookout
+from schemaman.sink.preflight import Preflight
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.lake import Follower
 from schemaman_cli.options import Door
@@ -16,7 +16,7 @@ from schemaman_cli.sessions import require_lasting
 from schemaman_cli.wiring import now_ms
 
 
-def planned(door: Door, around: Lookout, follower: Follower, expires_ms: int | None = None) -> Plan:
+def planned(door: Door, around: Preflight, follower: Follower, expires_ms: int | None = None) -> Plan:
     """The ordinary plan for one lake table, as it stands now.
 
     Raises:
@@ -33,16 +33,16 @@ def planned(door: Door, around: Lookout, follower: Follower, expires_ms: int | N
         target_name=follower.target,
         expires_ms=expires_ms,
     )
-    return around.heeded(plan, live, follower.history, follower.address)
+    return around.check_plan(plan, live, follower.history, follower.address)
 
 
-def source_for(door: Door, follower: Follower) -> Source:
+def source_for(door: Door, follower: Follower) -> MigrationSource:
     """What a lake table follows, with the renames that its policy takes for such."""
     table = str(follower.history.table)
-    proven = door.settings.policy.makes("rename-proven", table, follower.target, follower.format)
-    return source_of(follower.history, proven=proven, newer=follower.newer)
+    proven = door.settings.policy.is_made("rename-proven", table, follower.target, follower.format)
+    return migration_source(follower.history, proven=proven, newer=follower.newer)
 
 
-def lookout(store: SqlStore, executor: Executor) -> Lookout:
+def lookout(store: SqlStore, executor: Executor) -> Preflight:
     """What looks around lake tables for a command."""
-    return Lookout(store, Registry(store, now_ms), StoreJournal(store).about, executor)
+    return Preflight(store, Registry(store, now_ms), StoreJournal(store).read_target_lines, executor)

@@ -10,7 +10,7 @@ from schemaman.debezium.payload import SchemaLookup
 from schemaman.errors import NoHistory, StatementFailed, UsageError
 from schemaman.ingest.ingest import Summary
 from schemaman.io.files import File
-from schemaman.migration.settings import packages_of, spark_settings
+from schemaman.migration.settings import list_packages, spark_settings
 from schemaman.migration.target import Executor
 from schemaman.model.schema import TableSchema
 from schemaman.registry import Registry
@@ -60,19 +60,19 @@ def ingest_on_spark(
 
 def _session(door: Door) -> Any:
     """The session, typed by those who use it: pyspark is imported in `schemaman.spark` alone."""
-    from schemaman.spark.session import opened  # says what is missing where the extra is not installed
+    from schemaman.spark.session import open_session  # says what is missing where the extra is not installed
 
     settings = door.settings
     chosen: dict[str, str] = {}
     for catalog in settings.catalogs.value:
         chosen |= spark_settings(catalog, os.environ)
     door.console.progress("starting Spark")
-    session = opened(
+    session = open_session(
         warehouse=door.path(settings.warehouse),
         catalog=settings.catalog.value,
         master=settings.master.value,
         settings=chosen | dict(settings.spark.value),
-        packages=packages_of(settings.catalogs.value),
+        packages=list_packages(settings.catalogs.value),
     )
     return door.open.enter_context(session)
 

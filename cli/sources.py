@@ -22,13 +22,13 @@ from schemaman.errors import (
     UnreadableInput,
     UsageError,
 )
-from schemaman.ingest.chunks import Unread
+from schemaman.ingest.chunks import UnreadableItem
 from schemaman.ingest.ingest import Summary
 from schemaman.ingest.ingest import ingest as read_in
 from schemaman.io import files, kafka
-from schemaman.io.schema_registry import NO_REGISTRY, Registered, load
+from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, load_export
 from schemaman.registry import Registry
-from schemaman.report.views.words import count, figure
+from schemaman.report.views.words import format_count, format_number
 from schemaman_cli.clients import options_of, registered
 from schemaman_cli.options import Door
 from schemaman_cli.sessions import ingest_on_spark
@@ -50,7 +50,7 @@ class Sources:
     words: tuple[str, ...]
     found: tuple[Found, ...]
     engine: str
-    given: Registered | None
+    given: AnyRegistry | None
     topic: str | None = None
     keep_payload: bool = False
     since_ms: int | None = None
@@ -160,12 +160,12 @@ def judged(door: Door, done: Summary, max_rejects: int | None, sources: Sources)
     if not done.rejects:
         return 0
     # a tombstone has no bytes that could be misunderstood
-    asides = [kind for kind, _ in done.asides if kind != "tombstone"]
+    asides = [kind for kind, _ in done.skipped if kind != "tombstone"]
     if not (done.observations or done.known > done.waiting or asides):
         raise UnreadableInput(
             f"nothing in {', '.join(sources.words)} could be understood", hint="schemaman rejects"
         )
-    told = f"{count(done.rejects, 'record')} could not be understood"
+    told = f"{format_count(done.rejects, 'record')} could not be understood"
     if max_rejects is not None and done.rejects > max_rejects:
         raise UnreadableInput(f"{told}, more than --max-rejects {max_rejects}", hint="schemaman rejects")
     door.console.warn(told, hint="schemaman rejects")
@@ -199,7 +199,9 @@ def following(door: Door, registry: Registry, sources: Sources, pause: float) ->
 
 
 def _find(source: str) -> Found:
-    return kafka.find(source) if source.startswith(kafka.SCHEME) else _absolute(files.find(source))
+    return (
+        kafka.find_topics(source) if source.startswith(kafka.SCHEME) else _absolute(files.find_file(source))
+    )
 
 
 def _absolute(file: files.File) -> files.File:
@@ -232,31 +234,33 @@ def _engine(chosen: str, found: Sequence[Found]) -> str:
 
 
 def _by_registry(
-    given: Registered | None, found: Sequence[Found]
-) -> Iterator[tuple[Registered, list[Found]]]:
+    given: AnyRegistry | None, found: Sequence[Found]
+) -> Iterator[tuple[AnyRegistry, list[Found]]]:
     """Sources that follow one another and share a registry, with that registry."""
     for path, group in groupby(found, key=lambda source: None if given else _registry_beside(source)):
-        yield given or (NO_REGISTRY if path is None else load(path)), list(group)
+        yield given or (NO_REGISTRY if path is None else load_export(path)), list(group)
 
 
 def _registry_beside(source: Found) -> str | None:
     return source.registry if isinstance(source, files.File) else None
 
 
-def _records(door: Door, registry: Registry, sources: Sources, source: Found) -> Iterator[Record | Unread]:
+def _records(
+    door: Door, registry: Registry, sources: Sources, source: Found
+) -> Iterator[Record | UnreadableItem]:
     if isinstance(source, files.File):
-        return files.records(source, topic=sources.topic)
+        return files.read_records(source, topic=sources.topic)
     if sources.topic is not None:
         raise UsageError("--topic names bare values of a file; the address names topics", hint="leave it out")
     options = options_of(door, door.settings.kafka_config)
-    return kafka.records(source, options, registry.covered(door.settings.stream.value), sources.since_ms)
+    return kafka.read_records(source, options, registry.offsets(door.settings.stream.value), sources.since_ms)
 
 
 def _read(
-    door: Door, registry: Registry, sources: Sources, found: Sequence[Found], schemas: Registered
+    door: Door, registry: Registry, sources: Sources, found: Sequence[Found], schemas: AnyRegistry
 ) -> Summary:
     def progress(so_far: Summary) -> None:
-        door.console.progress(f"{figure(so_far.read)} records read")
+        door.console.progress(f"{format_number(so_far.read)} records read")
 
     if sources.engine == "spark":
         if sources.topic is not None:

@@ -10,13 +10,13 @@ from pathlib import Path
 from schemaman.errors import BadConfiguration, SchemamanError, SessionLost, UnreadableInput
 from schemaman.history.decisions import Decisions
 from schemaman.ingest.ingest import Summary
-from schemaman.migration.apply.journal import expected_structure, in_progress, target_id, told_drift
-from schemaman.migration.plan import Plan, words
+from schemaman.migration.apply.journal import find_expected_structure, is_in_progress, read_drift, target_id
+from schemaman.migration.plan import Plan, describe_change
 from schemaman.migration.plan_file import from_text, plan_hash
 from schemaman.model.diff import diff
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
-from schemaman.report.json.sync import Followed, State
+from schemaman.report.json.sync import FollowedTable, State
 from schemaman_cli.faults import report_of, unforeseen
 from schemaman_cli.lake import Follower, all_followers
 from schemaman_cli.main import FAILED
@@ -53,7 +53,7 @@ class Keeper:
         """Keep in mind which sources were spoken of, for the next round."""
         self._heard |= set(read.tables)
 
-    def round(self, answers: Decisions) -> tuple[Followed, ...]:
+    def round(self, answers: Decisions) -> tuple[FollowedTable, ...]:
         """Look at what may not follow any more, and have it follow, as far as people have answered.
 
         Raises:
@@ -68,7 +68,7 @@ class Keeper:
         self._mover.approved = answers
         found = tuple(self._followed(self._mover, follower) for follower in chosen)
         self._unsettled = (self._unsettled or set()) - {_place(f) for f in found}
-        self._unsettled |= {_place(f) for f in found if not f.settled}
+        self._unsettled |= {_place(f) for f in found if not f.is_current}
         rest = time.monotonic() + _REST
         self._rests |= {_place(f): rest for f in found if f.state == "failed"}
         return found
@@ -80,7 +80,7 @@ class Keeper:
         waiting = {place for place in self._unsettled if self._rests.get(place, now) <= now}
         return tuple(f for f in there if f.history.table in self._heard or (f.target, f.table) in waiting)
 
-    def _followed(self, mover: Mover, follower: Follower) -> Followed:
+    def _followed(self, mover: Mover, follower: Follower) -> FollowedTable:
         """One lake table; what is wrong with it stops it alone."""
         self._door.console.progress(f"looking at {follower.table}")
         try:
@@ -94,7 +94,7 @@ class Keeper:
             reason = f"{unforeseen(error)}; {report_of(str(follower.history.table))}"
             return _told(follower, "failed", code=FAILED, reasons=(reason,))
 
-    def _moved(self, mover: Mover, follower: Follower) -> Followed:
+    def _moved(self, mover: Mover, follower: Follower) -> FollowedTable:
         plan = planned(self._door, mover.around, follower)
         file = plan_file(self._folder, follower.target, follower.table)
         met = _foreign(mover, plan)
@@ -103,7 +103,7 @@ class Keeper:
             return _told(follower, "current", reasons=self._news(follower, met))
         plan = _seen_before(plan, file, mover.store.now_ms())
         done = mover.moved(new_run(), plan)
-        foreign = tuple(f"someone else had changed it before: {words(c)}" for c in done.foreign)
+        foreign = tuple(f"someone else had changed it before: {describe_change(c)}" for c in done.foreign)
         ran = tuple(o.statement for o in done.outcomes if o.state == "done")
         if done.state != "refused" and not plan.refusals:
             _remove(file)
@@ -145,18 +145,18 @@ class Said:
         return found
 
 
-def _place(followed: Followed) -> tuple[str, str]:
+def _place(followed: FollowedTable) -> tuple[str, str]:
     return (followed.target, followed.lake_table)
 
 
 def _foreign(mover: Mover, plan: Plan) -> tuple[str, ...]:
     """What others changed since the last migration, which no run has met yet and `drift` has not told of."""
-    lines = mover.journal.about(target_id(plan.format, plan.table))
-    expected = expected_structure(lines, plan.format, plan.table)
-    if expected is None or plan.base_schema is None or in_progress(lines):
+    lines = mover.journal.read_target_lines(target_id(plan.format, plan.table))
+    expected = find_expected_structure(lines, plan.format, plan.table)
+    if expected is None or plan.base_schema is None or is_in_progress(lines):
         return ()
-    told = "; ".join(map(words, diff(expected, plan.base_schema)))
-    if told in ("", told_drift(lines)[1]):
+    told = "; ".join(map(describe_change, diff(expected, plan.base_schema)))
+    if told in ("", read_drift(lines)[1]):
         return ()
     return (f"someone else has changed it since the last migration: {told}; schemaman drift",)
 
@@ -191,7 +191,7 @@ def _told(
     file: str = "",
     statements: tuple[str, ...] = (),
     reasons: tuple[str, ...] = (),
-) -> Followed:
+) -> FollowedTable:
     name = "" if plan is None else plan_hash(plan)
     table = str(follower.history.table)
-    return Followed(table, follower.target, follower.table, state, code, name, file, statements, reasons)
+    return FollowedTable(table, follower.target, follower.table, state, code, name, file, statements, reasons)

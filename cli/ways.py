@@ -8,16 +8,16 @@ from pathlib import Path
 
 from schemaman.errors import NoHistory, UnknownName, UsageError
 from schemaman.history.decisions import decided
-from schemaman.migration.apply.journal import progress
-from schemaman.migration.apply.resume import reached
+from schemaman.migration.apply.journal import count_progress
+from schemaman.migration.apply.resume import count_steps_behind
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import from_text, plan_hash
-from schemaman.migration.recipes.recipes import Cook
-from schemaman.migration.rollback import restored, rollback, rows_written, version_before
-from schemaman.migration.target import TARGETS, Executor, Live
+from schemaman.migration.recipes.recipes import RecipePlanner
+from schemaman.migration.rollback import find_version_before, list_row_writes, plan_restore, plan_rollback
+from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.diff import diff
 from schemaman.registry import Registry
-from schemaman.sink.preflight import Lookout
+from schemaman.sink.preflight import Preflight
 from schemaman.store.log import Migrated
 from schemaman_cli.lake import Follower
 from schemaman_cli.options import Door
@@ -29,7 +29,7 @@ from schemaman_cli.wiring import decisions_of, now_ms, open_store, read_file
 
 def phases(
     door: Door,
-    around: Lookout,
+    around: Preflight,
     follower: Follower,
     phase: str | None,
     into: str | None,
@@ -46,7 +46,7 @@ def phases(
     live = around.executor.inspect(follower.table, follower.format)
     if live is None:
         raise NoHistory(f"there is no lake table {follower.table}", hint="an ordinary plan makes it")
-    cook = Cook(
+    cook = RecipePlanner(
         source_for(door, follower),
         TARGETS.get(follower.format),
         follower.table,
@@ -56,8 +56,8 @@ def phases(
         expires_ms,
     )
     if into is not None:
-        _require_room(around.executor, into, live, cook.plans(live, into))
-    plans = cook.plans(live, into) if phase != "abandon" else cook.given_up(live)
+        _require_room(around.executor, into, live, cook.make_plans(live, into))
+    plans = cook.make_plans(live, into) if phase != "abandon" else cook.plan_abandon(live)
     plans = _heeded(around, plans, live, follower)
     chosen = [one for one in plans if phase is None or (one.phase and one.phase.name == phase)]
     if not chosen and not any(one.refusals for one in plans):
@@ -66,7 +66,7 @@ def phases(
     return tuple(chosen) or plans
 
 
-def _require_room(executor: Executor, into: str, live: Live, plans: Sequence[Plan]) -> None:
+def _require_room(executor: Executor, into: str, live: LakeTable, plans: Sequence[Plan]) -> None:
     """Raises `UsageError`: a table is there already, and is not the one that the first of the plans makes."""
     there = executor.inspect(into, plans[0].format)
     if there is None:
@@ -78,13 +78,15 @@ def _require_room(executor: Executor, into: str, live: Live, plans: Sequence[Pla
         raise UsageError(f"{into} is there already, with other columns", hint=hint)
 
 
-def _heeded(around: Lookout, plans: Sequence[Plan], live: Live, follower: Follower) -> tuple[Plan, ...]:
+def _heeded(
+    around: Preflight, plans: Sequence[Plan], live: LakeTable, follower: Follower
+) -> tuple[Plan, ...]:
     """The phases as far as nothing stands against them; what does ends them."""
     heeded: list[Plan] = []
     for one in plans:
         if heeded and one.phase is not None and one.phase.follows is not None:
             one = replace(one, phase=replace(one.phase, follows=plan_hash(heeded[-1])))
-        heeded.append(around.heeded(one, live, follower.history))
+        heeded.append(around.check_plan(one, live, follower.history))
         if one.steps and not heeded[-1].steps:
             return (heeded[-1],)
     return tuple(heeded)
@@ -103,15 +105,15 @@ def way_back(door: Door, text: str) -> Plan:
     lines = [line for line in registry.journal() if line.plan == plan_hash(plan)]
     spark = executor(door)
     live = spark.inspect(plan.table, plan.format)
-    back = rollback(plan, live, reached(plan, live, *progress(lines)))
-    version = version_before(lines)
+    back = plan_rollback(plan, live, count_steps_behind(plan, live, *count_progress(lines)))
+    version = find_version_before(lines)
     if back.refusals and live is not None and plan.format == "delta" and version:
         back = _restored(spark, plan, live, version, back)
     source = next((table for table in store.tables() if str(table) == plan.source.table), None)
     if source is None or live is None:
         return back
     answered = decided(registry.history(source), decisions_of(door))
-    return lookout(store, spark).heeded(back, live, answered)
+    return lookout(store, spark).check_plan(back, live, answered)
 
 
 def _plan(text: str, lines: Sequence[Migrated]) -> Plan:
@@ -123,12 +125,12 @@ def _plan(text: str, lines: Sequence[Migrated]) -> Plan:
     return from_text(started[-1].statement)
 
 
-def _restored(spark: Executor, plan: Plan, live: Live, version: str, back: Plan) -> Plan:
+def _restored(spark: Executor, plan: Plan, live: LakeTable, version: str, back: Plan) -> Plan:
     """The way back by time travel, where nobody wrote rows since."""
     target = TARGETS.get(plan.format)
     history = spark.query(f"DESCRIBE HISTORY {target.table_name(plan.table)}")
-    written = rows_written([(int(str(row[0])), str(row[4])) for row in history], version)
+    written = list_row_writes([(int(str(row[0])), str(row[4])) for row in history], version)
     if not written:
-        return restored(plan, live, version, target)
+        return plan_restore(plan, live, version, target)
     reason = f"rows were written since: {'; '.join(written)}"
     return replace(back, refusals=tuple(replace(r, reason=f"{r.reason}; {reason}") for r in back.refusals))

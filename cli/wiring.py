@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from schemaman import resolve as resolution
-from schemaman.compat.judge import RULES, Severity, Transition, judge, severity
+from schemaman.compat.judge import RULES, Severity, Transition, judge_transition, rate_finding
 from schemaman.compat.snapshots import from_text, is_snapshot
 from schemaman.errors import CouldNotDo, NoHistory, UnreadableInput, UsageError
 from schemaman.history.as_of import told_when_read
@@ -25,8 +25,8 @@ from schemaman.model.column_list import format_columns
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.report.views import words
-from schemaman.report.views.table_changes import Judge, Judged
-from schemaman.resolve import Readers, Resolved
+from schemaman.report.views.table_changes import JudgedFinding, TransitionJudge
+from schemaman.resolve import ReferenceReaders, ResolvedSchema
 from schemaman.settings import Settings
 from schemaman.store.sql.store import SqlStore
 from schemaman.store.urls import has_password
@@ -117,22 +117,22 @@ def overrides_of(settings: Settings) -> dict[str, Severity]:
     return overrides
 
 
-def judge_of(settings: Settings) -> Judge:
+def judge_of(settings: Settings) -> TransitionJudge:
     """What says of a transition which rules fire, and how grave that is for the declared readers.
 
     Raises:
         UnknownName: an override names no rule.
     """
-    overrides, rules = overrides_of(settings), RULES.all()
+    overrides, rules = overrides_of(settings), RULES.load_all()
 
-    def judged(transition: Transition) -> tuple[Judged, ...]:
-        found = judge(transition, rules)
-        return tuple(Judged(f, severity(f, settings.readers.value, overrides)) for f in found)
+    def judged(transition: Transition) -> tuple[JudgedFinding, ...]:
+        found = judge_transition(transition, rules)
+        return tuple(JudgedFinding(f, rate_finding(f, settings.readers.value, overrides)) for f in found)
 
     return judged
 
 
-def resolve(door: Door, text: str) -> Resolved:
+def resolve(door: Door, text: str) -> ResolvedSchema:
     """What a REF means; store or Spark are opened only for a REF that needs them.
 
     Raises:
@@ -143,7 +143,7 @@ def resolve(door: Door, text: str) -> Resolved:
     if isinstance(reference, TableRef):
         registry = open_registry(door)
         history = registry.history(registry.find(in_stream(door, reference.name)))
-        found = resolution.select(decided(history, decisions_of(door)), reference.selector)
+        found = resolution.select_version(decided(history, decisions_of(door)), reference.selector)
         _warn_of_age(door, text, history, found)
         if isinstance(reference.selector, AsOf) and told_when_read(history):
             door.console.warn(
@@ -151,29 +151,29 @@ def resolve(door: Door, text: str) -> Resolved:
                 "made earlier: name a position where that matters"
             )
         return found
-    readers = Readers(
+    readers = ReferenceReaders(
         file=lambda path: _structure_text(read_file(path), path),
-        git=lambda revision, path: _structure_text(gitrefs.read(revision, path), path),
+        git=lambda revision, path: _structure_text(gitrefs.read_file(revision, path), path),
         registry=partial(_subject, door),
         lake=partial(live_structure, door),
     )
     return resolution.resolve(reference, _NoHistories(), readers)
 
 
-def _warn_of_age(door: Door, text: str, history: TableHistory, found: Resolved) -> None:
+def _warn_of_age(door: Door, text: str, history: TableHistory, found: ResolvedSchema) -> None:
     """Say where a structure may not be that of now: nothing is known later, or the table is gone."""
     if found.last_seen is not None:
-        seen = words.when(found.last_seen)
+        seen = words.format_coordinates(found.last_seen)
         door.console.warn(f"{text}: its last record is of {seen}; what came after is not known")
     elif history.ended and found.version is not None and found.version.number == history.latest.number:
         end = [e for e in history.events if e.kind in ("dropped", "renamed")][-1]
-        since = f"was {end.kind} {words.when(end.at)}"
+        since = f"was {end.kind} {words.format_coordinates(end.at)}"
         other = f" and is now {end.other}" if end.other else ""
         anew = "" if history.dropped else "; it stands again, and no record has shown its structure yet"
         door.console.warn(f"{history.table} {since}{other}{anew}: this is its last structure")
 
 
-def wire(door: Door, found: Resolved) -> Emitted:
+def wire(door: Door, found: ResolvedSchema) -> Emitted:
     """The wire face of a version that a REF means.
 
     Raises:
@@ -182,7 +182,7 @@ def wire(door: Door, found: Resolved) -> Emitted:
     """
     if found.table is None or found.version is None:
         raise UsageError(f"{found.ref} has no wire face: it is no version of the history", hint="orders@3")
-    face = emitted(found.version, open_registry(door).testimony(found.table))
+    face = emitted(found.version, open_registry(door).observations(found.table))
     if face is None:
         raise NoHistory(f"no event with a schema has carried {found.ref}", hint="--face source shows it")
     return face
@@ -250,11 +250,11 @@ def _subject(door: Door, subject: str, version: int | None) -> str:
     if not setting.value:
         raise UsageError("no registry is known", hint="say registry = URL or FILE in schemaman.toml")
     if not schema_registry.is_url(setting.value):
-        return schema_registry.subject(str(door.path(setting)), subject, version)
-    live = schema_registry.opened(setting.value, options_of(door, door.settings.registry_config))
+        return schema_registry.read_subject(str(door.path(setting)), subject, version)
+    live = schema_registry.open_registry(setting.value, options_of(door, door.settings.registry_config))
     if isinstance(live, Apicurio):
         raise UsageError("Apicurio's own REST knows no subjects", hint="say its address …/apis/ccompat/v7")
-    return live.subject(subject, version)
+    return live.fetch_subject(subject, version)
 
 
 class _NoHistories:

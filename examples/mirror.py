@@ -17,14 +17,14 @@ import pyarrow.parquet as parquet
 
 from schemaman.debezium.records import Record
 from schemaman.io import files
-from schemaman.io.schema_registry import NO_REGISTRY, Registered, is_url, load, opened
+from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, is_url, load_export, open_registry
 from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.settings import TargetSetting
-from schemaman.spark.session import session
+from schemaman.spark.session import start_session
 from schemaman.spark.streaming.batch_report import BatchReport
 from schemaman.spark.streaming.micro_batch import RAW
 from schemaman.spark.streaming.quarantine import Quarantine
-from schemaman.spark.streaming.sink import Mirror
+from schemaman.spark.streaming.sink import LakeSink
 from schemaman.store.sql.store import SqlStore
 
 RECORDINGS = ("fixtures/captures/postgres/shop-json", "fixtures/captures/mariadb/bookshop-mariadb-3.5.0-json")
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> None:
     asked = _asked(arguments)
     folder = Path(asked.folder).absolute()
     settings = {"spark.jars": asked.jars} if asked.jars else {}
-    spark = session(warehouse=folder / "warehouse", settings=settings)
+    spark = start_session(warehouse=folder / "warehouse", settings=settings)
     with SqlStore.open(f"sqlite:///{folder / 'schemaman.db'}", create=True) as store:
         if asked.kafka:
             stream = _kafka(spark, asked.kafka, asked.topics)
@@ -72,13 +72,13 @@ def _mirror(
     store: SqlStore,
     folder: Path,
     name: str,
-    schemas: Registered,
+    schemas: AnyRegistry,
     formats: Sequence[str],
     *,
     forever: bool = False,
 ) -> None:
     """Run the query: each batch goes through the Mirror."""
-    mirror = Mirror(
+    mirror = LakeSink(
         store,
         _targets(folder, formats),
         Quarantine(str(folder / "lake" / "set_aside")),
@@ -105,10 +105,10 @@ def _targets(folder: Path, formats: Sequence[str]) -> list[TargetSetting]:
     return [known[format] for format in formats]
 
 
-def _recorded(spark: Any, recording: Path, folder: Path, batches: int) -> tuple[Any, Registered]:
+def _recorded(spark: Any, recording: Path, folder: Path, batches: int) -> tuple[Any, AnyRegistry]:
     """A recorded stream as a stream of files, a batch each; its registry."""
-    file = files.find(str(recording))
-    records = [r for r in files.records(file) if isinstance(r, Record)]
+    file = files.find_file(str(recording))
+    records = [r for r in files.read_records(file) if isinstance(r, Record)]
     where = folder / "recorded" / recording.name
     where.mkdir(parents=True, exist_ok=True)
     size = -(-len(records) // batches)
@@ -117,7 +117,7 @@ def _recorded(spark: Any, recording: Path, folder: Path, batches: int) -> tuple[
         if not batch.exists():
             parquet.write_table(_table(records[number * size : (number + 1) * size]), batch)
     stream = spark.readStream.schema(RAW).option("maxFilesPerTrigger", 1).parquet(str(where))
-    return stream, NO_REGISTRY if file.registry is None else load(file.registry)
+    return stream, NO_REGISTRY if file.registry is None else load_export(file.registry)
 
 
 def _table(records: Sequence[Record]) -> arrow.Table:
@@ -144,8 +144,8 @@ def _kafka(spark: Any, brokers: str, topics: str) -> Any:
     return source.options(**options).load()
 
 
-def _registry(where: str | None) -> Registered:
-    return NO_REGISTRY if where is None else opened(where, {}) if is_url(where) else load(where)
+def _registry(where: str | None) -> AnyRegistry:
+    return NO_REGISTRY if where is None else open_registry(where, {}) if is_url(where) else load_export(where)
 
 
 def _tell(stream: str, report: BatchReport) -> None:
@@ -157,14 +157,14 @@ def _tell(stream: str, report: BatchReport) -> None:
         lines.append(f"  {report.untargeted} records of tables that have no target")
     for table in report.tables:
         told = [f"{table.records} records, {table.rows} rows written"]
-        told += [f"{table.aside} in quarantine"] if table.aside else []
+        told += [f"{table.quarantined} in quarantine"] if table.quarantined else []
         told += [f"{table.replayed} out of quarantine"] if table.replayed else []
-        told += [f"{table.ended} of a table that was dropped"] if table.ended else []
-        told += [f"{table.left} left alone"] if table.left else []
+        told += [f"{table.ended_incarnation} of a table that was dropped"] if table.ended_incarnation else []
+        told += [f"{table.ignored} left alone"] if table.ignored else []
         lines.append(f"  {table.source_table} -> {table.lake_table}: {', '.join(told)}")
         lines += (f"    {statement.splitlines()[0]}" for statement in table.steps)
         lines += (f"    note: {note}" for note in table.notes)
-        lines += [f"    stopped: {table.stopped}"] if table.stopped else []
+        lines += [f"    stopped: {table.blocked}"] if table.blocked else []
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
 

@@ -18,18 +18,18 @@ class Plugins(Generic[Thing]):
 
     `integer_narrowed.py` holds `integer-narrowed`. Modules that begin with an underscore are shared by the
     others. An installed distribution adds things through an entry-point group with the package's name.
-    It cannot replace a thing of the package. `former_groups` are names of the group in earlier releases.
+    It cannot replace a thing of the package. `previous_groups` are names of the group in earlier releases.
     """
 
     def __init__(self, package: str, attribute: str, former_groups: tuple[str, ...] = ()) -> None:
         self.package = package
         self.attribute = attribute
-        self.former_groups = former_groups
+        self.previous_groups = former_groups
         self._loaded: dict[str, Thing] = {}
 
     def names(self) -> tuple[str, ...]:
         """The names of everything there is, sorted."""
-        return tuple(sorted({*self._own, *self._entry_points}))
+        return tuple(sorted({*self._modules, *self._entry_points}))
 
     def get(self, name: str) -> Thing:
         """The thing of that name.
@@ -41,12 +41,12 @@ class Plugins(Generic[Thing]):
             self._loaded[name] = self._load(name)
         return self._loaded[name]
 
-    def all(self) -> tuple[Thing, ...]:
+    def load_all(self) -> tuple[Thing, ...]:
         """Every thing, in the order of the names."""
         return tuple(self.get(name) for name in self.names())
 
     @cached_property
-    def _own(self) -> dict[str, str]:
+    def _modules(self) -> dict[str, str]:
         """Name → module of what stands in the package itself."""
         path = importlib.import_module(self.package).__path__
         modules = (m.name for m in pkgutil.iter_modules(path) if not m.name.startswith("_"))
@@ -57,19 +57,19 @@ class Plugins(Generic[Thing]):
         """Name → `module:attribute` of what other distributions bring; the present group goes first."""
         from importlib.metadata import entry_points  # costs as much as the rest of the start-up
 
-        groups = (*self.former_groups, self.package)
+        groups = (*self.previous_groups, self.package)
         return {e.name: e.value for group in groups for e in entry_points(group=group)}
 
     def _load(self, name: str) -> Thing:
-        if name in self._own:
-            module, attribute = f"{self.package}.{self._own[name]}", self.attribute
+        if name in self._modules:
+            module, attribute = f"{self.package}.{self._modules[name]}", self.attribute
         elif name in self._entry_points:
             module, _, attribute = self._entry_points[name].partition(":")
         else:
-            raise self._unknown(name)
+            raise self._make_unknown_name(name)
         return cast(Thing, getattr(importlib.import_module(module), attribute or self.attribute))
 
-    def _unknown(self, name: str) -> UnknownName:
+    def _make_unknown_name(self, name: str) -> UnknownName:
         names = self.names()
         near = difflib.get_close_matches(name, names, n=1)
         word = self.attribute.lower()

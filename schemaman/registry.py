@@ -17,15 +17,15 @@ from schemaman.debezium.observation import (
     Observation,
     Outcome,
     Reject,
-    told_once,
+    merge_notes,
 )
 from schemaman.errors import AmbiguousName, Conflict, NoHistory
 from schemaman.history import references
 from schemaman.history.references import TableName
 from schemaman.history.versions import SchemaVersion, TableHistory
-from schemaman.migration.target_id import canonical
+from schemaman.migration.target_id import canonicalize_target
 from schemaman.model.schema import DEFAULT_STREAM, TableId, TableSchema
-from schemaman.resolve import HISTORY_ALONE, Readers, Resolved, resolve
+from schemaman.resolve import HISTORY_ONLY, ReferenceReaders, ResolvedSchema, resolve
 from schemaman.store import offsets as coverage
 from schemaman.store.edge_hashes import EdgeHashes, Edges, EdgesOnDemand, edges_of
 from schemaman.store.log import (
@@ -48,7 +48,7 @@ _ATTEMPTS = 1000
 """Each failed one means that another writer got on: giving up is for a fault, not for a crowd."""
 
 
-class Memory(Store, Projections, Leases, Protocol):
+class RegistryStore(Store, Projections, Leases, Protocol):
     """A store with all that it keeps."""
 
     @property
@@ -56,13 +56,13 @@ class Memory(Store, Projections, Leases, Protocol):
         """The identity of the store, given when it was made: lake tables bear it."""
 
 
-HistoryOf = Callable[[TableId], TableHistory | None]
+HistoryLookup = Callable[[TableId], TableHistory | None]
 
 
-class TableRecorded:
+class RecordedTable:
     """A table of which something new was said; its histories are read when somebody asks."""
 
-    def __init__(self, table: TableId, before: HistoryOf, after: HistoryOf) -> None:
+    def __init__(self, table: TableId, before: HistoryLookup, after: HistoryLookup) -> None:
         self.table = table
         self._of = (before, after)
 
@@ -84,10 +84,10 @@ class TableRecorded:
     @property
     def changed(self) -> tuple[SchemaVersion, ...]:
         """The versions of which something else is known now: status, revisions, what is unconfirmed."""
-        return tuple(v for old, v in self._pairs() if old and v and _facts(old) != _facts(v))
+        return tuple(v for old, v in self._pairs() if old and v and _list_facts(old) != _list_facts(v))
 
     @property
-    def gone(self) -> tuple[SchemaVersion, ...]:
+    def removed(self) -> tuple[SchemaVersion, ...]:
         """The versions that late evidence took away."""
         return tuple(old for old, v in self._pairs() if old is not None and v is None)
 
@@ -96,12 +96,12 @@ class TableRecorded:
         new = self.after.versions if self.after else ()
         pairs: list[tuple[SchemaVersion | None, SchemaVersion | None]] = []
         # Most of what is recorded goes on where the history stood: only what differs is compared at length.
-        for one, other in zip(_shapes(old), _shapes(new), strict=False):
+        for one, other in zip(_list_shapes(old), _list_shapes(new), strict=False):
             if one != other:
                 break
             pairs.append((old[len(pairs)], new[len(pairs)]))
         old, new = old[len(pairs) :], new[len(pairs) :]
-        match = difflib.SequenceMatcher(None, _shapes(old), _shapes(new), autojunk=False)
+        match = difflib.SequenceMatcher(None, _list_shapes(old), _list_shapes(new), autojunk=False)
         for word, i, i_end, j, j_end in match.get_opcodes():
             if word == "equal":
                 pairs += zip(old[i:i_end], new[j:j_end], strict=True)
@@ -111,18 +111,18 @@ class TableRecorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordResult:
     """What one recording added: the log's `end`, counts, and each table that was spoken of, in order.
 
-    `skipped` counts outcomes that were known before; `entries` are what entered the log; `shifts` what it
+    `known_outcomes` counts outcomes that were known before; `entries` are what entered the log; `shifts` what it
     did to the numbers of versions, as the log keeps it, too.
     """
 
     end: int
-    tables: tuple[TableRecorded, ...] = ()
+    tables: tuple[RecordedTable, ...] = ()
     observations: int = 0
     rejects: int = 0
-    skipped: int = 0
+    known_outcomes: int = 0
     entries: tuple[Entry, ...] = ()
     notes: int = 0
     shifts: tuple[Renumbered, ...] = ()
@@ -131,11 +131,11 @@ class Recorded:
 class Registry:
     """What has been remembered, and the way to add to it. `clock` tells epoch milliseconds."""
 
-    def __init__(self, store: Memory, clock: Callable[[], int]) -> None:
+    def __init__(self, store: RegistryStore, clock: Callable[[], int]) -> None:
         self._store = store
         self._clock = clock
 
-    def record(self, outcomes: Iterable[Outcome], covered: Iterable[Covered]) -> Recorded:
+    def record(self, outcomes: Iterable[Outcome], covered: Iterable[Covered]) -> RecordResult:
         """Add what was read: all of it in one transaction, without what had been read before.
 
         Raises:
@@ -151,7 +151,7 @@ class Registry:
             edges = {one.stream: self.edges(one.stream) for one in coverage.again(read, known)}
             admitted = coverage.admit(told, read, known, self._rejected() if strays else (), edges)
             if not admitted.entries:
-                return Recorded(end, skipped=admitted.skipped)
+                return RecordResult(end, known_outcomes=admitted.skipped)
             tables = sorted({t for entry in admitted.entries for t in tables_of(entry)})
             before = self._store.held(tables)
             try:
@@ -159,14 +159,14 @@ class Registry:
             except Conflict:
                 continue
             after = self._store.held(tables)
-            return Recorded(
+            return RecordResult(
                 last,
-                tuple(TableRecorded(table, before, after) for table in tables),
-                _count(admitted.entries, Observed),
-                _count(admitted.entries, Rejected),
+                tuple(RecordedTable(table, before, after) for table in tables),
+                _count_entries(admitted.entries, Observed),
+                _count_entries(admitted.entries, Rejected),
                 admitted.skipped,
                 admitted.entries,
-                _count(admitted.entries, Noted),
+                _count_entries(admitted.entries, Noted),
                 self._shifts(end + len(admitted.entries), last),
             )
         raise Conflict("others keep writing into the store", hint="run again")
@@ -188,15 +188,17 @@ class Registry:
         """
         wanted = references.parse_name(name) if isinstance(name, str) else name
         named = self._store.named(wanted.parts[-1])
-        candidates = _narrowed(wanted, [t for t in named if _answers(t, wanted)])
+        candidates = _narrow_candidates(wanted, [t for t in named if _is_named(t, wanted)])
         if not candidates:
-            candidates = _narrowed(wanted, self._aliased(wanted))
+            candidates = _narrow_candidates(wanted, self._aliased(wanted))
         if len(candidates) == 1:
             return candidates[0]
         if candidates:
             listed = ", ".join(str(name) for name in references.told_apart(candidates).values())
             raise AmbiguousName(f"{wanted} may be any of: {listed}", hint="write more of its name")
-        raise NoHistory(f"nothing is known of a table {wanted}", hint=_nearest(wanted, self._store.tables()))
+        raise NoHistory(
+            f"nothing is known of a table {wanted}", hint=_hint_nearest(wanted, self._store.tables())
+        )
 
     def history(self, table: TableId) -> TableHistory:
         """What is known of a table. Raises `NoHistory`."""
@@ -205,15 +207,15 @@ class Registry:
             raise NoHistory(f"nothing is known of {table}", hint="run `schemaman ingest SOURCE` first")
         return found
 
-    def testimony(self, table: TableId) -> tuple[Observation, ...]:
+    def observations(self, table: TableId) -> tuple[Observation, ...]:
         """All that was said of a table, in the order of the log; empty if nothing is known of it."""
         return tuple(self._store.load(table))
 
-    def schema(self, ref: str, readers: Readers = HISTORY_ALONE) -> TableSchema:
+    def schema(self, ref: str, readers: ReferenceReaders = HISTORY_ONLY) -> TableSchema:
         """The structure that a REF means. Raises as `resolve` does."""
         return self.resolve(ref, readers).schema
 
-    def resolve(self, ref: str, readers: Readers = HISTORY_ALONE) -> Resolved:
+    def resolve(self, ref: str, readers: ReferenceReaders = HISTORY_ONLY) -> ResolvedSchema:
         """What a REF means: structure, version, revision; `readers` serve files, git, lake and registry.
 
         Raises:
@@ -222,7 +224,7 @@ class Registry:
         """
         return resolve(references.parse(ref), self, readers)
 
-    def covered(self, stream: str, topics: Iterable[str] | None = None) -> Mapping[Place, Ranges]:
+    def offsets(self, stream: str, topics: Iterable[str] | None = None) -> Mapping[Place, Ranges]:
         """The offsets that have been read, by topic and partition, as inclusive pairs in order.
 
         Of all topics, or of some.
@@ -234,9 +236,9 @@ class Registry:
         told = (stamped.entry for stamped in self._store.read(kinds=[Covered]))
         return edges_of(entry for entry in told if isinstance(entry, Covered) and entry.stream == stream)
 
-    def known(self, stream: str) -> tuple[Mapping[Place, Ranges], Edges]:
-        """`covered`, and `edges`, which are gone for when the first of them is asked for."""
-        return self.covered(stream), EdgesOnDemand(partial(self.edges, stream))
+    def known_offsets(self, stream: str) -> tuple[Mapping[Place, Ranges], Edges]:
+        """`offsets`, and `edges`, which are gone for when the first of them is asked for."""
+        return self.offsets(stream), EdgesOnDemand(partial(self.edges, stream))
 
     def rejects(self, stream: str | None = None) -> tuple[Reject, ...]:
         """Records that are not understood, in the order of the log; of one stream, or of all.
@@ -250,7 +252,7 @@ class Registry:
     def notes(self, stream: str | None = None, table: TableId | None = None) -> tuple[Note, ...]:
         """What records told that is no structure, in the order of the log; of a stream or a table, or all."""
         entries = (stamped.entry for stamped in self._store.read(kinds=[Noted]))
-        notes = told_once(entry.note for entry in entries if isinstance(entry, Noted))
+        notes = merge_notes(entry.note for entry in entries if isinstance(entry, Noted))
         return tuple(n for n in notes if stream in (None, n.stream) and table in (None, n.table))
 
     def renumberings(self, table: TableId) -> tuple[tuple[int, Renumbered], ...]:
@@ -270,13 +272,13 @@ class Registry:
         self, *, run: str | None = None, plan: str | None = None, target: str | None = None
     ) -> tuple[tuple[int, Migrated], ...]:
         """The journal with the time of each line (epoch ms)."""
-        dated = (_line(stamped) for stamped in self._store.read(kinds=[Migrated]))
+        dated = (_date_line(stamped) for stamped in self._store.read(kinds=[Migrated]))
         return tuple(
             (at_ms, line)
             for at_ms, line in dated
             if run in (None, line.run)
             and plan in (None, line.plan)
-            and (target is None or canonical(target) == line.target)
+            and (target is None or canonicalize_target(target) == line.target)
         )
 
     def note(self, *lines: Migrated) -> int:
@@ -327,20 +329,20 @@ class Registry:
         return [table for table in found if wanted.stream in (None, table.stream)]
 
 
-def _answers(table: TableId, wanted: TableName) -> bool:
+def _is_named(table: TableId, wanted: TableName) -> bool:
     count = len(wanted.parts)
     named = wanted.parts in (table.parts[-count:], table.levels[-count:])
     return named and wanted.stream in (None, table.stream)
 
 
-def _narrowed(wanted: TableName, candidates: Sequence[TableId]) -> Sequence[TableId]:
+def _narrow_candidates(wanted: TableName, candidates: Sequence[TableId]) -> Sequence[TableId]:
     """Of the candidates those in the default stream, if any; of these the one named in full, if any."""
     if wanted.stream is None:
         candidates = [t for t in candidates if t.stream == DEFAULT_STREAM] or candidates
     return [t for t in candidates if wanted.parts in (t.parts, t.levels)] or candidates
 
 
-def _nearest(wanted: TableName, tables: Sequence[TableId]) -> str:
+def _hint_nearest(wanted: TableName, tables: Sequence[TableId]) -> str:
     if not tables:
         return "the history is empty: run `schemaman ingest SOURCE` first"
     names = {t.table: t for t in tables} | {str(t): t for t in tables}
@@ -352,19 +354,19 @@ def _nearest(wanted: TableName, tables: Sequence[TableId]) -> str:
     return f"the nearest: {', '.join(listed)}"
 
 
-def _shapes(versions: Sequence[SchemaVersion]) -> list[tuple[int, str]]:
+def _list_shapes(versions: Sequence[SchemaVersion]) -> list[tuple[int, str]]:
     return [(v.incarnation, v.id) for v in versions]
 
 
-def _facts(version: SchemaVersion) -> tuple[object, ...]:
+def _list_facts(version: SchemaVersion) -> tuple[object, ...]:
     return (version.status, version.revisions, version.unconfirmed, version.candidates)
 
 
-def _line(stamped: Stamped) -> tuple[int, Migrated]:
+def _date_line(stamped: Stamped) -> tuple[int, Migrated]:
     """A line of the journal, under the address that its target has by now."""
     assert isinstance(stamped.entry, Migrated)
-    return stamped.at_ms, replace(stamped.entry, target=canonical(stamped.entry.target))
+    return stamped.at_ms, replace(stamped.entry, target=canonicalize_target(stamped.entry.target))
 
 
-def _count(entries: Iterable[Entry], kind: type[Entry]) -> int:
+def _count_entries(entries: Iterable[Entry], kind: type[Entry]) -> int:
     return sum(isinstance(entry, kind) for entry in entries)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
-from schemaman.debezium.records import Mark, Position, PositionKind, Rank
+from schemaman.debezium.records import Coordinates, Position, PositionKind, Rank
 from schemaman.errors import AmbiguousName, NoHistory, SchemamanError, UnknownName, UsageError
 from schemaman.history.as_of import (
     RankOf,
@@ -50,7 +50,7 @@ from schemaman.languages.read import read_schema
 from schemaman.model.schema import TableId, TableSchema
 
 
-class Histories(Protocol):
+class HistorySource(Protocol):
     """Where tables are looked up: the registry."""
 
     def find(self, name: str | TableName) -> TableId:
@@ -60,33 +60,33 @@ class Histories(Protocol):
         """What is known of it."""
 
 
-def _unreachable(*_: object) -> str:
+def _refuse_outside(*_: object) -> str:
     raise UsageError("nothing but the history can be read here", hint="name a table: orders@3")
 
 
-def _no_lake(_: str) -> TableSchema:
+def _refuse_lake(_: str) -> TableSchema:
     raise UsageError("no lake can be reached from here", hint="name a table: orders@3")
 
 
 @dataclass(frozen=True, slots=True)
-class Readers:
+class ReferenceReaders:
     """What reads outside the history; doors bring it, since files and clients live there.
 
     `file(path)`, `git(revision, path)` and `registry(subject, version)` (None for the latest) give
     text, `lake(table)` the structure of a live table.
     """
 
-    file: Callable[[str], str] = _unreachable
-    git: Callable[[str, str], str] = _unreachable
-    registry: Callable[[str, int | None], str] = _unreachable
-    lake: Callable[[str], TableSchema] = _no_lake
+    file: Callable[[str], str] = _refuse_outside
+    git: Callable[[str, str], str] = _refuse_outside
+    registry: Callable[[str, int | None], str] = _refuse_outside
+    lake: Callable[[str], TableSchema] = _refuse_lake
 
 
-HISTORY_ALONE = Readers()
+HISTORY_ONLY = ReferenceReaders()
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedSchema:
     """What a reference means: a structure, and for a table in the history its version and revision.
 
     `ref` is the reference with its table named in full and its version by number, with that of the revision
@@ -99,10 +99,12 @@ class Resolved:
     table: TableId | None = None
     version: SchemaVersion | None = None
     revision: int | None = None
-    last_seen: Mark | None = None
+    last_seen: Coordinates | None = None
 
 
-def resolve(reference: Reference, histories: Histories, readers: Readers = HISTORY_ALONE) -> Resolved:
+def resolve(
+    reference: Reference, histories: HistorySource, readers: ReferenceReaders = HISTORY_ONLY
+) -> ResolvedSchema:
     """What a reference means now.
 
     Raises:
@@ -112,20 +114,20 @@ def resolve(reference: Reference, histories: Histories, readers: Readers = HISTO
     """
     match reference:
         case TableRef(name, selector):
-            return select(histories.history(histories.find(name)), selector)
+            return select_version(histories.history(histories.find(name)), selector)
         case FileRef(path):
-            return _read(reference, readers.file(path))
+            return _read_text(reference, readers.file(path))
         case GitRef(revision, path):
-            return _read(reference, readers.git(revision, path))
+            return _read_text(reference, readers.git(revision, path))
         case RegistryRef(subject, version):
-            return _read(reference, readers.registry(subject, version))
+            return _read_text(reference, readers.registry(subject, version))
         case LakeRef(table):
-            return Resolved(str(reference), readers.lake(table))
+            return ResolvedSchema(str(reference), readers.lake(table))
         case _:
             assert_never(reference)
 
 
-def select(history: TableHistory, selector: Selector) -> Resolved:
+def select_version(history: TableHistory, selector: Selector) -> ResolvedSchema:
     """The version of a table that a selector means.
 
     Raises:
@@ -136,50 +138,54 @@ def select(history: TableHistory, selector: Selector) -> Resolved:
     """
     match selector:
         case Number(number, revision):
-            return _numbered(history, number, revision)
+            return _find_number(history, number, revision)
         case Back(steps):
             if steps >= len(history.versions):
-                raise UnknownName(f"{history.table}@{selector}: {_there_are(history)}", hint=_look(history))
-            return _resolved(history, history.versions[-1 - steps])
+                raise UnknownName(
+                    f"{history.table}@{selector}: {_describe_versions(history)}", hint=_hint_history(history)
+                )
+            return _build_result(history, history.versions[-1 - steps])
         case Shape(digits):
-            return _shaped(history, digits)
+            return _find_shape(history, digits)
         case AsOf(ts_ms):
-            return _at_moment(_made(history), selector, ts_ms)
+            return _find_at_time(_remove_phantoms(history), selector, ts_ms)
         case Place(kind, value):
-            return _at_position(_made(history), selector, kind, value)
+            return _find_at_position(_remove_phantoms(history), selector, kind, value)
         case _:
             assert_never(selector)
 
 
-def _made(history: TableHistory) -> TableHistory:
+def _remove_phantoms(history: TableHistory) -> TableHistory:
     """The history without structures that nobody made: a phantom never stood."""
     return replace(history, versions=tuple(v for v in history.versions if v.status != "phantom"))
 
 
-def _read(reference: Reference, text: str) -> Resolved:
-    return Resolved(str(reference), read_schema(text, str(reference)))
+def _read_text(reference: Reference, text: str) -> ResolvedSchema:
+    return ResolvedSchema(str(reference), read_schema(text, str(reference)))
 
 
-def _numbered(history: TableHistory, number: int, revision: int | None) -> Resolved:
+def _find_number(history: TableHistory, number: int, revision: int | None) -> ResolvedSchema:
     version = next((v for v in history.versions if v.number == number), None)
     if version is None:
-        raise UnknownName(f"{history.table}@{number}: {_there_are(history)}", hint=_look(history))
+        raise UnknownName(
+            f"{history.table}@{number}: {_describe_versions(history)}", hint=_hint_history(history)
+        )
     if revision is None:
-        return _resolved(history, version)
+        return _build_result(history, version)
     found = next((r for r in version.revisions if r.number == revision), None)
     if found is None:
         numbers = ", ".join(f"{number}.{r.number}" for r in version.revisions)
         there = f"there {'are' if len(version.revisions) > 1 else 'is only'} {numbers}"
-        raise UnknownName(f"{history.table}@{number}.{revision}: {there}", hint=_look(history))
-    return _resolved(history, version, found)
+        raise UnknownName(f"{history.table}@{number}.{revision}: {there}", hint=_hint_history(history))
+    return _build_result(history, version, found)
 
 
-def _shaped(history: TableHistory, digits: str) -> Resolved:
+def _find_shape(history: TableHistory, digits: str) -> ResolvedSchema:
     found = [v for v in history.versions if v.answers_to(digits)]
     if not found:
         ids = ", ".join(dict.fromkeys(v.id for v in history.versions))
         told = f"{history.table}@id:{digits}: no version of that shape; there are: {ids}"
-        raise UnknownName(told, hint=_look(history))
+        raise UnknownName(told, hint=_hint_history(history))
     # one that was declared later has the id that its events gave it still, beside its own
     meant = [v for v in found if v.id == digits] or [v for v in found if digits in v.known_as] or found
     if len({v.id for v in meant}) > 1:
@@ -187,15 +193,17 @@ def _shaped(history: TableHistory, digits: str) -> Resolved:
         raise AmbiguousName(
             f"{history.table}@id:{digits}: several shapes begin so: {ids}", hint="write more of its digits"
         )
-    return _resolved(history, meant[-1])
+    return _build_result(history, meant[-1])
 
 
-def _at_position(history: TableHistory, selector: Place, kind: PositionKind, value: str) -> Resolved:
-    kinds = {mark.position.kind for mark in _marks(history)} - {"none"}
+def _find_at_position(
+    history: TableHistory, selector: Place, kind: PositionKind, value: str
+) -> ResolvedSchema:
+    kinds = {mark.position.kind for mark in _list_coordinates(history)} - {"none"}
     if kind not in kinds:
         told = f"its positions are of kind {', '.join(sorted(kinds))}" if kinds else "it has no positions"
         raise UsageError(f"{history.table}@{selector}: {told}", hint="kinds of positions never compare")
-    logs = {log_of(m.position) for m in _marks(history) if m.position.kind == kind}
+    logs = {log_of(m.position) for m in _list_coordinates(history) if m.position.kind == kind}
     if log_of(Position(kind, value)) not in logs:
         raise UsageError(
             f"{history.table}@{selector}: the binary log of its stream has other files, called "
@@ -204,13 +212,13 @@ def _at_position(history: TableHistory, selector: Place, kind: PositionKind, val
         )
     named = [v for v in history.versions if any(stands_at(m.position, kind, value) for m in witnessed(v))]
     if len(named) > 1:
-        raise _uncertain(history, selector, named[0], named[-1], "records of both stand there")
+        raise _refuse_uncertain(history, selector, named[0], named[-1], "records of both stand there")
     if named:
         here = [rank_of(m, kind) for m in marks_of(named[0]) if stands_at(m.position, kind, value)]
         ranks = [rank for rank in here if rank is not None]
         if not ranks:
-            return _resolved(history, named[0])
-        return _then(history, named[0], lambda mark: rank_of(mark, kind), max(ranks))
+            return _build_result(history, named[0])
+        return _select_revision(history, named[0], lambda mark: rank_of(mark, kind), max(ranks))
     wanted = position_rank(Position(kind, value, value))
     if wanted is None or len(logs) > 1:
         what = f"those of {' and '.join(sorted(logs))}" if len(logs) > 1 else f"{kind} positions"
@@ -218,20 +226,20 @@ def _at_position(history: TableHistory, selector: Place, kind: PositionKind, val
             f"{history.table}@{selector}: no record of it stands there, and {what} have no order",
             hint="name a version or a time",
         )
-    return _standing(history, selector, lambda mark: rank_of(mark, kind), wanted)
+    return _find_certain(history, selector, lambda mark: rank_of(mark, kind), wanted)
 
 
-def _at_moment(history: TableHistory, selector: AsOf, ts_ms: int) -> Resolved:
+def _find_at_time(history: TableHistory, selector: AsOf, ts_ms: int) -> ResolvedSchema:
     """The version that stood at a moment, if no time that is told less exactly leaves another one open."""
     wanted, versions = (ts_ms,), history.versions
     early_rank, late_rank = earliest(history), latest(history)
-    surely, perhaps = _began(history, late_rank, wanted), _began(history, early_rank, wanted)
+    surely, perhaps = _list_begun(history, late_rank, wanted), _list_begun(history, early_rank, wanted)
     if surely and surely[-1] != perhaps[-1]:
         one, first, other = versions[surely[-1]], versions[surely[-1] + 1], versions[perhaps[-1]]
-        raise _uncertain(history, selector, one, other, _made_between(history, first, other))
-    late = _standing(history, selector, late_rank, wanted)
+        raise _refuse_uncertain(history, selector, one, other, _describe_begin(history, first, other))
+    late = _find_certain(history, selector, late_rank, wanted)
     try:
-        early = _standing(history, selector, early_rank, wanted)
+        early = _find_certain(history, selector, early_rank, wanted)
     except NoHistory as error:
         number = versions[surely[-1]].number
         raise UsageError(
@@ -245,10 +253,10 @@ def _at_moment(history: TableHistory, selector: AsOf, ts_ms: int) -> Resolved:
             "the change is told less exactly than that",
             hint=f"name one: {late.ref} or {early.ref}",
         )
-    return replace(early, version=_doubting(early.version, late.version))
+    return replace(early, version=_merge_uncertainty(early.version, late.version))
 
 
-def _doubting(one: SchemaVersion | None, other: SchemaVersion | None) -> SchemaVersion | None:
+def _merge_uncertainty(one: SchemaVersion | None, other: SchemaVersion | None) -> SchemaVersion | None:
     """A version with all that is not certain in one of two answers."""
     if one is None or other is None:
         return one or other
@@ -257,7 +265,7 @@ def _doubting(one: SchemaVersion | None, other: SchemaVersion | None) -> SchemaV
     return replace(one, status=status, unconfirmed=unconfirmed)
 
 
-def _made_between(history: TableHistory, first: SchemaVersion, last: SchemaVersion) -> str:
+def _describe_begin(history: TableHistory, first: SchemaVersion, last: SchemaVersion) -> str:
     """Between which moments versions up to `last` began, from `first` on."""
     since, until = earliest(history)(first.at), latest(history)(last.at)
     if since is None or until is None:
@@ -265,21 +273,21 @@ def _made_between(history: TableHistory, first: SchemaVersion, last: SchemaVersi
     return f"one ended and the other began between {AsOf(int(since[0]))} and {AsOf(int(until[0]))}"
 
 
-def _began(history: TableHistory, rank: RankOf, wanted: Rank) -> list[int]:
+def _list_begun(history: TableHistory, rank: RankOf, wanted: Rank) -> list[int]:
     """Which versions began no later than `wanted`."""
-    return [i for i, v in enumerate(history.versions) if _begun(v, rank, wanted)]
+    return [i for i, v in enumerate(history.versions) if _is_begun(v, rank, wanted)]
 
 
-def _standing(history: TableHistory, selector: Selector, rank: RankOf, wanted: Rank) -> Resolved:
+def _find_certain(history: TableHistory, selector: Selector, rank: RankOf, wanted: Rank) -> ResolvedSchema:
     """The version that stood at `wanted`, if the records around it leave no doubt."""
-    began = _began(history, rank, wanted)
+    began = _list_begun(history, rank, wanted)
     if not began:
         raise NoHistory(
             f"{history.table}@{selector}: nothing is known so early",
-            hint=_first(history),
+            hint=_hint_first(history),
         )
     version = history.versions[began[-1]]
-    over = ending(history, version, lambda mark: _reached(rank(mark), wanted))
+    over = ending(history, version, lambda mark: _is_reached(rank(mark), wanted))
     if over is not None:
         raise NoHistory(
             f"{history.table}@{selector}: {over}",
@@ -287,96 +295,100 @@ def _standing(history: TableHistory, selector: Selector, rank: RankOf, wanted: R
         )
     shown = shown_from(version, rank) if noticed_late(version) else None
     if shown is not None and wanted < shown:
-        raise _not_shown(history, selector, began[-1], rank, wanted)
+        raise _refuse_unshown(history, selector, began[-1], rank, wanted)
     if began[-1] + 1 < len(history.versions):
         following = history.versions[began[-1] + 1]
         seen = [rank(m) for m in (*marks_of(version), following.after) if m is not None]
         if max((r for r in seen if r is not None), default=()) < wanted:
-            raise _uncertain(history, selector, version, following, _ended(following))
+            raise _refuse_uncertain(history, selector, version, following, _describe_change(following))
     otherwise = contradicted(history, version, rank, wanted)
     if otherwise is not None:
         told = f"{history.table}@{selector}: records around it show version {version.number}, but {otherwise}"
         raise UsageError(told, hint=f"name it: {history.table}@{version.number}")
-    found = _then(history, version, rank, wanted)
-    return replace(found, last_seen=_before(history, rank, wanted))
+    found = _select_revision(history, version, rank, wanted)
+    return replace(found, last_seen=_find_last_seen(history, rank, wanted))
 
 
-def _not_shown(
+def _refuse_unshown(
     history: TableHistory, selector: Selector, index: int, rank: RankOf, wanted: Rank
 ) -> SchemamanError:
     """Why there is no answer at `wanted`, behind the notice of a version and before its first event."""
     version, former = history.versions[index], history.versions[index - 1] if index else None
     if former is None:
-        return NoHistory(f"{history.table}@{selector}: nothing is known so early", hint=_first(history))
+        return NoHistory(f"{history.table}@{selector}: nothing is known so early", hint=_hint_first(history))
     if former.incarnation != version.incarnation:
         for event in history.events:
             # what ended only with the notice of the next, ended behind its place as well
             ended = event.kind in ("dropped", "renamed") and event.at != version.at
-            if ended and event.incarnation == former.incarnation and _reached(rank(event.at), wanted):
+            if ended and event.incarnation == former.incarnation and _is_reached(rank(event.at), wanted):
                 return NoHistory(
                     f"{history.table}@{selector}: the table was {event.kind} by then, and no event shows the "
                     f"one that was made anew before {first_shown(version)}",
                     hint=f"its last version before that is {history.table}@{former.number}, "
                     f"the first of the new one {history.table}@{version.number}",
                 )
-    return _uncertain(history, selector, former, version, _ended(version))
+    return _refuse_uncertain(history, selector, former, version, _describe_change(version))
 
 
-def _then(history: TableHistory, version: SchemaVersion, rank: RankOf, wanted: Rank) -> Resolved:
+def _select_revision(
+    history: TableHistory, version: SchemaVersion, rank: RankOf, wanted: Rank
+) -> ResolvedSchema:
     """A version with the attributes that it had at `wanted`; what is proven later is not confirmed then."""
-    revisions = [r for r in version.revisions if r.number == 0 or _told(version, r, rank, wanted)]
-    found = _resolved(history, version, revisions[-1])
+    revisions = [r for r in version.revisions if r.number == 0 or _is_revised(version, r, rank, wanted)]
+    found = _build_result(history, version, revisions[-1])
     return replace(found, version=certain_at(version, revisions[-1].number, rank, wanted))
 
 
-def _told(version: SchemaVersion, revision: Revision, rank: RankOf, wanted: Rank) -> bool:
+def _is_revised(version: SchemaVersion, revision: Revision, rank: RankOf, wanted: Rank) -> bool:
     at = rank(revision.at)
     if at is None:
         behind = (rank(mark) for mark in marks_of(version) if follows(mark, revision.at))
-        return any(_reached(found, wanted) for found in behind)
+        return any(_is_reached(found, wanted) for found in behind)
     return at <= wanted
 
 
-def _begun(version: SchemaVersion, rank: RankOf, wanted: Rank) -> bool:
+def _is_begun(version: SchemaVersion, rank: RankOf, wanted: Rank) -> bool:
     at = rank(version.at)
     if at is None:
         # rows that are read beside the stream have no place in it: what was streamed of it since has one
-        return any(_reached(rank(mark), wanted) for mark in marks_of(version))
+        return any(_is_reached(rank(mark), wanted) for mark in marks_of(version))
     if at != wanted or not noticed_late(version):
-        return _reached(at, wanted)
+        return _is_reached(at, wanted)
     shown = shown_from(version, rank)
     return shown is not None and shown <= wanted
 
 
-def _first(history: TableHistory) -> str | None:
+def _hint_first(history: TableHistory) -> str | None:
     number = next((v.number for v in history.versions), None)
     return None if number is None else f"its first version is {history.table}@{number}"
 
 
-def _before(history: TableHistory, rank: RankOf, wanted: Rank) -> Mark | None:
+def _find_last_seen(history: TableHistory, rank: RankOf, wanted: Rank) -> Coordinates | None:
     """The last record of the table, if all of its records stand before `wanted`."""
-    ranked = [(found, mark) for mark in _marks(history) if (found := rank(mark)) is not None]
+    ranked = [(found, mark) for mark in _list_coordinates(history) if (found := rank(mark)) is not None]
     last, mark = max(ranked, key=lambda pair: (pair[0], pair[1].offset))
     return mark if last < wanted else None
 
 
-def _reached(rank: Rank | None, wanted: Rank) -> bool:
+def _is_reached(rank: Rank | None, wanted: Rank) -> bool:
     return rank is not None and rank <= wanted
 
 
-def _marks(history: TableHistory) -> Iterator[Mark]:
+def _list_coordinates(history: TableHistory) -> Iterator[Coordinates]:
     for version in history.versions:
         yield from marks_of(version)
 
 
-def _resolved(history: TableHistory, version: SchemaVersion, revision: Revision | None = None) -> Resolved:
+def _build_result(
+    history: TableHistory, version: SchemaVersion, revision: Revision | None = None
+) -> ResolvedSchema:
     chosen = version.revisions[-1] if revision is None else revision
     number = Number(version.number, chosen.number if len(version.revisions) > 1 else None)
     ref = str(TableRef(name_of(history.table), number))
-    return Resolved(ref, chosen.schema, history.table, version, chosen.number)
+    return ResolvedSchema(ref, chosen.schema, history.table, version, chosen.number)
 
 
-def _uncertain(
+def _refuse_uncertain(
     history: TableHistory, selector: Selector, one: SchemaVersion, other: SchemaVersion, why: str
 ) -> UsageError:
     table = history.table
@@ -387,7 +399,7 @@ def _uncertain(
     )
 
 
-def _ended(following: SchemaVersion) -> str:
+def _describe_change(following: SchemaVersion) -> str:
     """Between which moments of the source one version ended and the following began."""
     late = noticed_late(following)
     shown = [e.first.ts_ms for e in following.evidence if e.witness == "emitted" or not late]
@@ -398,11 +410,11 @@ def _ended(following: SchemaVersion) -> str:
     return f"one ended and the other began between {AsOf(after)} and {AsOf(min(times))}"
 
 
-def _look(history: TableHistory) -> str:
+def _hint_history(history: TableHistory) -> str:
     return f"schemaman history {history.table} lists them"
 
 
-def _there_are(history: TableHistory) -> str:
+def _describe_versions(history: TableHistory) -> str:
     numbers = [v.number for v in history.versions]
     return (
         f"there is only version {numbers[0]}"

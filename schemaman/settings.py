@@ -15,10 +15,16 @@ from typing import Generic, TypeVar
 from schemaman.compat.judge import READERS, SEVERITIES, Reader, Severity
 from schemaman.debezium.wire_format import FORMS, Form, Forms
 from schemaman.errors import BadConfiguration, UnknownName
-from schemaman.migration.policy import ANY, DropPolicy, Policy, PolicyRule, ProjectionRule, nearest
-from schemaman.migration.settings import CatalogSetting, policies, projections, read_catalogs, targets
+from schemaman.migration.policy import ANY, DropPolicy, Policy, PolicyRule, ProjectionRule, suggest_word
+from schemaman.migration.settings import (
+    CatalogSetting,
+    read_catalogs,
+    read_policies,
+    read_projections,
+    read_targets,
+)
 from schemaman.migration.settings import TargetSetting as TargetSetting
-from schemaman.migration.settings import fits as fits
+from schemaman.migration.settings import is_matched as is_matched
 from schemaman.migration.target import TARGETS
 
 T = TypeVar("T")
@@ -36,7 +42,7 @@ _SECRET = re.compile(
 )
 
 
-def secret(name: str) -> bool:
+def is_secret(name: str) -> bool:
     """Whether an option of some client holds a secret, by its name."""
     return _SECRET.search(name) is not None
 
@@ -115,7 +121,8 @@ class Settings:
         names = tuple(t.name for t in self.targets.value)
         known = f"there are: {', '.join(names)}" if names else f"{self.targets.origin} names none"
         hint = (
-            nearest(name, names) or "add a [[target]] to schemaman.toml, or say --target delta --table TABLE"
+            suggest_word(name, names)
+            or "add a [[target]] to schemaman.toml, or say --target delta --table TABLE"
         )
         raise UnknownName(f"no target is called {name!r}; {known}", hint=hint)
 
@@ -125,7 +132,7 @@ class Settings:
         return tuple((name, setting.value, setting.origin) for name, setting in found)
 
 
-def read(
+def read_settings(
     flags: Mapping[str, object], environment: Mapping[str, str], file: SettingsFile | None = None
 ) -> Settings:
     """The settings that hold; a flag that is None was not given.
@@ -133,36 +140,36 @@ def read(
     Raises:
         BadConfiguration: a value that cannot be, a key that nobody knows, a file that is no TOML.
     """
-    sources = _Sources(flags, environment, {} if file is None else _section(file), file)
+    sources = _Sources(flags, environment, {} if file is None else _read_section(file), file)
     found = Settings(
-        store=sources.get("store", _text, "sqlite:///schemaman.db"),
-        stream=sources.get("stream", _stream, "main"),
+        store=sources.get("store", _read_text, "sqlite:///schemaman.db"),
+        stream=sources.get("stream", _read_stream, "main"),
         engine=sources.get("engine", _one_of(_ENGINES), "auto"),
-        registry=sources.get("registry", _text, ""),
-        registry_config=sources.get("registry_config", _options, ()),
-        kafka_config=sources.get("kafka_config", _options, ()),
+        registry=sources.get("registry", _read_text, ""),
+        registry_config=sources.get("registry_config", _read_options, ()),
+        kafka_config=sources.get("kafka_config", _read_options, ()),
         format_key=sources.get("format_key", _one_of(FORMS), "auto"),
         format_value=sources.get("format_value", _one_of(FORMS), "auto"),
-        added_prefix=sources.get("added_prefix", _text, "__"),
+        added_prefix=sources.get("added_prefix", _read_text, "__"),
         color=sources.get("color", _one_of(_COLORS), "auto"),
-        snapshots=sources.get("snapshots", _text, "schemas"),
-        decisions=sources.get("decisions", _text, "schemaman.decisions.toml"),
-        waivers=sources.get("waivers", _text, "schemaman.waivers.toml"),
+        snapshots=sources.get("snapshots", _read_text, "schemas"),
+        decisions=sources.get("decisions", _read_text, "schemaman.decisions.toml"),
+        waivers=sources.get("waivers", _read_text, "schemaman.waivers.toml"),
         fail_on=sources.get("fail_on", _one_of(SEVERITIES), "break"),
         readers=sources.get("readers", _several_of(READERS), READERS),
-        rules=sources.get("rules", _rules, ()),
-        warehouse=sources.get("warehouse", _text, "warehouse"),
-        catalog=sources.get("catalog", _text, "ice"),
+        rules=sources.get("rules", _read_rules, ()),
+        warehouse=sources.get("warehouse", _read_text, "warehouse"),
+        catalog=sources.get("catalog", _read_text, "ice"),
         catalogs=sources.get("catalogs", read_catalogs, ()),
-        master=sources.get("master", _text, "local[2]"),
-        spark=sources.get("spark", _pairs, ()),
+        master=sources.get("master", _read_text, "local[2]"),
+        spark=sources.get("spark", _read_pairs, ()),
         drops=sources.get("drops", _one_of(_DROPS), "keep"),
-        comments=sources.get("comments", _boolean, True),
-        upgrades=sources.get("upgrades", _boolean, True),
-        policies=sources.get("policy", policies, ()),
-        plan_expires=sources.get("plan_expires", _text, "30d"),
-        projections=sources.get("projection", projections, ()),
-        targets=sources.get("target", targets, ()),
+        comments=sources.get("comments", _read_boolean, True),
+        upgrades=sources.get("upgrades", _read_boolean, True),
+        policies=sources.get("policy", read_policies, ()),
+        plan_expires=sources.get("plan_expires", _read_text, "30d"),
+        projections=sources.get("projection", read_projections, ()),
+        targets=sources.get("target", read_targets, ()),
     )
     _check_targets(found)
     return found
@@ -200,7 +207,7 @@ class _Sources:
             raise BadConfiguration(f"{where}: {error}", hint="see `schemaman config show`") from error
 
 
-def _section(file: SettingsFile) -> Mapping[str, object]:
+def _read_section(file: SettingsFile) -> Mapping[str, object]:
     try:
         document: object = tomllib.loads(file.text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -211,20 +218,20 @@ def _section(file: SettingsFile) -> Mapping[str, object]:
         raise BadConfiguration(f"{file.path}: [{'.'.join(file.section)}] is not a table", hint=None)
     for key in document:
         if key not in KEYS:
-            hint = nearest(key, KEYS) or f"known keys: {', '.join(KEYS)}"
+            hint = suggest_word(key, KEYS) or f"known keys: {', '.join(KEYS)}"
             raise BadConfiguration(f"{file.path}: unknown key {key!r}", hint=hint)
     return document
 
 
-def _text(value: object) -> str:
+def _read_text(value: object) -> str:
     if isinstance(value, str):
         return value
     raise ValueError(f"expected a text, found {value!r}")
 
 
-def _stream(value: object) -> str:
+def _read_stream(value: object) -> str:
     """A name that every store, terminal and log can hold, and that a person can type."""
-    name = _text(value)
+    name = _read_text(value)
     if not name.strip():
         raise ValueError("a stream needs a name; leave it out for the default")
     if len(name) > _STREAM_LENGTH or not name.isprintable():
@@ -234,7 +241,7 @@ def _stream(value: object) -> str:
     return name
 
 
-def _boolean(value: object) -> bool:
+def _read_boolean(value: object) -> bool:
     words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
     found = words.get(value.lower()) if isinstance(value, str) else value
     if isinstance(found, bool):
@@ -243,7 +250,7 @@ def _boolean(value: object) -> bool:
 
 
 def _one_of(choices: tuple[T, ...]) -> Callable[[object], T]:
-    def read(value: object) -> T:
+    def read_settings(value: object) -> T:
         found = next((c for c in choices if c == value), None)
         if found is not None:
             return found
@@ -251,52 +258,52 @@ def _one_of(choices: tuple[T, ...]) -> Callable[[object], T]:
         meant = f"; did you mean {near[0]}?" if near else ""
         raise ValueError(f"expected one of {', '.join(map(str, choices))}, found {value!r}{meant}")
 
-    return read
+    return read_settings
 
 
 def _several_of(choices: tuple[T, ...]) -> Callable[[object], tuple[T, ...]]:
     one = _one_of(choices)
 
-    def read(value: object) -> tuple[T, ...]:
-        return tuple(one(word) for word in _words(value))
+    def read_settings(value: object) -> tuple[T, ...]:
+        return tuple(one(word) for word in _read_words(value))
 
-    return read
+    return read_settings
 
 
-def _words(value: object) -> tuple[str, ...]:
+def _read_words(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return tuple(word.strip() for word in value.split(",") if word.strip())
     if isinstance(value, list | tuple):
-        return tuple(_text(word) for word in value)
+        return tuple(_read_text(word) for word in value)
     raise ValueError(f"expected a list of texts, found {value!r}")
 
 
-def _pairs(value: object) -> tuple[tuple[str, str], ...]:
+def _read_pairs(value: object) -> tuple[tuple[str, str], ...]:
     """A TOML table of texts; in a flag or variable `name=value,name=value`."""
     if isinstance(value, dict):
-        return tuple((str(name), _text(text)) for name, text in value.items())
-    parts = [word.partition("=") for word in _words(value)]
+        return tuple((str(name), _read_text(text)) for name, text in value.items())
+    parts = [word.partition("=") for word in _read_words(value)]
     if all(sign for _, sign, _ in parts):
         return tuple((name.strip(), text.strip()) for name, _, text in parts)
     raise ValueError(f"expected name=value, found {value!r}")
 
 
-def _options(value: object) -> tuple[str, ...]:
+def _read_options(value: object) -> tuple[str, ...]:
     """Files of options and single ones, `name=value`; a TOML table is options alone."""
     if isinstance(value, dict):
-        return tuple(f"{name}={_scalar(text)}" for name, text in value.items())
-    return _words(value)
+        return tuple(f"{name}={_format_scalar(text)}" for name, text in value.items())
+    return _read_words(value)
 
 
-def _scalar(value: object) -> str:
+def _format_scalar(value: object) -> str:
     if isinstance(value, bool | int):
         return str(value).lower()
-    return _text(value)
+    return _read_text(value)
 
 
-def _rules(value: object) -> tuple[tuple[str, Severity], ...]:
+def _read_rules(value: object) -> tuple[tuple[str, Severity], ...]:
     severity = _one_of(SEVERITIES)
-    return tuple((name, severity(text)) for name, text in _pairs(value))
+    return tuple((name, severity(text)) for name, text in _read_pairs(value))
 
 
 def _check_targets(settings: Settings) -> None:
@@ -308,5 +315,5 @@ def _check_targets(settings: Settings) -> None:
     known = (*(t.name for t in settings.targets.value), *TARGETS.names())
     for word, origin in sorted(named.items()):
         if word not in known:
-            hint = nearest(word, known) or f"there are: {', '.join(known)}"
+            hint = suggest_word(word, known) or f"there are: {', '.join(known)}"
             raise BadConfiguration(f"{origin} names the target {word!r}, which is none", hint=hint)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from schemaman.compat.judge import RULES, Transition, judge, severity
+from schemaman.compat.judge import RULES, Transition, judge_transition, rate_finding
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.ingest.ingest import ingest
 from schemaman.io import files, schema_registry
@@ -17,11 +17,11 @@ from schemaman.migration.apply.apply import Migration, StoreJournal
 from schemaman.migration.apply.apply import apply as apply_plan
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.planner import make_plan
-from schemaman.migration.source import source_of
-from schemaman.migration.target import Executor, Live, Target
+from schemaman.migration.source import migration_source
+from schemaman.migration.target import Executor, LakeTable, Target
 from schemaman.migration.targets import delta, iceberg
 from schemaman.registry import Registry
-from schemaman.report.views.table_changes import Judged, story
+from schemaman.report.views.table_changes import JudgedFinding, build_chapter
 from schemaman.store.memory import MemoryStore
 from schemaman.store.sql.store import SqlStore
 from tests.house import CAPTURES, STORIES
@@ -42,11 +42,11 @@ def histories(run: str) -> tuple[TableHistory, ...]:
     """The histories that a recording, or the records `written` for a story, teach through a real store."""
     folder = (STORIES if run.startswith("written/") else CAPTURES) / run
     registered = folder / "registry.json"
-    schemas = schema_registry.load(str(registered)) if registered.exists() else lambda id: None
+    schemas = schema_registry.load_export(str(registered)) if registered.exists() else lambda id: None
     with tempfile.TemporaryDirectory() as place:
         store = SqlStore.open(f"sqlite:///{Path(place) / 'store.db'}", create=True)
         registry = Registry(store, now_ms)
-        summary = ingest(files.records(files.find(str(folder))), registry, STREAM, schemas)
+        summary = ingest(files.read_records(files.find_file(str(folder))), registry, STREAM, schemas)
         assert summary.rejects == SET_ASIDE.get(run, 0)
         found = registry.tables()
         store.close()
@@ -68,14 +68,14 @@ def as_of(history: TableHistory, version: SchemaVersion) -> TableHistory:
 def plan(
     history: TableHistory,
     version: SchemaVersion,
-    live: Live | None,
+    live: LakeTable | None,
     target: str,
     table: str,
     policy: Policy,
     answers: Mapping[tuple[str, str], bool],
 ) -> Plan:
     """The plan that brings a lake table to one version; `answers` are people's decisions on renames."""
-    return make_plan(source_of(as_of(history, version), answers), live, TARGETS[target], table, policy)
+    return make_plan(migration_source(as_of(history, version), answers), live, TARGETS[target], table, policy)
 
 
 def apply(plan: Plan, executor: Executor) -> Migration:
@@ -84,15 +84,15 @@ def apply(plan: Plan, executor: Executor) -> Migration:
     return apply_plan(plan, executor, journal, now_ms, run="story", partial=True, approved=True)
 
 
-def judged(transition: Transition) -> tuple[Judged, ...]:
+def judged(transition: Transition) -> tuple[JudgedFinding, ...]:
     """What every rule says of a step, and how grave that is when everybody reads the table."""
-    return tuple(Judged(f, severity(f)) for f in judge(transition, RULES.all()))
+    return tuple(JudgedFinding(f, rate_finding(f)) for f in judge_transition(transition, RULES.load_all()))
 
 
 def finding_lines(history: TableHistory, versions: Sequence[SchemaVersion]) -> Iterator[str]:
     """What the rules say about the steps that lead to these versions, a line a finding."""
     numbers = {v.number for v in versions[1:]}
-    for stage in story(history, judged).stages:
+    for stage in build_chapter(history, judged).stages:
         if stage.version.number in numbers or (stage.revision.number and stage.version == versions[0]):
             label = f"{stage.version.number}.{stage.revision.number}".removesuffix(".0")
             for found in stage.findings:

@@ -99,8 +99,8 @@ def spark(warehouse: Path) -> Iterator[object]:
     """The one Spark session of a run, with Delta and Iceberg, on two local cores."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Spark costs seconds to import: only runs that ask for it pay.
-    from schemaman.spark.session import session
+    from schemaman.spark.session import start_session
 
-    spark = session(warehouse=warehouse, master="local[2]", settings={} if PROOF else _SMALL)
+    spark = start_session(warehouse=warehouse, master="local[2]", settings={} if PROOF else _SMALL)
     yield spark
     spark.stop()

@@ -39,7 +39,7 @@ from schemaman.model.types import (
     Type,
     Uuid,
 )
-from schemaman.sink.values.connector_modes import UNTOLD, Modes
+from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.values import Value
 
 T, D, C = "io.debezium.time.", "io.debezium.data.", "org.apache.kafka.connect.data."
@@ -54,7 +54,7 @@ class Cell:
     json: Any
     avro: Any
     value: Value
-    modes: Modes = UNTOLD
+    modes: ConnectorModes = UNKNOWN_MODES
 
 
 def node(type: str, name: str | None = None, **more: object) -> dict[str, Any]:
@@ -73,7 +73,9 @@ def text64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def same(type: Type, told: dict[str, Any], wire: Any, value: Value, modes: Modes = UNTOLD) -> Cell:
+def same(
+    type: Type, told: dict[str, Any], wire: Any, value: Value, modes: ConnectorModes = UNKNOWN_MODES
+) -> Cell:
     """A cell that both converters write in the same way."""
     return Cell(type, told, wire, wire, value, modes)
 
@@ -165,12 +167,12 @@ def binaries(draw: st.DrawFn) -> Cell:
     mode = draw(st.sampled_from(["bytes", "base64", "base64-url-safe", "hex"]))
     match mode:
         case "base64":
-            return same(Binary(), node("string"), text64(data), data, Modes(binary="base64"))
+            return same(Binary(), node("string"), text64(data), data, ConnectorModes(binary="base64"))
         case "base64-url-safe":
             wire = base64.urlsafe_b64encode(data).decode()
-            return same(Binary(), node("string"), wire, data, Modes(binary="base64-url-safe"))
+            return same(Binary(), node("string"), wire, data, ConnectorModes(binary="base64-url-safe"))
         case "hex":
-            return same(Binary(), node("string"), data.hex(), data, Modes(binary="hex"))
+            return same(Binary(), node("string"), data.hex(), data, ConnectorModes(binary="hex"))
         case _:
             return Cell(Binary(), node("bytes"), text64(data), data, data)
 
@@ -314,8 +316,8 @@ def maps(draw: st.DrawFn, inner: st.SearchStrategy[Cell]) -> Cell:
 def structs(draw: st.DrawFn, inner: st.SearchStrategy[Cell]) -> Cell:
     members = {f"m{i}": cell for i, cell in enumerate(draw(st.lists(inner, min_size=1, max_size=3)))}
     told = node("struct", fields=[{**c.node, "field": n} for n, c in members.items()])
-    modes = next((c.modes for c in members.values() if c.modes != UNTOLD), UNTOLD)
-    kept = {n: c for n, c in members.items() if c.modes in (UNTOLD, modes)}
+    modes = next((c.modes for c in members.values() if c.modes != UNKNOWN_MODES), UNKNOWN_MODES)
+    kept = {n: c for n, c in members.items() if c.modes in (UNKNOWN_MODES, modes)}
     told["fields"] = [f for f in told["fields"] if f["field"] in kept]
     return Cell(
         Struct(tuple(Field(n, c.type) for n, c in kept.items())),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from schemaman.errors import UsageError
-from schemaman.languages.language import NOTATIONS, Written, written
+from schemaman.languages.language import SCHEMA_LANGUAGES, WrittenSchema, write_schema
 from schemaman.model.schema import TableSchema
 from tests import chain
 from tests.house import CAPTURES, PROOF
@@ -44,12 +44,12 @@ def structures() -> tuple[tuple[str, TableSchema], ...]:
     return tuple((where, schema) for schema, where in dict(found).items())
 
 
-def written_in(language: str) -> Iterator[tuple[str, TableSchema, Written]]:
+def written_in(language: str) -> Iterator[tuple[str, TableSchema, WrittenSchema]]:
     """Each structure in a schema language, without the columns that it cannot say; none where that is all."""
-    notation = NOTATIONS.get(language)
+    notation = SCHEMA_LANGUAGES.get(language)
     for where, schema in structures():
         try:
-            done = written(notation, schema, "shop.public.orders.Value", where, partial=True)
+            done = write_schema(notation, schema, "shop.public.orders.Value", where, partial=True)
         except UsageError:
             continue
         yield where, schema, done

@@ -23,13 +23,13 @@ from schemaman.debezium.observation import (
     Observation,
     Outcome,
     Reject,
-    Run,
+    SchemaRun,
 )
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.records import Record
 from schemaman.history.epochs import UNDECIDED
 from schemaman.history.versions import TableHistory
-from schemaman.ingest.chunks import wires
+from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.scan import Scanner, scan
 from schemaman.io import files, schema_registry
 from schemaman.model.schema import TableId
@@ -74,23 +74,23 @@ class Sound:
     """The records of a recording, far enough from each other, and the histories that they teach."""
 
     records: tuple[Record, ...]
-    schemas: schema_registry.Export
+    schemas: schema_registry.RegistryExport
     histories: Histories
 
 
 @cache
 def sound(run: str) -> Sound:
     """A recording as it is."""
-    file = files.find(str(CAPTURES / run))
-    schemas = schema_registry.load(file.registry) if file.registry else schema_registry.NO_REGISTRY
+    file = files.find_file(str(CAPTURES / run))
+    schemas = schema_registry.load_export(file.registry) if file.registry else schema_registry.NO_REGISTRY
     internal = CAPTURES / run / "schema_history_internal.ndjson.gz"
-    sources = [file, *([files.find(str(internal))] if internal.exists() else ())]
-    found = [r for source in sources for r in files.records(source) if isinstance(r, Record)]
+    sources = [file, *([files.find_file(str(internal))] if internal.exists() else ())]
+    found = [r for source in sources for r in files.read_records(source) if isinstance(r, Record)]
     records = tuple(replace(r, offset=(r.offset + 1) * GAP) for r in found)
-    return Sound(records, schemas, histories(told(scan(records, wires(schemas)), schemas)))
+    return Sound(records, schemas, histories(told(scan(records, build_reading(schemas)), schemas)))
 
 
-def told(runs: Iterable[Run], schemas: SchemaLookup) -> list[Outcome]:
+def told(runs: Iterable[SchemaRun], schemas: SchemaLookup) -> list[Outcome]:
     """What some runs say."""
     return [outcome for run in runs for outcome in decode(run, "main", schemas)]
 
@@ -110,7 +110,7 @@ def batch(run: str, seed: int, count: int, seen: Told) -> None:
     """Damage so many records of a recording, read them, and look whether its histories still stand."""
     good = sound(run)
     mutator = Mutator(random.Random(seed), good.schemas)
-    scanner = Scanner(wires(mutator.lookup))
+    scanner = Scanner(build_reading(mutator.lookup))
     speaking: list[Record] = []
     silent: list[Record] = []
     for number in range(count):
@@ -132,8 +132,8 @@ def batch(run: str, seed: int, count: int, seen: Told) -> None:
 def among(good: Sound, silent: list[Record], mutator: Mutator) -> None:
     """Damaged records that say nothing lie among the sound ones, and nothing is another."""
     mixed = sorted((*good.records, *silent), key=lambda r: (r.topic, r.partition, r.offset))
-    runs = scan(mixed, wires(mutator.lookup))
-    assert runs == scan(mixed, wires(mutator.lookup), quick=False)
+    runs = scan(mixed, build_reading(mutator.lookup))
+    assert runs == scan(mixed, build_reading(mutator.lookup), quick=False)
     outcomes = told(runs, mutator.lookup)
     now = histories(outcomes)
     assert {t: versions(h) for t, h in now.items()} == {t: versions(h) for t, h in good.histories.items()}
@@ -148,7 +148,7 @@ def behind(good: Sound, speaking: list[Record], mutator: Mutator) -> None:
     far = 1 + max(r.offset for r in good.records)
     later = [replace(r, offset=r.offset + far) for r in speaking]
     mixed = sorted((*good.records, *later), key=lambda r: (r.topic, r.partition, r.offset))
-    now = histories(told(scan(mixed, wires(mutator.lookup)), mutator.lookup))
+    now = histories(told(scan(mixed, build_reading(mutator.lookup)), mutator.lookup))
     for table, history in good.histories.items():
         mine = {v.id for v in history.versions if v.status != "inferred"}
         gone = mine - {v.id for v in now[table].versions}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from schemaman.debezium.records import Mark, Position
+from schemaman.debezium.records import Coordinates, Position
 from schemaman.history.fold.column_ids import identify
 from schemaman.history.rename_detection import candidates
 from schemaman.history.versions import (
@@ -22,10 +22,12 @@ from schemaman.model.schema import TableId, TableSchema, fingerprint
 ORDERS = TableId("shop", "app", "public", "orders")
 
 
-def mark(number: int) -> Mark:
+def mark(number: int) -> Coordinates:
     """The record number `number` of the table's only partition."""
     lsn = str(1000 + number)
-    return Mark("shop.public.orders", 0, number, Position("lsn", lsn, lsn), ts_ms=number, read_ms=number)
+    return Coordinates(
+        "shop.public.orders", 0, number, Position("lsn", lsn, lsn), ts_ms=number, read_ms=number
+    )
 
 
 def told(
@@ -70,7 +72,7 @@ def _version(
     number: int,
     schema: TableSchema,
     incarnation: int,
-    at: Mark,
+    at: Coordinates,
     unconfirmed: tuple[str, ...],
     suspects: tuple[RenameCandidate, ...],
 ) -> SchemaVersion:

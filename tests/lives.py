@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import MemberAnswer, Revision, SchemaVersion, TableHistory
-from schemaman.migration.plan import Past, Source
+from schemaman.migration.plan import MigrationSource, Past
 from schemaman.model.schema import Column, TableId, TableSchema, fingerprint
 from tests.strategies import COMMENTS, TYPES, edited_types
 
@@ -25,7 +25,9 @@ def columns(draw: st.DrawFn, id: int, name: str) -> Column:
 
 
 @st.composite
-def lives(draw: st.DrawFn, versions: int = 4, called: st.SearchStrategy[str] = NAMES) -> list[Source]:
+def lives(
+    draw: st.DrawFn, versions: int = 4, called: st.SearchStrategy[str] = NAMES
+) -> list[MigrationSource]:
     """The versions of one table in turn, each as a source to follow; its columns are `called` so."""
     names = draw(st.lists(called, unique=True, min_size=1, max_size=4))
     first = [draw(columns(i, name)) for i, name in enumerate(names, 1)]
@@ -77,14 +79,14 @@ def history(told: Sequence[TableSchema], answers: Sequence[MemberAnswer] = ()) -
     """Versions of one table in turn, as confirmed as can be; `answers` are about the step to the last one."""
     versions: list[SchemaVersion] = []
     for number, schema in enumerate(told, 1):
-        name, at = fingerprint(schema), Mark("t", 0, number)
+        name, at = fingerprint(schema), Coordinates("t", 0, number)
         revisions = (Revision(0, schema, at),)
         versions.append(SchemaVersion(number, name, 1, "confirmed", revisions, None, at, None, 1, ()))
     versions[-1] = replace(versions[-1], members=tuple(answers))
     return TableHistory(TableId("shop", "app", "public", "t"), "postgresql", tuple(versions))
 
 
-def source(told: Sequence[TableSchema]) -> Source:
+def source(told: Sequence[TableSchema]) -> MigrationSource:
     """The last of several versions as something to follow."""
     newest = told[-1]
     now = {c.id: c.name for c in newest.columns}
@@ -98,7 +100,7 @@ def source(told: Sequence[TableSchema]) -> Source:
         )
         for name in now.values()
     }
-    return Source(
+    return MigrationSource(
         "shop.public.t",
         len(told),
         past[-1].id,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from schemaman.debezium.observation import Observation
-from schemaman.debezium.records import Mark, Position
+from schemaman.debezium.records import Coordinates, Position
 from schemaman.history.epochs import UNDECIDED, Verdicts
 from schemaman.history.fold import fold as history
 from schemaman.history.versions import TableHistory
@@ -48,10 +48,10 @@ def schema(*names: str) -> TableSchema:
     return TableSchema(columns, names[:1])
 
 
-def mark(offset: int, *, topic: str = "shop.public.orders", partition: int = 0) -> Mark:
+def mark(offset: int, *, topic: str = "shop.public.orders", partition: int = 0) -> Coordinates:
     """The record at an offset; its log position and its times follow from that."""
     lsn, time = str(1000 + offset), 1_700_000_000_000 + offset * 1000
-    return Mark(topic, partition, offset, Position("lsn", lsn, lsn), time, time + 5, time + 9)
+    return Coordinates(topic, partition, offset, Position("lsn", lsn, lsn), time, time + 5, time + 9)
 
 
 def said(
@@ -68,7 +68,7 @@ def said(
 
 def renamed(old: TableId, new: TableId, structure: TableSchema, at: int) -> Observation:
     """A table has another name from a record on."""
-    return replace(said(structure, at, table=new), witness="declared", action="rename", previous=old)
+    return replace(said(structure, at, table=new), evidence="declared", action="rename", previous=old)
 
 
 def covered(first: int, last: int, table: TableId = ORDERS, **more: Any) -> Covered:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.migration.target import Live
+from schemaman.migration.target import LakeTable
 from schemaman.migration.targets import delta, iceberg
 from schemaman_cli import sessions
 from schemaman_cli.main import main
@@ -38,7 +38,7 @@ class PaperLakes:
         target = iceberg.TARGET if format == "iceberg" else delta.TARGET
         return self.tables.setdefault(target.table_name(table), PaperLake(table))
 
-    def inspect(self, table: str, format: str) -> Live | None:
+    def inspect(self, table: str, format: str) -> LakeTable | None:
         live = self.of(table, format).live
         return replace(live, name=table) if live is not None else None
 
@@ -128,7 +128,7 @@ class Commands:
         self("approve", plan, "--yes")
         return self("apply", plan)
 
-    def live(self, table: str = "ice.raw.orders") -> Live:
+    def live(self, table: str = "ice.raw.orders") -> LakeTable:
         """A table as it stands."""
         live = self.lakes.of(table).live
         assert live is not None

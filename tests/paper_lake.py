@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from schemaman.errors import StatementFailed
-from schemaman.migration.properties.names import CHECK_PREFIX, told_key
-from schemaman.migration.spark_sql import identifier_fields
-from schemaman.migration.target import Live
+from schemaman.migration.properties.names import CHECK_PREFIX, read_key
+from schemaman.migration.spark_sql import format_identifiers
+from schemaman.migration.target import LakeTable
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import quote_text
 from schemaman.model.diff import (
@@ -25,7 +25,7 @@ from schemaman.model.diff import (
     RenameColumn,
     patch,
 )
-from schemaman.model.schema import Column, Path, TableSchema, walk
+from schemaman.model.schema import Column, Path, TableSchema, walk_fields
 from schemaman.model.types import String, Struct
 from schemaman.store.log import Migrated
 
@@ -45,7 +45,7 @@ class PaperLake:
     `fields` gives each column the number that its values lie under: a rename keeps it, nothing repeats it.
     """
 
-    def __init__(self, table: str, live: Live | None = None) -> None:
+    def __init__(self, table: str, live: LakeTable | None = None) -> None:
         self.table = table
         self.live = live
         self.ran: list[str] = []
@@ -55,7 +55,7 @@ class PaperLake:
         self.after: Callable[[str], None] = lambda _: None
         self.counted: Callable[[str], int] = lambda _: 0
 
-    def inspect(self, table: str, format: str) -> Live | None:
+    def inspect(self, table: str, format: str) -> LakeTable | None:
         return self.live
 
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
@@ -72,7 +72,7 @@ class PaperLake:
         self.ran.append(statement)
         self.after(statement)
 
-    def _after(self, statement: str) -> Live | None:
+    def _after(self, statement: str) -> LakeTable | None:
         if re.fullmatch(rf"CREATE NAMESPACE IF NOT EXISTS {_PATH}", statement):
             return self.live
         if statement.startswith("CREATE TABLE"):
@@ -90,7 +90,7 @@ class PaperLake:
             raise StatementFailed(f"what is {statement}")
         return self._altered(self.live, found[1])
 
-    def _created(self, statement: str) -> Live:
+    def _created(self, statement: str) -> LakeTable:
         if self.live is not None:
             raise StatementFailed("TABLE_OR_VIEW_ALREADY_EXISTS")
         found = re.fullmatch(
@@ -103,9 +103,9 @@ class PaperLake:
         schema = replace(_columns(found[1]), comment=_text(found[2]) if found[2] else None)
         for column in schema.columns:
             self._follow(AddColumn((column.name,), column, None))
-        return self._keyed(Live(self.table, schema, "paper", "0", _properties(found[3])))
+        return self._keyed(LakeTable(self.table, schema, "paper", "0", _properties(found[3])))
 
-    def _altered(self, live: Live, action: str) -> Live:
+    def _altered(self, live: LakeTable, action: str) -> LakeTable:
         found = re.fullmatch(r"SET TBLPROPERTIES \((.*)\)", action, re.DOTALL)
         if found:
             return self._keyed(replace(live, properties={**live.properties, **_properties(found[1])}))
@@ -135,7 +135,7 @@ class PaperLake:
             names = [_parts(name)[0] for name in re.findall(_PART, found[1])]
             columns = [live.schema.column(name) for name in names]
             assert all(column is not None and not column.nullable for column in columns)
-            told = {**live.properties, "identifier-fields": identifier_fields(names)}
+            told = {**live.properties, "identifier-fields": format_identifiers(names)}
             return replace(live, properties=told, identifiers=tuple((name,) for name in names))
         schema = live.schema
         for change in _changes(schema, action):
@@ -165,8 +165,8 @@ class PaperLake:
             case _:
                 pass
 
-    def _keyed(self, live: Live) -> Live:
-        key = told_key(live.properties) or ()
+    def _keyed(self, live: LakeTable) -> LakeTable:
+        key = read_key(live.properties) or ()
         return replace(live, schema=replace(live.schema, key=key))
 
 
@@ -176,10 +176,10 @@ class PaperJournal:
     def __init__(self) -> None:
         self.lines: list[Migrated] = []
 
-    def journal(self, plan: str) -> Sequence[Migrated]:
+    def read_plan_lines(self, plan: str) -> Sequence[Migrated]:
         return [line for line in self.lines if line.plan == plan]
 
-    def about(self, target: str) -> Sequence[Migrated]:
+    def read_target_lines(self, target: str) -> Sequence[Migrated]:
         return [line for line in self.lines if line.target == target]
 
     def begin(self, line: Migrated) -> int:
@@ -190,13 +190,13 @@ class PaperJournal:
         self.lines.append(line)
 
 
-def _identified(live: Live, rename: RenameColumn) -> Live:
+def _identified(live: LakeTable, rename: RenameColumn) -> LakeTable:
     """The table after a rename: an identifier field is one of Iceberg's by its id, so it keeps its part."""
     moved = {rename.path: (*rename.path[:-1], rename.name)}
     fields = tuple(moved.get(each, each) for each in live.identifiers)
     if fields == live.identifiers:
         return live
-    told = {"identifier-fields": identifier_fields(".".join(path) for path in fields)}
+    told = {"identifier-fields": format_identifiers(".".join(path) for path in fields)}
     return replace(live, identifiers=fields, properties={**live.properties, **told})
 
 
@@ -229,7 +229,7 @@ def _added(schema: TableSchema, text: str) -> list[Change]:
         column = replace(_columns(f"x{rest}").columns[0], name=path[-1])
         siblings = [sibling.name for sibling in schema.columns]
         if len(path) > 1:
-            parent = next(type for at, type, _ in walk(schema) if at == path[:-1])
+            parent = next(type for at, type, _ in walk_fields(schema) if at == path[:-1])
             assert isinstance(parent, Struct)
             siblings = [sibling.name for sibling in parent.fields]
         if path[-1] in siblings:
@@ -249,7 +249,7 @@ def _one(schema: TableSchema, part: str) -> Change:
     if not found:
         raise StatementFailed(f"what is {part}")
     path = _parts(found[1])
-    type, nullable = next((t, n) for at, t, n in walk(schema) if at == path)
+    type, nullable = next((t, n) for at, t, n in walk_fields(schema) if at == path)
     if found[2]:
         return ChangeType(path, type, _columns(f"x {found[2]}").columns[0].type)
     if found[3]:

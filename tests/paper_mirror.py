@@ -29,39 +29,39 @@ from schemaman.migration.row_columns import (
     ORDER,
     PARTITION,
     TOPIC,
-    row_columns,
+    list_row_columns,
 )
-from schemaman.migration.target import Live
+from schemaman.migration.target import LakeTable
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.settings import TargetSetting
-from schemaman.sink.row_mapping import RowMap, emptied
-from schemaman.sink.upsert import Place
-from schemaman.sink.values.connector_modes import UNTOLD, Modes
-from schemaman.spark.streaming.history_changes import Learnt
-from schemaman.spark.streaming.lake_progress import Question, answered
-from schemaman.spark.streaming.micro_batch import remember
-from schemaman.spark.streaming.progress import Reach, Reached
-from schemaman.spark.streaming.quarantine import FOR_ANOTHER, NO_OLD_ROW, Held, Tried
+from schemaman.sink.row_mapping import RowMap, fill_truncate_metadata
+from schemaman.sink.upsert import TopicOffset
+from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
+from schemaman.spark.streaming.history_changes import HistoryChanges
+from schemaman.spark.streaming.lake_progress import OrderQuery, resolve_ambiguity
+from schemaman.spark.streaming.micro_batch import record_batch
+from schemaman.spark.streaming.progress import Reach, StreamProgress
+from schemaman.spark.streaming.quarantine import NO_PREVIOUS_ROW, WAITING_REASONS, QuarantinedTable, RetryLog
 from schemaman.spark.streaming.row_staging import (
+    CAME_LATE,
     CHANGE_ARROW,
-    ENDED,
-    LATE,
-    LOST,
-    WAITS,
+    ENDED_INCARNATION,
+    VALUE_LOST,
+    WAITS_FOR_OLDER,
     ChangeFolder,
     ChangeMapper,
-    Reading,
+    ReadingContext,
     RecordDecoder,
-    table_text,
+    format_table,
 )
-from schemaman.spark.streaming.staged_columns import HelperColumns, staged_helpers
-from schemaman.spark.streaming.table_migration import Bringer, Follower, Stopped
-from schemaman.spark.streaming.truncate import verdict
-from schemaman.spark.streaming.unread_records import unread, within
+from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers
+from schemaman.spark.streaming.table_migration import Blocked, SinkTable, TableMigrator
+from schemaman.spark.streaming.truncate import decide_truncate
+from schemaman.spark.streaming.unread_records import is_in_span, make_unread_records
 from schemaman.store.sql.store import SqlStore
 from tests.paper_lake import PaperLake
-from tests.spark.compared import LakeTable
+from tests.spark.compared import ComparedTable
 
 HEADER = arrow.struct([("key", arrow.string()), ("value", arrow.binary())])
 COLUMNS = arrow.schema([
@@ -112,7 +112,7 @@ class PaperTable:
         old = self.rows.get(key)
         order = staged[ORDER]
         dead = old is not None and bool(old.get(DELETED) or (to.key and old[ORDER] < self.truncated))
-        helpers = staged_helpers(to)
+        helpers = make_staged_helpers(to)
         if to.key and _lacks(staged, old, helpers, dead=dead):
             return False
         if old is not None and to.key and not dead and self._late(staged, old, to):
@@ -128,13 +128,13 @@ class PaperTable:
                 row[field_of[name]] = staged[name]
             elif not old or (dead and not staged[DELETED]):
                 row[field_of[name]] = None
-        self.rows[key] = {**row, **{c.name: staged[c.name] for c in row_columns(to.key)}}
+        self.rows[key] = {**row, **{c.name: staged[c.name] for c in list_row_columns(to.key)}}
         return True
 
     def _late(self, staged: Mapping[str, Any], old: Mapping[Any, Any], to: RowMap) -> bool:
-        helpers, names = staged_helpers(to), [c.name for c in to.columns]
+        helpers, names = make_staged_helpers(to), [c.name for c in to.columns]
         since, kept = staged[helpers.since], {names[i] for i in staged[helpers.kept] or ()}
-        told = to.left - kept
+        told = to.dropped - kept
         newer = since is not None and old[ORDER] > since and old[ORDER] != staged[ORDER]
         return newer and any(staged[name] != old.get(self.lake.fields[name]) for name in told)
 
@@ -145,9 +145,9 @@ class PaperTable:
                 row.update(said)
                 row |= {DELETED: True, ORDER: order}
 
-    def read(self, live: Live) -> list[dict[str, Any]]:
+    def read(self, live: LakeTable) -> list[dict[str, Any]]:
         """The rows as a reader sees them."""
-        own = {c.name for c in row_columns(live.schema.key)}
+        own = {c.name for c in list_row_columns(live.schema.key)}
         return [
             {n: row.get(n) if n in own else row.get(self.lake.fields[n]) for n in live.schema.names}
             for row in self.rows.values()
@@ -170,7 +170,7 @@ def _lacks(staged: Mapping[str, Any], old: Mapping[Any, Any] | None, helpers: An
     if old is None or dead:
         return True
     older = any(at and old[ORDER] <= at for at in (staged[helpers.behind], staged[helpers.anew]))
-    return older or bool(unread and not within(old[ORDER], unread))
+    return older or bool(unread and not is_in_span(old[ORDER], unread))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class PaperCatalog:
     tables: Mapping[str, PaperTable]
     altered: PaperTable
 
-    def inspect(self, table: str, format: str) -> Live | None:
+    def inspect(self, table: str, format: str) -> LakeTable | None:
         found = self.tables.get(table)
         return None if found is None else found.lake.live
 
@@ -212,19 +212,19 @@ class PaperMirror:
     approve: Callable[[Plan], bool] = careful
     tables: dict[str, PaperTable] = field(default_factory=dict)
     sources: dict[str, TableId] = field(default_factory=dict)
-    aside: dict[str, dict[Place, str]] = field(default_factory=dict)
-    kept: dict[str, dict[Place, dict[str, Any]]] = field(default_factory=dict)
-    ended: set[Place] = field(default_factory=set)
-    rejected: dict[Place, str] = field(default_factory=dict)
-    unplaced: dict[Place, dict[str, Any]] = field(default_factory=dict)
+    aside: dict[str, dict[TopicOffset, str]] = field(default_factory=dict)
+    kept: dict[str, dict[TopicOffset, dict[str, Any]]] = field(default_factory=dict)
+    ended: set[TopicOffset] = field(default_factory=set)
+    rejected: dict[TopicOffset, str] = field(default_factory=dict)
+    unplaced: dict[TopicOffset, dict[str, Any]] = field(default_factory=dict)
     keep_bytes: bool = True
-    tried: Tried = field(default_factory=Tried)
+    tried: RetryLog = field(default_factory=RetryLog)
     steps: list[str] = field(default_factory=list)
-    left: dict[Place, str] = field(default_factory=dict)
+    left: dict[TopicOffset, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    modes: Modes = UNTOLD
-    reached: Reached = field(init=False)
-    learnt: Learnt = field(init=False)
+    modes: ConnectorModes = UNKNOWN_MODES
+    reached: StreamProgress = field(init=False)
+    learnt: HistoryChanges = field(init=False)
     quiet: dict[str, str] = field(default_factory=dict)
     """Why tables are stopped of which no records came in the last batch."""
     stopped: set[str] = field(default_factory=set)
@@ -234,61 +234,63 @@ class PaperMirror:
     """Happens beside the job once a batch is decoded."""
 
     def __post_init__(self) -> None:
-        self.reached = Reached(self.store.load)
-        self.learnt = Learnt(self.store, "main", self.modes, lambda table: [self._follower(table)])
+        self.reached = StreamProgress(self.store.load)
+        self.learnt = HistoryChanges(self.store, "main", self.modes, lambda table: [self._follower(table)])
 
     def take(self, records: Sequence[Record]) -> None:
         """One batch."""
         registry = Registry(self.store, lambda: 0)
         batch = batch_of(records)
-        _, extents = remember(batch, registry, "main", self.schemas)
-        self.learnt.learn(extents)
+        _, extents = record_batch(batch, registry, "main", self.schemas)
+        self.learnt.read_changes(extents)
         topics = {topic for topic, _ in extents} | {topic for topic, *_ in self.unplaced}
         tables = {t for topic in topics for t in self.store.aliased(topic)} | set(self.sources.values())
         found = ((table, self.store.history(table)) for table in tables)
         histories = {table: self._decided(h) for table, h in found if h is not None}
-        past = self.reached.past(histories)
+        past = self.reached.find_orders(histories)
         last = dict(self.reached.last)
-        reading = Reading(histories, self.schemas, "main", AUTO, self.modes, past=past, last=last)
+        reading = ReadingContext(
+            histories, self.schemas, "main", AUTO, self.modes, read_orders=past, last=last
+        )
         self._place(reading)
-        reading = replace(reading, past=self.reached.past(histories))
+        reading = replace(reading, read_orders=self.reached.find_orders(histories))
         decoded = self._told(reading, _ordered(batch), gaps=False)
         self._reject(decoded)
         self.meanwhile()
-        bringer = Bringer(
+        bringer = TableMigrator(
             self.store, registry, self.policy, lambda: 0, self.approve, self._decided, self.modes
         )
         renamed = {t for t, h in histories.items() if any(alias.kind == "table" for alias in h.aliases)}
-        seen: list[Follower] = []
+        seen: list[SinkTable] = []
         for table in sorted(histories, key=lambda table: (table in renamed, table)):
-            mine = [row for row in decoded if row["source_table"] == table_text(table)]
+            mine = [row for row in decoded if row["source_table"] == format_table(table)]
             seen += [self._follower(table)] if mine or self.kept.get(self._follower(table).lake_table) else []
             self._follow(table, mine, bringer, reading)
-            self.reached.take(_reach(table, row) for row in mine if row["reason"] is None)
+            self.reached.add_batch(_reach(table, row) for row in mine if row["reason"] is None)
         self._without_rows(seen)
 
-    def _without_rows(self, seen: Collection[Follower]) -> None:
+    def _without_rows(self, seen: Collection[SinkTable]) -> None:
         """The tables that got no rows, and would take none after what was told of them."""
 
-        def catalog(follower: Follower) -> PaperCatalog:
+        def catalog(follower: SinkTable) -> PaperCatalog:
             none = PaperTable(PaperLake(follower.lake_table))
             return PaperCatalog(self.tables, self.tables.get(follower.lake_table, none))
 
         self.quiet = {}
-        for report in self.learnt.falsified(catalog, seen):
+        for report in self.learnt.report_stale_tables(catalog, seen):
             self.stopped.add(report.lake_table)
-            self.quiet[report.lake_table] = report.stopped or ""
+            self.quiet[report.lake_table] = report.blocked or ""
 
-    def _place(self, reading: Reading) -> None:
+    def _place(self, reading: ReadingContext) -> None:
         """What nobody understood when it came, and what is understood now waits for its table."""
         again = self._again(reading, self.unplaced.values())
         self.unplaced, self.rejected = {}, {}
         self._reject(again)
-        texts = {table_text(table): table for table in reading.histories}
+        texts = {format_table(table): table for table in reading.histories}
         for row in (row for row in again if row["source_table"] is not None):
             follower = self._follower(texts[row["source_table"]])
             self._keep(follower, {_place(row): row}, lambda _: "placed")
-            self.reached.understood([_reach(texts[row["source_table"]], row)])
+            self.reached.add_orders([_reach(texts[row["source_table"]], row)])
 
     def _reject(self, rows: Sequence[dict[str, Any]]) -> None:
         for row in rows:
@@ -296,22 +298,22 @@ class PaperMirror:
                 self.rejected[_place(row)] = row["reason"]
                 self.unplaced[_place(row)] = row
 
-    def _again(self, reading: Reading, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _again(self, reading: ReadingContext, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         """Records that were kept, decoded as they are read now."""
         return _rows(RecordDecoder(reading), _table(rows))
 
-    def _told(self, reading: Reading, table: arrow.Table, *, gaps: bool) -> list[dict[str, Any]]:
+    def _told(self, reading: ReadingContext, table: arrow.Table, *, gaps: bool) -> list[dict[str, Any]]:
         """Decoded records, once the lake was asked what is doubted of them."""
-        reading = replace(reading, doubts=self.reached.doubts(reading.histories, gaps=gaps))
+        reading = replace(reading, ambiguity=self.reached.find_ambiguity(reading.histories, gaps=gaps))
         rows = _rows(RecordDecoder(reading), table)
         names = ("source_table", "topic", "partition", "offset")
         found = [tuple(row[n] for n in names) for row in rows if row["source_table"] and row["reason"]]
         if not found:
             return rows
-        asked = partial(self._orders, replace(reading, doubts=None), waiting=not gaps)
-        return _rows(RecordDecoder(answered(reading, found, asked)), table)
+        asked = partial(self._orders, replace(reading, ambiguity=None), waiting=not gaps)
+        return _rows(RecordDecoder(resolve_ambiguity(reading, found, asked)), table)
 
-    def _orders(self, reading: Reading, question: Question, *, waiting: bool) -> list[str]:
+    def _orders(self, reading: ReadingContext, question: OrderQuery, *, waiting: bool) -> list[str]:
         """What the statement of `spark.asking` asks for, and what waits, but for records that waited."""
         lake_table = self._follower(question.table).lake_table
         paper = self.tables.get(lake_table)
@@ -319,18 +321,20 @@ class PaperMirror:
         there = [row[ORDER] for row in (paper.rows.values() if paper else ())]
         there += [row["row_order"] for row in kept if row["topic"] == question.topic]
         end = f"/{question.partition:06d}."
-        return list(question.taken(o for o in there if o and end in o))
+        return list(question.select_orders(o for o in there if o and end in o))
 
     def _decided(self, history: TableHistory) -> TableHistory:
         return decided(history, self.decisions)
 
-    def _follower(self, table: TableId) -> Follower:
+    def _follower(self, table: TableId) -> SinkTable:
         target = TargetSetting("lake", self.format, ("*",), table="ice.raw.`{database}.{schema}.{table}`")
         if self.format == "delta":
             target = TargetSetting("lake", "delta", ("*",), path="/lake/{database}.{schema}.{table}")
-        return Follower(table, target, target.address(table))
+        return SinkTable(table, target, target.address(table))
 
-    def _follow(self, table: TableId, rows: list[dict[str, Any]], bringer: Bringer, reading: Reading) -> None:
+    def _follow(
+        self, table: TableId, rows: list[dict[str, Any]], bringer: TableMigrator, reading: ReadingContext
+    ) -> None:
         follower = self._follower(table)
         waiting = dict(self.kept.get(follower.lake_table, {}))
         if not rows and not waiting:
@@ -340,11 +344,11 @@ class PaperMirror:
         catalog = PaperCatalog(self.tables, paper)
         again = self._told(reading, _table(waiting.values()), gaps=True)
         versions = {row["version"] for row in (*again, *rows)} - {None}
-        brought = bringer.bring(follower, catalog, reading.histories[table], versions)
-        if isinstance(brought, Stopped) and brought.unwanted:
+        brought = bringer.migrate(follower, catalog, reading.histories[table], versions)
+        if isinstance(brought, Blocked) and brought.is_ignored:
             self.left |= {_place(row): brought.reason for row in rows}
             return
-        if isinstance(brought, Stopped):
+        if isinstance(brought, Blocked):
             self.stopped.add(follower.lake_table)
             self.plans |= {} if brought.plan is None else {follower.lake_table: brought.plan}
             self._keep(follower, {_place(row): row for row in rows}, lambda _: brought.reason)
@@ -352,31 +356,33 @@ class PaperMirror:
         self.steps += brought.steps
         self.stopped.discard(follower.lake_table)
         told = reading.histories[table]
-        to = brought.rows(told)
+        to = brought.map_rows(told)
         self.notes += brought.notes
-        said, why = verdict(self.policy, follower)
+        said, why = decide_truncate(self.policy, follower)
         if said == "stop" and to.key and any(row["op"] == "t" for row in (*waiting.values(), *rows)):
             self.stopped.add(follower.lake_table)
             self._keep(follower, waiting | {_place(row): row for row in rows}, lambda _: why)
             return
         reasons = list(self.aside.get(follower.lake_table, {}).values())
-        lacking = sum(reason in FOR_ANOTHER for reason in reasons)
+        lacking = sum(reason in WAITING_REASONS for reason in reasons)
         which = hash(frozenset(waiting))
-        held = Held(follower.lake_table, table_text(table), len(waiting), lacking, which=which)
-        vain = bool(waiting) and self.tried.in_vain(held, brought.live, told)
+        held = QuarantinedTable(
+            follower.lake_table, format_table(table), len(waiting), lacking, checksum=which
+        )
+        vain = bool(waiting) and self.tried.is_unchanged(held, brought.lake, told)
         if not vain:
             for place in waiting:
                 del self.aside[follower.lake_table][place], self.kept[follower.lake_table][place]
             self._reject(again)
             again = [row for row in again if row["source_table"] is not None]
             self._write(follower, paper, to, self._ruled(follower, to, again), [])
-            self.tried.note(held, brought.live, told)
+            self.tried.record_attempt(held, brought.lake, told)
         left = [row for row in again if _place(row) in self.kept.get(follower.lake_table, {})]
         self._write(follower, paper, to, self._ruled(follower, to, rows), left)
 
-    def _ruled(self, follower: Follower, to: RowMap, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _ruled(self, follower: SinkTable, to: RowMap, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows without the TRUNCATEs that the policy does not let through."""
-        said, why = verdict(self.policy, follower)
+        said, why = decide_truncate(self.policy, follower)
         truncates = {_place(row): row for row in rows if row["op"] == "t" and to.key}
         if said == "empty" or not truncates:
             return rows
@@ -388,7 +394,7 @@ class PaperMirror:
 
     def _write(
         self,
-        follower: Follower,
+        follower: SinkTable,
         paper: PaperTable,
         to: RowMap,
         rows: Collection[dict[str, Any]],
@@ -398,42 +404,42 @@ class PaperMirror:
         truncates = sorted(ends)
         paper.truncated = max([paper.truncated, *truncates])
         unplaced = ((*_place(row), row["key"]) for row in self.unplaced.values())
-        others = unread(unplaced, lost=not self.keep_bytes)
+        others = make_unread_records(unplaced, lost=not self.keep_bytes)
         mapped = _mapped(ChangeMapper(to, unread=others), rows)
         mapped += _mapped(ChangeMapper(to, waiting=True), waiting)
         mapped.sort(key=lambda row: (row["row_key"] or b"", row["row_order"], *_place(row)))
         ordered = arrow.RecordBatch.from_pylist(mapped, CHANGE_ARROW)
         floor = paper.truncated if to.key else ""
         by_place = {_place(row): row for row in rows}
-        bad: dict[Place, str] = {}
+        bad: dict[TopicOffset, str] = {}
         staged = [r for b in ChangeFolder(to, floor)([ordered]) for r in b.to_pylist()]
-        helpers = staged_helpers(to)
+        helpers = make_staged_helpers(to)
         for row in staged:
             places, reason = [_place(p) for p in row[helpers.places]], row[helpers.reason]
-            if reason == ENDED:
+            if reason == ENDED_INCARNATION:
                 self.ended |= set(places)
             elif reason is not None:
                 bad |= dict.fromkeys(places, reason)
             elif not paper.merge(row, to):
                 bad |= dict.fromkeys(places, _why(row, helpers))
         for order in truncates:
-            paper.truncate(order, emptied(ends[order], to))
+            paper.truncate(order, fill_truncate_metadata(ends[order], to))
         if bad:
             self._keep(follower, {p: by_place[p] for p in bad}, lambda place: bad[place])
 
-    def _keep(self, follower: Follower, rows: Mapping[Place, dict[str, Any]], why: Any) -> None:
+    def _keep(self, follower: SinkTable, rows: Mapping[TopicOffset, dict[str, Any]], why: Any) -> None:
         self.kept.setdefault(follower.lake_table, {}).update(rows)
         self.aside.setdefault(follower.lake_table, {}).update({place: why(place) for place in rows})
 
-    def withheld(self) -> dict[Place, str]:
+    def withheld(self) -> dict[TopicOffset, str]:
         """The records that are not in the lake, with their reasons."""
         found = {place: reason for table in self.aside.values() for place, reason in table.items()}
-        return found | self.rejected | self.left | dict.fromkeys(self.ended, ENDED)
+        return found | self.rejected | self.left | dict.fromkeys(self.ended, ENDED_INCARNATION)
 
-    def lake(self) -> list[LakeTable]:
+    def lake(self) -> list[ComparedTable]:
         """The lake tables."""
         return [
-            LakeTable(self.sources[name], live, table.read(live), name in self.stopped)
+            ComparedTable(self.sources[name], live, table.read(live), name in self.stopped)
             for name, table in self.tables.items()
             if (live := table.lake.live) is not None
         ]
@@ -465,10 +471,10 @@ def _ordered(batch: arrow.Table) -> arrow.Table:
 def _why(row: Mapping[str, Any], helpers: HelperColumns) -> str:
     """Why a row could not be taken."""
     if row[helpers.since]:
-        return LATE
+        return CAME_LATE
     if row[helpers.behind] or row[helpers.unread]:
-        return WAITS
-    return LOST if row[helpers.anew] else NO_OLD_ROW
+        return WAITS_FOR_OLDER
+    return VALUE_LOST if row[helpers.anew] else NO_PREVIOUS_ROW
 
 
 def _reach(table: TableId, row: Mapping[str, Any]) -> Reach:
@@ -476,5 +482,5 @@ def _reach(table: TableId, row: Mapping[str, Any]) -> Reach:
     return table, row["topic"], row["partition"], row["row_order"], (row["offset"], gone)
 
 
-def _place(row: Mapping[str, Any]) -> Place:
+def _place(row: Mapping[str, Any]) -> TopicOffset:
     return row["topic"], row["partition"], row["offset"]

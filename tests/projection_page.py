@@ -181,8 +181,8 @@ def _types() -> str:
         raw = parse_type(told)
         lines.append(_line(f"`{told}`", raw, DEFAULT))
         for option, word in WAYS:
-            how = Policy(projections=(ProjectionRule(((option, word),)),)).representation("t", "delta")
-            if any(t.hold(raw, how) != t.hold(raw) for t in (delta.TARGET, iceberg.TARGET)):
+            how = Policy(projections=(ProjectionRule(((option, word),)),)).find_representation("t", "delta")
+            if any(t.hold_type(raw, how) != t.hold_type(raw) for t in (delta.TARGET, iceberg.TARGET)):
                 lines.append(_line(f"`{told}`, {option} = {word}", raw, how))
     return "".join(f"{line}\n" for line in lines)
 
@@ -194,7 +194,7 @@ def _line(what: str, raw: Type, how: Representation) -> str:
 
 
 def _cell(target: Target, raw: Type, how: Representation) -> tuple[str, str]:
-    answer = target.hold(raw, how)
+    answer = target.hold_type(raw, how)
     if isinstance(answer, Refusal):
         return "refused", f"{answer.reason}; {answer.instead}"
     only = " (version 3)" if answer.type == VARIANT and target.name == "iceberg" else ""

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow.parquet as parquet
 
 from schemaman.debezium.decode import decode
-from schemaman.debezium.observation import Observation, Outcome, Run
+from schemaman.debezium.observation import Observation, Outcome, SchemaRun
 from schemaman.debezium.payload import SchemaLookup
-from schemaman.debezium.records import Mark, Record
+from schemaman.debezium.records import Coordinates, Record
 from schemaman.model.schema import TableSchema
 
 Node = Mapping[str, object]
@@ -43,10 +43,10 @@ def registry(run: Path) -> SchemaLookup:
     return {entry["id"]: entry["schema"] for entry in entries}.get
 
 
-def alone(record: Record) -> Run:
+def alone(record: Record) -> SchemaRun:
     """A run of that one record."""
-    mark = Mark(record.topic, record.partition, record.offset, timestamp_ms=record.timestamp_ms)
-    return Run(shape="s", first=mark, last=mark, count=1, sample=record)
+    mark = Coordinates(record.topic, record.partition, record.offset, timestamp_ms=record.timestamp_ms)
+    return SchemaRun(shape="s", first=mark, last=mark, count=1, sample=record)
 
 
 def outcomes(run: Path) -> list[tuple[Record, Outcome]]:
@@ -57,7 +57,7 @@ def outcomes(run: Path) -> list[tuple[Record, Outcome]]:
 
 def declared_images(run: Path) -> list[TableSchema]:
     """The structures that a recording declares."""
-    found = [o for _, o in outcomes(run) if isinstance(o, Observation) and o.witness == "declared"]
+    found = [o for _, o in outcomes(run) if isinstance(o, Observation) and o.evidence == "declared"]
     return [o.schema for o in found if o.schema is not None]
 
 

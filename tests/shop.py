@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from schemaman.compat.judge import Finding
-from schemaman.debezium.records import Mark, Position
+from schemaman.debezium.records import Coordinates, Position
 from schemaman.history.versions import (
     Alias,
     Disagreement,
@@ -15,20 +15,20 @@ from schemaman.history.versions import (
     SchemaVersion,
     TableHistory,
 )
-from schemaman.migration.plan import Plan, Refusal, Source, Step
+from schemaman.migration.plan import MigrationSource, Plan, Refusal, Step
 from schemaman.model.schema import Column, TableId, TableSchema, fingerprint
 from schemaman.model.types import Decimal, Integer, String, Timestamp
-from schemaman.report.views.table_changes import Judged, Story, story
+from schemaman.report.views.table_changes import JudgedFinding, TableChapter, build_chapter
 
 ORDERS = TableId("shop", "app", "public", "orders")
 NOON = 1_793_534_400_000
 
 
-def mark(offset: int) -> Mark:
+def mark(offset: int) -> Coordinates:
     """The record at an offset, a minute behind the one before."""
     position = Position("lsn", str(0x16B6A50 + offset * 256), str(0x16B6A50 + offset * 256))
     at = NOON + offset * 60_000
-    return Mark("shop.public.orders", 0, offset, position, at, at + 120, at + 125)
+    return Coordinates("shop.public.orders", 0, offset, position, at, at + 120, at + 125)
 
 
 def version(
@@ -111,7 +111,7 @@ def history(table: TableId = ORDERS, extra: Sequence[str] = ()) -> TableHistory:
     )
 
 
-def judged(table: TableId = ORDERS) -> tuple[Judged, ...]:
+def judged(table: TableId = ORDERS) -> tuple[JudgedFinding, ...]:
     """A finding of each gravity."""
     at = f"{table}@"
     dropped = Finding(
@@ -152,7 +152,11 @@ def judged(table: TableId = ORDERS) -> tuple[Judged, ...]:
         old_ref=f"{at}3",
         new_ref=f"{at}4",
     )
-    return (Judged(dropped, "break"), Judged(scaled, "break"), Judged(suspected, "danger"))
+    return (
+        JudgedFinding(dropped, "break"),
+        JudgedFinding(scaled, "break"),
+        JudgedFinding(suspected, "danger"),
+    )
 
 
 def plan(table: TableId = ORDERS) -> Plan:
@@ -163,7 +167,7 @@ def plan(table: TableId = ORDERS) -> Plan:
         target="lake",
         format="iceberg",
         table="ice.raw.orders",
-        source=Source(str(table), 4, fingerprint(schema), 0, schema),
+        source=MigrationSource(str(table), 4, fingerprint(schema), 0, schema),
         base_identity="6f5e",
         base_version="00003",
         base_schema=schema,
@@ -197,9 +201,9 @@ def plan(table: TableId = ORDERS) -> Plan:
     )
 
 
-def orders_story(table: TableId = ORDERS, extra: Sequence[str] = ()) -> Story:
+def orders_story(table: TableId = ORDERS, extra: Sequence[str] = ()) -> TableChapter:
     """Orders with findings at the step where they belong, and a plan."""
-    return story(
+    return build_chapter(
         history(table, extra),
         lambda t: tuple(j for j in judged(table) if j.finding.new_ref == t.new_ref),
         (plan(table),),

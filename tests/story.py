@@ -16,12 +16,12 @@ from pathlib import Path
 from schemaman.history.decisions import Decisions, Rename, decided, exchanged, place
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.plan import Plan, Policy, Step
-from schemaman.migration.target import Live
+from schemaman.migration.target import LakeTable
 from schemaman.model.column_list import format_columns
 from schemaman.model.diff import diff
 from schemaman.report.document import Inline
 from schemaman.report.views import words
-from schemaman.report.views.table_changes import told
+from schemaman.report.views.table_changes import select_shown_changes
 from tests import chain
 from tests.house import STORIES
 
@@ -89,14 +89,14 @@ def target_table(story: Story, target: str) -> str:
 
 def plans(story: Story, target: str) -> Iterator[Plan]:
     """The plan for each version in turn, as if every plan before had been applied: no Spark needed."""
-    live: Live | None = None
+    live: LakeTable | None = None
     for version in versions(story):
         plan = plan_for(story, version, live, target)
         yield plan
         live = applied(live, plan)
 
 
-def plan_for(story: Story, version: SchemaVersion, live: Live | None, target: str) -> Plan:
+def plan_for(story: Story, version: SchemaVersion, live: LakeTable | None, target: str) -> Plan:
     """The plan that brings the story's lake table to one version."""
     table = target_table(story, target)
     return chain.plan(history(story), version, live, target, table, policy(story), answers(story))
@@ -116,10 +116,10 @@ def policy(story: Story) -> Policy:
     return Policy(drops="drop" if story.facts.get("drops") == "drop" else "keep")
 
 
-def applied(live: Live | None, plan: Plan) -> Live:
+def applied(live: LakeTable | None, plan: Plan) -> LakeTable:
     """The table after a plan, as the plan promises it."""
     if live is None:
-        live = Live(plan.table, plan.wanted, identity="story", version="0")
+        live = LakeTable(plan.table, plan.wanted, identity="story", version="0")
     properties = dict(live.properties)
     for step in plan.steps:
         promised = step.postcondition.get("properties", {})
@@ -141,19 +141,22 @@ def told_blocks(story: Story) -> dict[str, str]:
 def _version_lines(story: Story) -> Iterator[str]:
     before: SchemaVersion | None = None
     for version in versions(story):
-        yield f"{version.number}  {version.id}  {version.status}, {words.count(version.records, 'record')}, "
-        yield f"{words.began(version)}\n"
+        yield f"{version.number}  {version.id}  {version.status}, {words.format_count(version.records, 'record')}, "
+        yield f"{words.describe_begin(version)}\n"
         if before is None or before.incarnation != version.incarnation:
             yield f"   {format_columns(_plain(version))}\n"
         else:
             changes = diff(before.schema, version.revisions[0].schema)
-            yield from (f"   {_text(words.change(c))}\n" for c in told(changes))
+            yield from (f"   {_text(words.describe_change(c))}\n" for c in select_shown_changes(changes))
         yield from (f"   ? {c.old} → {c.new}: {c.grade}\n" for c in version.candidates)
         if version.unconfirmed:
             yield f"   not sure: {', '.join(version.unconfirmed)}\n"
         for older, newer in zip(version.revisions, version.revisions[1:], strict=False):
             yield f"{version.number}.{newer.number}\n"
-            yield from (f"   {_text(words.change(c))}\n" for c in told(diff(older.schema, newer.schema)))
+            yield from (
+                f"   {_text(words.describe_change(c))}\n"
+                for c in select_shown_changes(diff(older.schema, newer.schema))
+            )
         before = version
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from schemaman.model.ddl import either
+from schemaman.model.ddl import find_common_type
 from schemaman.model.schema import Column, Scalar, TableSchema
 from schemaman.model.types import (
     Array,
@@ -101,7 +101,7 @@ def _nest(types: SearchStrategy[Type]) -> SearchStrategy[Type]:
         st.builds(Array, types, st.booleans()),
         st.builds(Map, types, types, st.booleans()),
         structs(types),
-        st.lists(types, min_size=2, max_size=3).map(either),
+        st.lists(types, min_size=2, max_size=3).map(find_common_type),
     )
 
 

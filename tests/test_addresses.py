@@ -13,8 +13,8 @@ from schemaman.migration import target_id as addresses
 from schemaman.migration.apply import journal
 from schemaman.migration.apply.apply import LEASE_MS, apply
 from schemaman.migration.apply.journal import StoreJournal
-from schemaman.migration.spark_sql import table_parts
-from schemaman.migration.target_id import canonical, target_id
+from schemaman.migration.spark_sql import split_table_name
+from schemaman.migration.target_id import canonicalize_target, target_id
 from schemaman.migration.targets import delta, iceberg
 from schemaman.store.log import Entry, Migrated, RunMark, Stamped
 from schemaman.store.memory import MemoryStore
@@ -44,7 +44,7 @@ OTHERS = (
 def test_one_table_has_one_address(wanted: str, spelled: str) -> None:
     format, _, table = wanted.partition(":")
     assert target_id(format, spelled) == wanted
-    assert canonical(wanted) == wanted
+    assert canonicalize_target(wanted) == wanted
     assert (delta.TARGET if format == "delta" else iceberg.TARGET).table_name(table)
 
 
@@ -57,7 +57,7 @@ def test_tables_that_are_two_have_two_addresses() -> None:
 @given(st.sampled_from(["delta", "iceberg"]), st.text("/ab.`: S-", min_size=1, max_size=12))
 def test_an_address_is_its_own(format: str, table: str) -> None:
     found = target_id(format, table)
-    assert canonical(found) == found
+    assert canonicalize_target(found) == found
 
 
 def test_another_spelling_finds_the_lease_and_the_journal() -> None:
@@ -69,7 +69,9 @@ def test_another_spelling_finds_the_lease_and_the_journal() -> None:
     store.release(target_id("delta", "/lake/t"), token)
     line = Migrated("old", "p", "delta:file:/lake/t", None, "started", "", "0")
     store.append([line], store.end())
-    assert [each.run for each in StoreJournal(store).about(target_id("delta", "/lake/t"))] == ["old"]
+    assert [each.run for each in StoreJournal(store).read_target_lines(target_id("delta", "/lake/t"))] == [
+        "old"
+    ]
 
 
 MANY = 2000
@@ -90,8 +92,8 @@ class Counted:
 def test_an_address_is_worked_out_once_however_many_targets_there_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    counted = Counted(table_parts)
-    monkeypatch.setattr(addresses, "table_parts", counted)
+    counted = Counted(split_table_name)
+    monkeypatch.setattr(addresses, "split_table_name", counted)
     for _ in range(3):
         for n in range(MANY):
             assert target_id("iceberg", f"ice.many.t{n}") == f"iceberg:ice.many.t{n}"
@@ -115,14 +117,14 @@ def test_a_journal_is_asked_of_many_targets_and_reads_each_line_once(monkeypatch
         for state in states
     ]
     store.append(lines, 0)
-    counted = Counted(canonical)
-    monkeypatch.setattr(journal, "canonical", counted)
+    counted = Counted(canonicalize_target)
+    monkeypatch.setattr(journal, "canonicalize_target", counted)
     asked = StoreJournal(store)
     for n in range(MANY):
-        assert [line.state for line in asked.about(f"iceberg:ice.many.t{n}")] == list(states)
-        assert [line.run for line in asked.journal(f"p{n}")] == [f"r{n}"] * 2
+        assert [line.state for line in asked.read_target_lines(f"iceberg:ice.many.t{n}")] == list(states)
+        assert [line.run for line in asked.read_plan_lines(f"p{n}")] == [f"r{n}"] * 2
     assert store.lines == len(lines)
     assert counted.calls == len(lines) + MANY
     asked.write(Migrated("late", "p7", "iceberg:ice.many.t7", None, "started"))
-    assert [line.run for line in asked.about("iceberg:ice.many.t7")] == ["r7", "r7", "late"]
-    assert (store.lines, asked.about("iceberg:ice.many.none")) == (len(lines) + 1, ())
+    assert [line.run for line in asked.read_target_lines("iceberg:ice.many.t7")] == ["r7", "r7", "late"]
+    assert (store.lines, asked.read_target_lines("iceberg:ice.many.none")) == (len(lines) + 1, ())

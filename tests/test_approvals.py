@@ -16,8 +16,8 @@ import pytest
 from schemaman.errors import BadConfiguration
 from schemaman.history.decisions import Approval, parse
 from schemaman.history.decisions import to_text as answers
-from schemaman.migration.plan import Plan, Policy, Source
-from schemaman.migration.plan_file import expiry, plan_hash, to_text
+from schemaman.migration.plan import MigrationSource, Plan, Policy
+from schemaman.migration.plan_file import parse_expiry, plan_hash, to_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.targets import iceberg
 from schemaman.model.column_list import parse_columns
@@ -57,7 +57,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Cap
 
 
 def plan(**facts: object) -> Plan:
-    source = Source(
+    source = MigrationSource(
         "shop.public.orders", 3, "9f2c4e01aa37", 0, parse_columns("id INT NOT NULL, PRIMARY KEY (id)")
     )
     made = make_plan(source, None, iceberg.TARGET, "ice.raw.orders", Policy())
@@ -173,12 +173,14 @@ def test_what_cannot_be_applied_is_not_approved(run: Run) -> None:
     ],
 )
 def test_a_plan_expires_when_it_is_told_to(text: str, wanted: str | None) -> None:
-    told = json.loads(to_text(plan(expires_ms=expiry(text, NOON))))
+    told = json.loads(to_text(plan(expires_ms=parse_expiry(text, NOON))))
     assert told["expires"] == wanted
 
 
 def test_plans_of_one_day_are_the_same_plan() -> None:
-    made = {plan_hash(plan(expires_ms=expiry("30d", NOON + hours * 3_600_000))) for hours in (-11, 0, 11)}
+    made = {
+        plan_hash(plan(expires_ms=parse_expiry("30d", NOON + hours * 3_600_000))) for hours in (-11, 0, 11)
+    }
     assert len(made) == 1
 
 
@@ -189,7 +191,7 @@ def test_plans_of_one_day_are_the_same_plan() -> None:
 )  # fmt: skip
 def test_no_other_words_say_when_a_plan_expires(text: str) -> None:
     with pytest.raises(BadConfiguration, match="no time to expire"):
-        expiry(text, NOON)
+        parse_expiry(text, NOON)
 
 
 def stored() -> SqlStore:

@@ -82,9 +82,9 @@ def test_a_copy_that_is_not_whole_is_refused(wrong: list[str], says: str):
 
 def test_equal_logs_give_equal_files(tmp_path: Path):
     for name in ("one.gz", "other.gz"):
-        assert archives.save(tmp_path / name, iter(LINES)) == 6
+        assert archives.save_copy(tmp_path / name, iter(LINES)) == 6
     assert (tmp_path / "one.gz").read_bytes() == (tmp_path / "other.gz").read_bytes()
-    assert list(archives.load(tmp_path / "one.gz").log) == LOG
+    assert list(archives.load_copy(tmp_path / "one.gz").log) == LOG
 
 
 def unpacked(data: bytes) -> bytes | None:
@@ -97,7 +97,7 @@ def unpacked(data: bytes) -> bytes | None:
 
 def test_no_byte_of_a_copy_can_be_altered(tmp_path: Path):
     path = tmp_path / "copy.gz"
-    archives.save(path, LINES)
+    archives.save_copy(path, LINES)
     whole = path.read_bytes()
     text, chance = unpacked(whole), random.Random(3)
     # Of a gzip header, the flags of time and system say nothing. Source: RFC 1952 §2.3.
@@ -108,27 +108,27 @@ def test_no_byte_of_a_copy_can_be_altered(tmp_path: Path):
         path.write_bytes(altered)
         if unpacked(bytes(altered)) == text:
             # Deflate fills its last byte up with bits that say nothing. Source: RFC 1951 §3.2.3.
-            assert list(unbroken(archives.load(path).log, "copy.gz")) == LOG
+            assert list(unbroken(archives.load_copy(path).log, "copy.gz")) == LOG
             continue
         with pytest.raises(UnreadableInput, match=r"copy\.gz"):
-            list(unbroken(archives.load(path).log, "copy.gz"))
+            list(unbroken(archives.load_copy(path).log, "copy.gz"))
 
 
 def test_a_copy_that_is_cut_short_is_refused(tmp_path: Path):
     path = tmp_path / "copy.gz"
-    archives.save(path, LINES)
+    archives.save_copy(path, LINES)
     whole = path.read_bytes()
     for length in range(0, len(whole), 1 if PROOF else 23):
         path.write_bytes(whole[:length])
         with pytest.raises(UnreadableInput, match=r"copy\.gz"):
-            list(archives.load(path).log)
+            list(archives.load_copy(path).log)
 
 
 @pytest.mark.parametrize("make", [lambda p: p.write_text("x"), lambda p: p.mkdir(), lambda p: None])
 def test_what_is_no_copy_is_said(tmp_path: Path, make):
     make(tmp_path / "it")
     with pytest.raises(UnreadableInput, match="it"):
-        archives.load(tmp_path / "it")
+        archives.load_copy(tmp_path / "it")
 
 
 def test_a_copy_that_fails_leaves_what_was_there(tmp_path: Path):
@@ -139,9 +139,9 @@ def test_a_copy_that_fails_leaves_what_was_there(tmp_path: Path):
     path = tmp_path / "copy.gz"
     path.write_bytes(b"before")
     with pytest.raises(RuntimeError):
-        archives.save(path, failing())
+        archives.save_copy(path, failing())
     with pytest.raises(CouldNotDo, match="cannot be written"):
-        archives.save(tmp_path / "none" / "copy.gz", LINES)
+        archives.save_copy(tmp_path / "none" / "copy.gz", LINES)
     assert [p.name for p in tmp_path.iterdir()] == ["copy.gz"]
     assert path.read_bytes() == b"before"
 

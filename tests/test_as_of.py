@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from schemaman.debezium.records import Mark, Rank
+from schemaman.debezium.records import Coordinates, Rank
 from schemaman.errors import NoHistory, UsageError
 from schemaman.history.as_of import certain_at
 from schemaman.history.references import AsOf, Place, Selector
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.name_adjustment import adjust_field
 from schemaman.model.schema import TableSchema
-from schemaman.resolve import Resolved, select
+from schemaman.resolve import ResolvedSchema, select_version
 from tests import chain
 from tests.cases.connector import INT, NOON, NOTE, Connector, entry
 from tests.house import CAPTURES, PROOF
@@ -97,7 +97,7 @@ def _place(line: dict[str, object]) -> Place | None:
 def answer(run: str, history: TableHistory, step: Step, place: Selector) -> str:
     """How the answer compares with what the database said."""
     try:
-        found = select(history, place)
+        found = select_version(history, place)
     except NoHistory:
         return "unknown"
     except UsageError as error:
@@ -107,7 +107,7 @@ def answer(run: str, history: TableHistory, step: Step, place: Selector) -> str:
     return judged(run, history, found, step)
 
 
-def judged(run: str, history: TableHistory, found: Resolved, step: Step) -> str:
+def judged(run: str, history: TableHistory, found: ResolvedSchema, step: Step) -> str:
     """Whether an answer is what the database said."""
     table = true_table(step, history.table)
     if table is None or found.version is None:
@@ -148,7 +148,7 @@ def answers(run: str) -> Answers:
 def told_at(run: str, history: TableHistory, time: int, steps: tuple[Step, ...]) -> str:
     """How the answer for a moment compares with all that the database may have said then."""
     try:
-        found = select(history, AsOf(time))
+        found = select_version(history, AsOf(time))
     except NoHistory as error:
         gone = "was dropped by then" in error.message
         return "wrong" if gone and any(true_table(s, history.table) for s in steps) else "unknown"
@@ -236,7 +236,7 @@ def test_what_is_proven_is_certain_from_there_on_and_not_before(run: str) -> Non
                 assert proof.fact not in there
 
 
-def rank_of(mark: Mark) -> Rank | None:
+def rank_of(mark: Coordinates) -> Rank | None:
     """The place of a record of PostgreSQL's log."""
     return (int(mark.position.value),) if mark.position.kind == "lsn" else None
 
@@ -244,7 +244,7 @@ def rank_of(mark: Mark) -> Rank | None:
 def test_a_default_that_was_read_later_is_not_certain_of_the_rows_before() -> None:
     """The default of `method` was set behind the row at 32461736, and read with it."""
     payments = chain.history("postgres/shop-downtime", "shop.payments")
-    here = select(payments, Place("lsn", "32461736")).version
+    here = select_version(payments, Place("lsn", "32461736")).version
     assert here is not None
     assert (here.number, here.unconfirmed) == (2, ("nullable:order_no", "default:method"))
 
@@ -252,8 +252,8 @@ def test_a_default_that_was_read_later_is_not_certain_of_the_rows_before() -> No
 def test_a_key_that_came_while_the_connector_was_away_is_not_told_of_the_rows_before_it() -> None:
     """The key of `carts` was dropped and made anew behind the row at 32455080, and read with it."""
     (carts,) = (h for h in chain.histories("postgres/shop-downtime") if h.table.table == "carts")
-    here = select(carts, Place("lsn", "32455080")).version
-    later = select(carts, Place("lsn", "32504832")).version
+    here = select_version(carts, Place("lsn", "32455080")).version
+    later = select_version(carts, Place("lsn", "32504832")).version
     assert here is not None
     assert later is not None
     assert (here.number, here.status, here.unconfirmed) == (2, "provisional", ("key",))
@@ -270,12 +270,12 @@ def test_what_is_read_beside_the_stream_stands_from_the_next_record_that_has_a_p
         connector.rows(wider)
         history = connector.told()["t"]
         for place in (connector.at, connector.at + 1000):
-            found = select(history, Place("lsn", str(place)))
+            found = select_version(history, Place("lsn", str(place)))
             assert found.schema == history.latest.schema
             assert found.version is not None
             assert "default:n" not in found.version.unconfirmed
         with pytest.raises(NoHistory):
-            select(history, Place("lsn", "1"))
+            select_version(history, Place("lsn", "1"))
 
 
 BESIDE: dict[str, Any] = {"op": "r", "snapshot": "incremental", "lsn": None, "txId": None, "sequence": None}
@@ -284,7 +284,7 @@ BESIDE: dict[str, Any] = {"op": "r", "snapshot": "incremental", "lsn": None, "tx
 
 def at_lsn(history: TableHistory, lsn: int) -> int:
     """The number of the version that stood at a place of PostgreSQL's log."""
-    version = select(history, Place("lsn", str(lsn))).version
+    version = select_version(history, Place("lsn", str(lsn))).version
     assert version is not None
     return version.number
 
@@ -317,7 +317,7 @@ def test_places_are_told_between_rows_that_are_read_beside_the_stream() -> None:
     assert len(history.versions) == 2
     for version, first, last in ((1, *edges[:2]), (2, *edges[2:])):
         assert {at_lsn(history, lsn) for lsn in (first, first + 9, last)} == {version}
-    seen = select(history, Place("lsn", str(edges[3] + 1))).last_seen
+    seen = select_version(history, Place("lsn", str(edges[3] + 1))).last_seen
     assert seen is not None
     assert seen.position.value == str(edges[3])
     for lsn in (edges[1] + 1, edges[2] - 1):
@@ -327,7 +327,7 @@ def test_places_are_told_between_rows_that_are_read_beside_the_stream() -> None:
 
 def facts_at(history: TableHistory, lsn: int) -> tuple[str, ...]:
     """What is not certain of the version at a place of PostgreSQL's log."""
-    version = select(history, Place("lsn", str(lsn))).version
+    version = select_version(history, Place("lsn", str(lsn))).version
     assert version is not None
     return version.unconfirmed
 
@@ -411,8 +411,8 @@ def test_a_structure_that_was_declared_may_have_stood_before_its_position(read: 
     connector.rows({"id": INT, "note": NOTE})
     history = connector.told()["t"]
     with pytest.raises(UsageError, match="version 1 or version 2 stood then"):
-        select(history, Place("binlog", f"binlog.000003:{last + 8}:0"))
+        select_version(history, Place("binlog", f"binlog.000003:{last + 8}:0"))
     for at, number in ((last, 1), (declared, 2)):
-        version = select(history, Place("binlog", f"binlog.000003:{at}:0")).version
+        version = select_version(history, Place("binlog", f"binlog.000003:{at}:0")).version
         assert version is not None
         assert version.number == number

@@ -15,12 +15,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from schemaman.compat.judge import EXAMPLE_TABLE, RULES, Transition, judge
-from schemaman.debezium.converters.avro_schema import field_name, key_to_avro, readable, to_avro
+from schemaman.compat.judge import EXAMPLE_TABLE, RULES, Transition, judge_transition
+from schemaman.debezium.converters.avro_schema import is_readable, key_to_avro, make_field_name, to_avro
 from schemaman.history.versions import RenameCandidate
 from schemaman.model.column_list import parse_columns
 from schemaman.model.diff import diff
-from schemaman.model.name_adjustment import collisions
+from schemaman.model.name_adjustment import find_collisions
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Array, Decimal, Field, Integer, Map, String, Struct, Time, Timestamp, Type
 from tests.everything import written_in
@@ -28,7 +28,7 @@ from tests.strategies import related
 
 pytestmark = pytest.mark.spark
 
-ALL_RULES = RULES.all()
+ALL_RULES = RULES.load_all()
 JARS = ("avro-1*", "jackson-core-2*", "jackson-databind-2*", "jackson-annotations-2*", "slf4j-api-*")
 NAME = "shop.public.orders.Value"
 Avro = dict[str, object]
@@ -79,7 +79,7 @@ def agrees(oracle: Oracle, transition: Transition) -> None:
     rows, keys = (to_avro(old, NAME), to_avro(new, NAME)), (key_to_avro(old, "Key"), key_to_avro(new, "Key"))
     backward = oracle.reads(rows[1], rows[0]) and oracle.reads(keys[1], keys[0])
     forward = oracle.reads(rows[0], rows[1]) and oracle.reads(keys[0], keys[1])
-    findings = judge(transition, ALL_RULES)
+    findings = judge_transition(transition, ALL_RULES)
     told = [(f.rule, f.path, f.verdicts) for f in findings]
     assert any(f.verdicts.get("avro-backward") == "break" for f in findings) == (not backward), told
     assert any(f.verdicts.get("avro-forward") == "break" for f in findings) == (not forward), told
@@ -103,8 +103,8 @@ def test_what_show_writes_is_a_schema_for_avro_itself(oracle: Oracle) -> None:
 
 def unique_fields(schema: TableSchema) -> bool:
     """Whether no two columns and no two members of one struct become one name."""
-    return not collisions(schema.names, "avro") and all(
-        unique_members(c.type) and field_name(c) == field_name(replace(c, emitted_name=None))
+    return not find_collisions(schema.names, "avro") and all(
+        unique_members(c.type) and make_field_name(c) == make_field_name(replace(c, emitted_name=None))
         for c in schema.columns
     )
 
@@ -113,7 +113,7 @@ def unique_members(type: Type) -> bool:
     match type:
         case Struct(fields):
             names = [f.name for f in fields]
-            return not collisions(names, "avro") and all(unique_members(f.type) for f in fields)
+            return not find_collisions(names, "avro") and all(unique_members(f.type) for f in fields)
         case Array(element, _):
             return unique_members(element)
         case Map(key, value, _):
@@ -130,7 +130,7 @@ def test_resolution_is_that_of_avro_for_every_pair_of_tables(
     assume(unique_fields(old) and unique_fields(new))
     before, after = to_avro(old, NAME), to_avro(new, NAME)
     for reader, writer in ((before, after), (after, before)):
-        assert oracle.ask(reader, writer) == ("readable" if readable(reader, writer) else "unreadable")
+        assert oracle.ask(reader, writer) == ("readable" if is_readable(reader, writer) else "unreadable")
 
 
 COVERED = [
@@ -210,13 +210,13 @@ def covered(draw: DrawFn) -> Transition:
             renames[column.name] = changed.name
         if action != "drop":
             new.append(changed)
-    stayed = {field_name(c) for c in new}
+    stayed = {make_field_name(c) for c in new}
     added = [
         draw(columns(draw(st.sampled_from([next(fresh), "c_c"])))) for _ in range(draw(st.integers(0, 2)))
     ]
     # A new column under the Avro name of one that left is a change that no rule knows yet.
-    left = {field_name(c) for c in old} - stayed
-    assume(not any(field_name(c) in left for c in added))
+    left = {make_field_name(c) for c in old} - stayed
+    assume(not any(make_field_name(c) in left for c in added))
     new += added
     assume(len({c.name for c in new}) == len(new))
     before = TableSchema(tuple(old), draw(keys(old)))

@@ -15,7 +15,7 @@ from schemaman.model.schema import Column
 from schemaman.model.types import Integer, String
 from schemaman.report.json import blame as documents
 from schemaman.report.json import schemas
-from schemaman.resolve import select
+from schemaman.resolve import select_version
 from tests import chain
 from tests.everything import runs
 from tests.orders import ORDERS, fold, mark, said, schema
@@ -60,16 +60,16 @@ def test_a_fact_holds_since_then_and_did_not_before(run: str) -> None:
 
 @pytest.mark.parametrize("run", runs())
 def test_the_document_is_as_its_schema_says(run: str) -> None:
-    check = Draft202012Validator(schemas.get("blame"))
+    check = Draft202012Validator(schemas.read_schema("blame"))
     for history in chain.histories(run):
         version = history.latest
         told = facts(history, version.number)
-        check.validate(documents.blame("t@1", history.table, version, version.revision, told))
+        check.validate(documents.build_blame("t@1", history.table, version, version.revision, told))
 
 
 def test_the_witness_and_the_statement_are_those_of_the_record() -> None:
-    first = replace(said(schema("id"), 0), witness="declared", ddl="CREATE TABLE t (id INT)")
-    second = replace(said(schema("id", "name"), 5), witness="declared", ddl="ALTER TABLE t ADD name INT")
+    first = replace(said(schema("id"), 0), evidence="declared", ddl="CREATE TABLE t (id INT)")
+    second = replace(said(schema("id", "name"), 5), evidence="declared", ddl="ALTER TABLE t ADD name INT")
     later = said(schema("id", "name"), 9)
     history = fold([first, second, later], ORDERS)
     assert history is not None
@@ -148,7 +148,7 @@ def test_a_default_that_went_is_as_doubtful_as_one_that_came() -> None:
 
 def test_a_place_before_the_proof_knows_less() -> None:
     carts = chain.history("postgres/shop-downtime", "shop.carts")
-    here = select(carts, Place("lsn", "32455080")).version
+    here = select_version(carts, Place("lsn", "32455080")).version
     assert here is not None
     told = {(f.column, f.kind): f for f in blame(carts, here, 0, ())}
     assert told[None, "key"].provisional

@@ -7,11 +7,11 @@ import pytest
 from schemaman.errors import BadConfiguration
 from schemaman.migration.settings import (
     CatalogSetting,
-    packages_of,
+    list_packages,
     read_catalogs,
     spark_settings,
 )
-from schemaman.settings import SettingsFile, read, secret
+from schemaman.settings import SettingsFile, is_secret, read_settings
 from schemaman.store.urls import without_password
 
 TEXT = """
@@ -31,7 +31,7 @@ packages = ["org.apache.iceberg:iceberg-aws-bundle:1.11.0"]
 
 
 def catalogs(text: str) -> tuple[CatalogSetting, ...]:
-    return read({}, {}, SettingsFile("/p/schemaman.toml", text)).catalogs.value
+    return read_settings({}, {}, SettingsFile("/p/schemaman.toml", text)).catalogs.value
 
 
 def test_a_catalogue_becomes_settings_of_spark() -> None:
@@ -57,7 +57,7 @@ def test_what_a_catalogue_says_wins_over_what_its_type_does() -> None:
 
 def test_the_jars_that_catalogues_need_are_named_once() -> None:
     glue = CatalogSetting("g", "glue")
-    assert packages_of([*catalogs(TEXT), glue]) == (
+    assert list_packages([*catalogs(TEXT), glue]) == (
         "org.postgresql:postgresql:42.7.8",
         "org.apache.iceberg:iceberg-aws-bundle:1.11.0",
     )
@@ -77,7 +77,7 @@ def test_a_secret_comes_from_the_environment_or_not_at_all() -> None:
      "header.Authorization", "s3.session-token"],
 )  # fmt: skip
 def test_what_is_secret_is_known_by_its_name(option: str) -> None:
-    assert secret(f"spark.sql.catalog.lake.{option}")
+    assert is_secret(f"spark.sql.catalog.lake.{option}")
 
 
 def test_the_token_in_the_address_of_a_server_is_hidden() -> None:

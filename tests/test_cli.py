@@ -22,7 +22,7 @@ from jsonschema import Draft202012Validator
 
 from schemaman.compat.judge import RULES
 from schemaman.migration.apply.apply import Migration
-from schemaman.migration.plan import Policy, Source
+from schemaman.migration.plan import MigrationSource, Policy
 from schemaman.migration.planner import make_plan
 from schemaman.migration.target import TARGETS
 from schemaman.model.column_list import parse_columns
@@ -471,7 +471,7 @@ def test_json_is_valid_against_its_published_schema(
     done = run(*words, "--format", "json")
     schema = run("schema", name)
     assert schema.code == 0
-    assert schema.json == schemas.get(name)
+    assert schema.json == schemas.read_schema(name)
     Draft202012Validator(schema.json).validate(done.json)
 
 
@@ -546,7 +546,7 @@ def test_a_table_that_never_changed_has_an_empty_diff(run: Run, filled: Path) ->
     assert "shopdb.shop.shop.all_types@1 is the only version" in done.out
     found = run("diff", "all_types", "--format", "json").json
     assert found["changes"] == []
-    Draft202012Validator(schemas.get("diff")).validate(found)
+    Draft202012Validator(schemas.read_schema("diff")).validate(found)
 
 
 def test_two_tables_are_compared_by_names(run: Run, filled: Path) -> None:
@@ -683,7 +683,7 @@ def test_a_finding_is_explained(run: Run, filled: Path) -> None:
         done = run("explain", finding["fingerprint"], "--format", "json")
         assert done.code == 0
         assert done.json["rule"]["name"] == finding["rule"]
-        Draft202012Validator(schemas.get("explain")).validate(done.json)
+        Draft202012Validator(schemas.read_schema("explain")).validate(done.json)
     assert run("explain", "1fffffffffffffff").code == 2
 
 
@@ -696,7 +696,7 @@ def test_a_finding_that_is_waived_is_shown_and_fails_nothing(run: Run, filled: P
         assert run("waive", finding["fingerprint"], *why, "--expires", "30d").code == 0
     text = (filled / "schemaman.waivers.toml").read_text()
     after = run(*check)
-    Draft202012Validator(schemas.get("check")).validate(after.json)
+    Draft202012Validator(schemas.read_schema("check")).validate(after.json)
     assert {f["status"] for f in after.json["findings"]} == {"waived"}
     assert after.json["findings"][0]["waiver"]["owner"] == "ann"
     assert after.code == (1 if after.json["remarks"] or after.json["unjudged"] else 0)
@@ -1026,7 +1026,7 @@ def test_no_example_stands_twice() -> None:
 
 
 def test_a_table_that_is_not_as_promised_is_partly_applied() -> None:
-    source = Source("shop.app.public.orders", 1, "a" * 12, 0, parse_columns("id INT, n INT"))
+    source = MigrationSource("shop.app.public.orders", 1, "a" * 12, 0, parse_columns("id INT, n INT"))
     delta = TARGETS.get("delta")
     plan = make_plan(source, None, delta, "/lake/orders", Policy())
     done = Migration("r", "h", "/lake/orders", "applied")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from schemaman.errors import BadConfiguration, UsageError
-from schemaman.settings import SettingsFile, read, secret
+from schemaman.settings import SettingsFile, is_secret, read_settings
 from schemaman.store.urls import has_password, without_password
 from schemaman_cli.clients import options_of
 from schemaman_cli.console import Console
@@ -21,7 +21,7 @@ def told(
 ) -> dict[str, str]:
     """The options of Kafka that settings mean."""
     file = SettingsFile(str((folder or Path()) / "schemaman.toml"), toml)
-    settings = read({"kafka_config": flags}, variables, file)
+    settings = read_settings({"kafka_config": flags}, variables, file)
     return options_of(Door(settings, Console()), settings.kafka_config)
 
 
@@ -68,7 +68,7 @@ def test_what_cannot_be(tmp_path: Path) -> None:
     ],
 )
 def test_secrets_are_known_by_their_names(name: str, hidden: bool) -> None:
-    assert secret(name) is hidden
+    assert is_secret(name) is hidden
 
 
 @pytest.mark.parametrize("format", ["text", "json", "markdown"])

@@ -8,10 +8,10 @@ import pytest
 
 from schemaman.errors import CouldNotDo, StatementFailed
 from schemaman.migration.apply.apply import check
-from schemaman.migration.apply.clone import NAMESPACE, rehearsal
+from schemaman.migration.apply.clone import NAMESPACE, make_rehearsal
 from schemaman.migration.plan import Plan
-from schemaman.migration.rollback import restored, rollback
-from schemaman.migration.target import Live
+from schemaman.migration.rollback import plan_restore, plan_rollback
+from schemaman.migration.target import LakeTable
 from tests.paper_lake import PaperJournal, PaperLake
 from tests.test_planner import TARGETS, both, lake, plan, source
 from tests.test_recipes import cook, done, live_of
@@ -30,7 +30,7 @@ class Clones:
         self.asked: list[str] = []
         self.fails = ""
 
-    def inspect(self, table: str, format: str) -> Live | None:
+    def inspect(self, table: str, format: str) -> LakeTable | None:
         return (self.clone if NAMESPACE in table else self.made).live
 
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
@@ -63,7 +63,7 @@ class Clones:
 
 
 def tried(drawn: Plan, clones: Clones) -> None:
-    rehearsal(clones, TARGETS[drawn.format][0], "r")(drawn)
+    make_rehearsal(clones, TARGETS[drawn.format][0], "r")(drawn)
     assert clones.clone.live is None
     assert not [
         statement
@@ -75,7 +75,7 @@ def tried(drawn: Plan, clones: Clones) -> None:
 @both
 def test_phases_of_a_recipe_are_tried_on_a_clone_whatever_the_rows_say(format: str) -> None:
     made = lake(format, EARLIER)
-    expand, backfill, swap, contract = cook(format, source(LATER)).plans(live_of(made))
+    expand, backfill, swap, contract = cook(format, source(LATER)).make_plans(live_of(made))
     for phase in (expand, backfill, swap, contract):
         clones = Clones(made, rows=5)
         tried(phase, clones)
@@ -88,7 +88,7 @@ def test_phases_of_a_recipe_are_tried_on_a_clone_whatever_the_rows_say(format: s
 @both
 def test_a_backfill_that_fails_on_the_clone_is_told(format: str) -> None:
     made = lake(format, EARLIER)
-    expand, backfill, *_ = cook(format, source(LATER)).plans(live_of(made))
+    expand, backfill, *_ = cook(format, source(LATER)).make_plans(live_of(made))
     done(expand, made)
     clones = Clones(made)
     clones.fails = "UPDATE"
@@ -101,7 +101,7 @@ def test_a_backfill_that_fails_on_the_clone_is_told(format: str) -> None:
 def test_a_table_is_tried_to_be_filled_without_its_rows(format: str) -> None:
     made = lake(format, EARLIER)
     new = "/lake/t2" if format == "delta" else "ice.raw.t2"
-    first, fill = cook(format, source(LATER)).plans(live_of(made), new)
+    first, fill = cook(format, source(LATER)).make_plans(live_of(made), new)
     filled = PaperLake(new)
     done(first, filled)
     clones = Clones(filled, rows=5)
@@ -117,8 +117,8 @@ def test_what_goes_back_in_time_is_not_tried() -> None:
     version = live_of(made).version
     drawn = plan("delta", source("id BIGINT NOT NULL, a INT, PRIMARY KEY (id)"), made.live)
     done(drawn, made)
-    assert rollback(drawn, made.live, len(drawn.steps)).refusals
-    back = restored(drawn, live_of(made), version, TARGETS["delta"][0])
+    assert plan_rollback(drawn, made.live, len(drawn.steps)).refusals
+    back = plan_restore(drawn, live_of(made), version, TARGETS["delta"][0])
     clones = Clones(made)
     with pytest.raises(CouldNotDo, match="which no clone has"):
         tried(back, clones)
@@ -131,7 +131,7 @@ def test_a_table_whose_files_are_never_deleted_has_a_clone_whose_files_are() -> 
     drawn = plan("iceberg", source("id INT, a STRING, b INT"), made.live)
     clones = Clones(made)
     told = check(
-        drawn, clones, PaperJournal(), lambda: 0, rehearse=rehearsal(clones, TARGETS["iceberg"][0], "r")
+        drawn, clones, PaperJournal(), lambda: 0, rehearse=make_rehearsal(clones, TARGETS["iceberg"][0], "r")
     )
     assert told.state == "checked"
     (created,) = (each for each in clones.told if each.startswith("CREATE TABLE"))

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.debezium.observation import (
+    FieldCount,
+    InferredFields,
     Note,
     Observation,
     Reject,
-    Seen,
-    Tally,
 )
-from schemaman.debezium.records import Mark, Position
+from schemaman.debezium.records import Coordinates, Position
 from schemaman.errors import StoreUnavailable
 from schemaman.history.epochs import Epoch, Footprint, FormChange, Shown, WireFace, WireField
 from schemaman.history.versions import (
@@ -58,8 +58,8 @@ POSITIONS = every(
     value=TEXTS,
     commit=MAYBE_TEXT,
 )
-MARKS: st.SearchStrategy[Mark] = every(
-    Mark,
+MARKS: st.SearchStrategy[Coordinates] = every(
+    Coordinates,
     topic=NAMES,
     partition=st.integers(0, 9),
     offset=COUNTS,
@@ -73,16 +73,16 @@ TABLES: st.SearchStrategy[TableId] = every(
 )
 SCHEMAS = st.one_of(schemas(), schemas(ids=True))
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map(tuple)
-TALLIES: st.SearchStrategy[Tally] = every(
-    Tally,
+TALLIES: st.SearchStrategy[FieldCount] = every(
+    FieldCount,
     path=PATHS,
     kind=NAMES,
     documents=COUNTS,
     early=st.lists(MARKS, max_size=3).map(tuple),
     last=MARKS,
 )
-SEEN: st.SearchStrategy[Seen] = every(
-    Seen,
+SEEN: st.SearchStrategy[InferredFields] = every(
+    InferredFields,
     documents=COUNTS,
     tallies=st.lists(TALLIES, max_size=3).map(tuple),
     cut=st.lists(PATHS, max_size=2).map(tuple),
@@ -358,7 +358,7 @@ def test_a_lone_surrogate_out_of_broken_json_is_kept():
 
 def test_the_written_form_is_a_promise():
     schema = TableSchema((Column("id", Integer(32), nullable=False, id=1),), ("id",))
-    mark = Mark("shop.public.orders", 0, 7, Position("lsn", "42", "40"), ts_ms=1)
+    mark = Coordinates("shop.public.orders", 0, 7, Position("lsn", "42", "40"), ts_ms=1)
     table = TableId("shop", "app", "public", "orders")
     said = Observation(table, "emitted", "image", "postgresql", "3.4.1", mark, mark, 1, False, schema)
     assert codec.to_bytes(Observed(said)).decode() == (

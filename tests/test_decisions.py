@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from schemaman.compat.gate import check
 from schemaman.compat.judge import RULES
-from schemaman.compat.snapshots import snapshot
+from schemaman.compat.snapshots import take_snapshot
 from schemaman.errors import BadConfiguration
 from schemaman.history.decisions import (
     Approval,
@@ -105,7 +105,7 @@ def test_a_decided_rename_keeps_the_id_from_then_on() -> None:
     assert ids == [2, 2, 2]
     assert [v.id for v in after.versions] == [v.id for v in history.versions]
     assert not after.versions[1].candidates
-    found = check((after,), {ORDERS: snapshot(history, history.versions[0])}, RULES.all()).findings
+    found = check((after,), {ORDERS: take_snapshot(history, history.versions[0])}, RULES.load_all()).findings
     assert [f.rule for f, _ in found] == ["column-renamed"]
 
 
@@ -175,11 +175,11 @@ def test_a_pair_that_is_no_rename_is_a_drop() -> None:
     history = renamed()
     answer = NotRename(str(ORDERS), "name", "full_name", history.versions[1].id[:6])
     after = decided(history, Decisions(not_renames=(answer,)))
-    baseline = {ORDERS: snapshot(history, history.versions[0])}
-    assert [f.rule for f, _ in check((history,), baseline, RULES.all()).findings] == [
+    baseline = {ORDERS: take_snapshot(history, history.versions[0])}
+    assert [f.rule for f, _ in check((history,), baseline, RULES.load_all()).findings] == [
         "column-rename-suspected"
     ]
-    assert [f.rule for f, _ in check((after,), baseline, RULES.all()).findings] == ["column-dropped"]
+    assert [f.rule for f, _ in check((after,), baseline, RULES.load_all()).findings] == ["column-dropped"]
 
 
 def test_a_confirmed_fact_breaks_again() -> None:
@@ -187,9 +187,9 @@ def test_a_confirmed_fact_breaks_again() -> None:
     answer = Confirmation(str(ORDERS), "nullable:n", history.versions[1].id)
     after = decided(history, Decisions(confirmations=(answer,)))
     assert [v.status for v in after.versions] == ["provisional", "confirmed"]
-    baseline = {ORDERS: snapshot(history, history.versions[0])}
-    assert [s for _, s in check((history,), baseline, RULES.all()).findings] == ["danger"]
-    assert [s for _, s in check((after,), baseline, RULES.all()).findings] == ["break"]
+    baseline = {ORDERS: take_snapshot(history, history.versions[0])}
+    assert [s for _, s in check((history,), baseline, RULES.load_all()).findings] == ["danger"]
+    assert [s for _, s in check((after,), baseline, RULES.load_all()).findings] == ["break"]
 
 
 def test_answers_about_something_else_change_nothing() -> None:

@@ -9,31 +9,31 @@ from typing import Any
 
 import pytest
 
-from schemaman.compat.gate import every_step
-from schemaman.compat.judge import RULES, judge
-from schemaman.debezium.connector import DIALECTS
+from schemaman.compat.gate import list_all_steps
+from schemaman.compat.judge import RULES, judge_transition
+from schemaman.debezium.connector import CONNECTORS
 from schemaman.debezium.decode import decode
 from schemaman.debezium.observation import (
-    Aside,
     Note,
     Observation,
     Outcome,
-    told_once,
+    Skipped,
+    merge_notes,
 )
 from schemaman.debezium.records import Record
 from schemaman.errors import NoHistory, UsageError
 from schemaman.history.fold.fold import fold
 from schemaman.history.references import AsOf, Place
 from schemaman.history.versions import TableHistory
-from schemaman.ingest.chunks import wires
+from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.scan import scan
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.plan import Policy
 from schemaman.migration.planner import make_plan
-from schemaman.migration.source import source_of
+from schemaman.migration.source import migration_source
 from schemaman.migration.targets import delta
 from schemaman.model.schema import TableId
-from schemaman.resolve import select
+from schemaman.resolve import select_version
 from tests import chain
 from tests.paper_lake import PaperJournal, PaperLake
 from tests.records import change, column, event, image, node, record, struct
@@ -88,7 +88,7 @@ def said(*payloads: Payload) -> list[Outcome]:
         told = record(payload, topic=topic)
         found.append(Record(topic, 0, count[topic], 1, None, told.value))
         count[topic] += 1
-    runs = scan(found, wires(lambda id: None))
+    runs = scan(found, build_reading(lambda id: None))
     return [o for run in runs for o in decode(run, "main", lambda id: None)]
 
 
@@ -101,7 +101,7 @@ def notes(outcomes: Iterable[Outcome]) -> list[tuple[str, str | None]]:
 
 
 def history(table: str, *payloads: Payload, schema: str = "", database: str = "shop") -> TableHistory:
-    found = fold(observed(said(*payloads)), TableId("srv", database, schema, table), DIALECTS.get)
+    found = fold(observed(said(*payloads)), TableId("srv", database, schema, table), CONNECTORS.get)
     assert found is not None
     return found
 
@@ -198,7 +198,7 @@ def test_columns_of_another_table_are_never_taken_for_the_tables_own():
     first, second = found.versions
     assert (second.status, [d.kind for d in found.disagreements]) == ("phantom", ["foreign-columns"])
     assert "underscore" in found.disagreements[0].message
-    refusal, *_ = make_plan(source_of(found), None, delta.TARGET, "lake/t", Policy()).refusals
+    refusal, *_ = make_plan(migration_source(found), None, delta.TARGET, "lake/t", Policy()).refusals
     assert "none that this table can have got" in refusal.reason
     ids = {c.name: c.id for c in second.schema.columns}
     assert {c.name: c.id for c in first.schema.columns}.items() <= ids.items()
@@ -282,7 +282,7 @@ def test_a_snapshot_clears_its_way_and_ends_nothing():
 
 def test_the_drop_of_a_table_that_never_was_makes_no_history():
     told = observed(said(mysql(20, entry("DROP", '"shop"."t"'), ddl="DROP TABLE IF EXISTS t")))
-    assert fold(told, TableId("srv", "shop", "", "t"), DIALECTS.get) is None
+    assert fold(told, TableId("srv", "shop", "", "t"), CONNECTORS.get) is None
 
 
 @pytest.mark.parametrize(("copy", "left", "shadow"), [
@@ -308,10 +308,10 @@ def test_an_online_schema_change_is_one_version_of_its_table(copy, left, shadow)
     assert {c.id for c in found.versions[0].schema.columns} < {c.id for c in found.versions[1].schema.columns}
     assert ("online-migration", "t") in notes(said(*payloads))
     told = observed(said(*payloads))
-    own = fold(told, TableId("srv", "shop", "", copy), DIALECTS.get)
+    own = fold(told, TableId("srv", "shop", "", copy), CONNECTORS.get)
     assert (own is None) == shadow
     assert own is None or [e.kind for e in own.events] == ["renamed"]
-    assert fold(told, TableId("srv", "shop", "", left), DIALECTS.get) is None
+    assert fold(told, TableId("srv", "shop", "", left), CONNECTORS.get) is None
 
 
 def test_what_the_copy_renames_the_table_renames():
@@ -448,7 +448,7 @@ def test_a_default_that_old_releases_cannot_tell_is_that_of_the_statement():
 def test_several_tables_of_one_record_share_no_attributes():
     told = said(mysql(10, entry("ALTER", '"shop"."t"', "a"), entry("ALTER", '"shop"."u"', "a"),
                       ddl="ALTER TABLE t ALTER a SET DEFAULT 1; ALTER TABLE u ADD x INT"))  # fmt: skip
-    assert [(o.table.table, o.stated) for o in observed(told)] == [("t", ()), ("u", ())]
+    assert [(o.table.table, o.stated_attributes) for o in observed(told)] == [("t", ()), ("u", ())]
 
 
 def test_what_is_declared_stands_above_the_statement():
@@ -472,12 +472,12 @@ def test_a_statement_that_cannot_be_read_is_known():
 def test_a_change_without_structure_is_known(ddl, kind, table):
     told = said(mysql(10, ddl=ddl))
     assert notes(told) == [(kind, table)]
-    assert [o.kind for o in told if isinstance(o, Aside)] in (["ddl-without-structure"], [])
+    assert [o.kind for o in told if isinstance(o, Skipped)] in (["ddl-without-structure"], [])
 
 
 def test_schema_changes_outside_the_first_partition_have_lost_their_order():
     told = record(mysql(10, entry("CREATE", '"shop"."t"', "a"), ddl="CREATE TABLE t (a INT)"), topic="srv")
-    runs = scan([Record("srv", 2, 0, 1, None, told.value)], wires(lambda id: None))
+    runs = scan([Record("srv", 2, 0, 1, None, told.value)], build_reading(lambda id: None))
     found = [o for run in runs for o in decode(run, "main", lambda id: None)]
     assert [type(o) for o in found] == [Observation, Note]
     assert notes(found) == [("schema-changes-unordered", None)]
@@ -488,12 +488,12 @@ def test_that_is_told_once_of_a_topic():
         return Note("main", topic, partition, offset, kind, "m")
 
     one, two = told(1, 4), told(1, 2)
-    assert told_once([one, told(0, 1, "other"), two, told(3, 0, topic="b")]) == (
+    assert merge_notes([one, told(0, 1, "other"), two, told(3, 0, topic="b")]) == (
         replace(two, count=2), told(0, 1, "other"), told(3, 0, topic="b"),
     )  # fmt: skip
     signals = [told(0, at, "signal-table") for at in (3, 9)]
-    assert told_once(signals) == (replace(signals[0], count=2),)
-    assert told_once([signals[0], replace(signals[1], message="another")]) == (
+    assert merge_notes(signals) == (replace(signals[0], count=2),)
+    assert merge_notes([signals[0], replace(signals[1], message="another")]) == (
         signals[0], replace(signals[1], message="another"),
     )  # fmt: skip
 
@@ -592,10 +592,14 @@ def made_anew(drop: int, create: int, *rows: int, connector: str = "db2") -> Tab
 def test_between_a_drop_and_the_first_row_of_the_next_table_there_is_none(connector, place, created):
     found = made_anew(8, created, 20, connector=connector)
     assert [v.incarnation for v in found.versions] == [1, 2]
-    assert [select(found, place(at)).schema.names for at in (7, 20, 21)] == [("a",), ("a", "b"), ("a", "b")]
+    assert [select_version(found, place(at)).schema.names for at in (7, 20, 21)] == [
+        ("a",),
+        ("a", "b"),
+        ("a", "b"),
+    ]
     for at in range(8, 20):
         with pytest.raises(NoHistory, match="the table was dropped by then") as caught:
-            select(found, place(at))
+            select_version(found, place(at))
         assert str(caught.value.hint).startswith("its last version before that is srv.LIVE.S.T@1")
         anew = "no event shows the one that was made anew before 1970-01-01T00:00:00.020Z"
         assert (anew in str(caught.value)) == (at > created)
@@ -603,16 +607,16 @@ def test_between_a_drop_and_the_first_row_of_the_next_table_there_is_none(connec
 
 def test_a_table_made_anew_of_which_no_row_came_stands_as_it_was_declared():
     found = made_anew(8, 12)
-    assert select(found, AsOf(13)).schema.names == ("a", "b")
+    assert select_version(found, AsOf(13)).schema.names == ("a", "b")
     with pytest.raises(NoHistory, match="the table was dropped by then"):
-        select(found, AsOf(12))
+        select_version(found, AsOf(12))
 
 
 def test_where_only_the_next_create_tells_that_a_table_has_gone_either_may_have_stood():
     found = made_anew(8, 12, 20)
     gone = replace(found.events[0], at=found.versions[1].at)
     with pytest.raises(UsageError, match="version 1 or version 2 stood then"):
-        select(replace(found, events=(gone,)), AsOf(15))
+        select_version(replace(found, events=(gone,)), AsOf(15))
 
 
 @pytest.mark.case(35)
@@ -648,8 +652,10 @@ def test_columns_of_one_type_that_exchange_their_names_begin_a_version(statement
     assert ids == [{"a": 1, "b": 2, "c": 3}, {"a": 2, "b": 1, "c": 3}]
     assert [v.revision for v in found.versions] == [0, 0]
     assert found.versions[0].id == found.versions[1].id
-    (step,) = every_step(found)
-    assert [f.rule for f in judge(step, RULES.all()) if f.path in {("a",), ("b",)}] == ["column-renamed"] * 2
+    (step,) = list_all_steps(found)
+    assert [f.rule for f in judge_transition(step, RULES.load_all()) if f.path in {("a",), ("b",)}] == [
+        "column-renamed"
+    ] * 2
 
 
 def test_columns_that_only_move_are_a_revision():
@@ -711,7 +717,7 @@ def test_how_many_rows_are_shared_does_not_depend_on_who_read_them():
         middle = replace(one.first, offset=one.first.offset + 2)
         after = replace(one.first, offset=one.first.offset + 3)
         parts += [replace(one, last=middle, count=3), replace(one, first=after, count=one.count - 3)]
-    assert fold(parts, whole.table, DIALECTS.get) == whole
+    assert fold(parts, whole.table, CONNECTORS.get) == whole
 
 
 @pytest.mark.parametrize(
@@ -784,8 +790,8 @@ def test_rows_tell_the_column_before_from_the_one_made_anew():
     ]  # fmt: skip
     assert found.versions[0].id == found.versions[1].id
     assert counts(found) == [(1, 2), (1, 2)]
-    (step,) = every_step(found)
-    assert [f.rule for f in judge(step, RULES.all())] == ["column-dropped"]
+    (step,) = list_all_steps(found)
+    assert [f.rule for f in judge_transition(step, RULES.load_all())] == ["column-dropped"]
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -863,8 +869,8 @@ def test_the_lake_puts_the_values_before_aside_and_asks():
         row(21, "a", "b"),
     )
     lake = PaperLake("/lake/t")
-    before = make_plan(source_of(history("t", *payloads[:2])), None, delta.TARGET, "/lake/t", Policy())
+    before = make_plan(migration_source(history("t", *payloads[:2])), None, delta.TARGET, "/lake/t", Policy())
     apply(before, lake, PaperJournal(), lambda: 0, run="r", approved=True)
-    drawn = make_plan(source_of(history("t", *payloads)), lake.live, delta.TARGET, "/lake/t", Policy())
+    drawn = make_plan(migration_source(history("t", *payloads)), lake.live, delta.TARGET, "/lake/t", Policy())
     assert [s.kind for s in drawn.steps if s.kind != "set-properties"] == ["rename-column", "add-columns"]
     assert any("reuse-name" in approval for approval in drawn.approvals_needed)

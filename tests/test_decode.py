@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from schemaman.debezium.decode import decode
 from schemaman.debezium.observation import (
-    Aside,
     Note,
     Observation,
     Outcome,
     Reject,
-    Run,
+    SchemaRun,
+    Skipped,
 )
-from schemaman.debezium.raw_record import facts
-from schemaman.debezium.records import Mark, Record
-from schemaman.ingest.chunks import wires
+from schemaman.debezium.raw_record import read_facts
+from schemaman.debezium.records import Coordinates, Record
+from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.scan import scan
 from schemaman.model.name_adjustment import adjust_field
 from schemaman.model.schema import Column, TableId, TableSchema
@@ -74,10 +74,10 @@ def one(record: Record) -> Any:
 ])  # fmt: skip
 def test_every_record_of_a_recording_is_understood(run, expected):
     counts = Counter(
-        f"{o.witness} {o.action}"
+        f"{o.evidence} {o.action}"
         if isinstance(o, Observation)
         else o.kind
-        if isinstance(o, Aside | Note)
+        if isinstance(o, Skipped | Note)
         else o.reason
         for _, o in outcomes(CAPTURES / run)
     )
@@ -106,10 +106,10 @@ def test_avro_and_json_of_the_same_statements_tell_the_same_structures():
 
 def test_an_image():
     observed = one(record(event(ROW), KEY))
-    mark = Mark("srv.public.t", 0, 0, timestamp_ms=1)
+    mark = Coordinates("srv.public.t", 0, 0, timestamp_ms=1)
     assert observed == Observation(
         table=TABLE,
-        witness="emitted",
+        evidence="emitted",
         action="image",
         connector="postgresql",
         connector_version="3.4.1.Final",
@@ -129,8 +129,8 @@ def test_an_image():
 
 def test_what_a_run_counts_is_kept():
     sample = record(event(ROW), KEY)
-    last = Mark("srv.public.t", 0, 9)
-    run = Run("s", alone(sample).first, last, 5, sample, interrupted=True)
+    last = Coordinates("srv.public.t", 0, 9)
+    run = SchemaRun("s", alone(sample).first, last, 5, sample, interrupted=True)
     (observed,) = decode(run, "dev", lambda id: None)
     assert isinstance(observed, Observation)
     assert (observed.last, observed.count, observed.interrupted) == (last, 5, True)
@@ -222,7 +222,7 @@ def test_only_postgresql_misreads():
 ])  # fmt: skip
 def test_what_is_set_aside(value, topic, kind):
     outcome = one(record(value, topic=topic))
-    assert isinstance(outcome, Aside)
+    assert isinstance(outcome, Skipped)
     assert outcome.kind == kind
 
 
@@ -231,10 +231,10 @@ def test_a_signal_topic_has_bare_texts_for_keys(key):
     """Connectors compare the key with their `topic.prefix`; nothing of it is a column."""
     asked = {"type": "execute-snapshot", "data": {"data-collections": ["public.t"]}}
     signal = record(asked, key, topic="signals")
-    assert isinstance(one(signal), Aside)
+    assert isinstance(one(signal), Skipped)
     assert one(signal).kind == "signal"
     for quick in (True, False):
-        (run,) = scan([signal], wires(lambda id: None), quick=quick)
+        (run,) = scan([signal], build_reading(lambda id: None), quick=quick)
         assert run.fault is None
     kept = {**event(ROW)["payload"], "type": "log"}
     assert getattr(one(record(kept, key)), "kind", None) != "signal"
@@ -255,16 +255,16 @@ def test_a_row_with_a_column_called_type_is_no_signal(key, row):
 def test_a_signal_without_data_is_one():
     for asked in ({"type": "pause-snapshot"}, {"id": "1", "type": "resume-snapshot", "data": None}):
         stated = one(record(asked, b"srv", topic="orders"))
-        assert isinstance(stated, Aside)
+        assert isinstance(stated, Skipped)
         assert stated.kind == "signal"
 
 
 @pytest.mark.parametrize("time", [-1, 2**63, 10**30, 253_402_300_800_000, 1.5, True, "soon", "9" * 16])
 def test_a_time_that_no_clock_shows_is_not_told(time):
     payload = {"source": {**SOURCE, "ts_ms": time}, "op": "c", "ts_ms": time}
-    assert (facts(payload, "").ts_ms, facts(payload, "").read_ms) == (None, None)
+    assert (read_facts(payload, "").ts_ms, read_facts(payload, "").read_ms) == (None, None)
     late = {**payload, "source": {**SOURCE, "ts_ms": 253_402_300_799_999}}
-    assert facts(late, "").ts_ms == 253_402_300_799_999
+    assert read_facts(late, "").ts_ms == 253_402_300_799_999
 
 
 def test_a_key_that_tells_another_type_than_the_row_is_known():
@@ -283,7 +283,7 @@ def test_a_key_that_tells_another_type_than_the_row_is_known():
 
 def test_a_heartbeat_under_a_prefix_of_its_own_is_known_by_its_key():
     beat = one(record({"ts_ms": 1}, {"serverName": "srv"}, topic="alive.srv"))
-    assert isinstance(beat, Aside)
+    assert isinstance(beat, Skipped)
     assert beat.kind == "heartbeat"
     assert isinstance(one(record({"ts_ms": 1}, KEY, topic="alive.srv")), Reject)
 
@@ -339,7 +339,14 @@ def test_a_reject_tells_where_and_of_what_bytes():
 
 
 def test_a_fault_found_by_the_scanner_is_passed_on():
-    run = Run("s", Mark("t", 0, 0), Mark("t", 0, 0), 1, Record("t", 0, 0, None, None, b"x"), fault="not JSON")
+    run = SchemaRun(
+        "s",
+        Coordinates("t", 0, 0),
+        Coordinates("t", 0, 0),
+        1,
+        Record("t", 0, 0, None, None, b"x"),
+        fault="not JSON",
+    )
     (reject,) = decode(run, "main", lambda id: None)
     assert isinstance(reject, Reject)
     assert reject.reason == "not JSON"
@@ -378,7 +385,7 @@ def damaged(draw: st.DrawFn) -> object:
 @given(damaged(), damaged() | st.just(KEY))
 def test_a_damaged_record_is_an_outcome_and_no_exception(value, key):
     for outcome in read(record(value, key)):
-        assert isinstance(outcome, Observation | Aside | Reject | Note)
+        assert isinstance(outcome, Observation | Skipped | Reject | Note)
 
 
 @given(st.binary(max_size=60), st.none() | st.binary(max_size=20))
@@ -388,4 +395,4 @@ def test_any_bytes_are_an_outcome(value, key):
     )
     for data in (value, b"\0" + value):
         (outcome,) = decode(alone(Record("t", 0, 0, None, key, data)), "main", lambda id: schema)
-        assert isinstance(outcome, Aside | Reject)
+        assert isinstance(outcome, Skipped | Reject)

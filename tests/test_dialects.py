@@ -11,12 +11,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from schemaman.debezium.connector import DIALECTS
-from schemaman.debezium.connectors._type_expression import spell
-from schemaman.debezium.converters.connect import type_of
-from schemaman.debezium.records import NOWHERE, Position
+from schemaman.debezium.connector import CONNECTORS
+from schemaman.debezium.connectors._type_expression import format_type_expression
+from schemaman.debezium.converters.connect import read_type
+from schemaman.debezium.records import NO_POSITION, Position
 from schemaman.history.fold.event_match import carries, lost
-from schemaman.ingest.probe_patterns import outline
+from schemaman.ingest.probe_patterns import learn_outline
 from schemaman.migration.plan import Refusal
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.ddl import format_type, parse_type
@@ -35,21 +35,23 @@ def of(*witnesses: str) -> pytest.MarkDecorator:
 
 
 def test_every_dialect_has_its_rows():
-    assert sheets.sheets() == sorted({*DIALECTS.names()} - {"unknown"})
+    assert sheets.sheets() == sorted({*CONNECTORS.names()} - {"unknown"})
 
 
 @of("declared")
 def test_declared_types(row: Row):
     declared = sheets.declared_column(row.attributes)
-    assert format_type(DIALECTS.get(row.dialect).declared_type(declared)) == row.type
-    spelled = spell(declared.type_name, declared.length, declared.scale, declared.enum_values)
+    assert format_type(CONNECTORS.get(row.dialect).declared_type(declared)) == row.type
+    spelled = format_type_expression(
+        declared.type_name, declared.length, declared.scale, declared.enum_values
+    )
     assert spelled == row.told
     assert format_type(parse_type(row.type)) == row.type
 
 
 @of("wire", "emitted")
 def test_wire_types(row: Row):
-    told = sheets.ABSENT if row.attributes is None else format_type(type_of(row.attributes))
+    told = sheets.ABSENT if row.attributes is None else format_type(read_type(row.attributes))
     assert told == row.type
 
 
@@ -58,7 +60,7 @@ def test_each_form_on_the_wire_carries_the_declared_type(row: Row):
     """Where it does not carry all of it, the sheet says what it lost."""
     (source,) = (r for r in ROWS if (r.dialect, r.number) == (row.dialect, row.declared))
     if row.attributes is not None:
-        declared, wire = parse_type(source.type), type_of(row.attributes)
+        declared, wire = parse_type(source.type), read_type(row.attributes)
         assert carries(declared, wire)
         assert (lost(declared, wire, source.told) or "") == row.lost
 
@@ -67,7 +69,7 @@ def test_each_form_on_the_wire_carries_the_declared_type(row: Row):
 def test_what_is_not_known_is_refused_by_its_name(row: Row):
     name = row.attributes.get("type_name", row.attributes.get("name"))
     for target in (delta.TARGET, iceberg.TARGET):
-        refusal = target.hold(parse_type(row.type))
+        refusal = target.hold_type(parse_type(row.type))
         assert isinstance(refusal, Refusal)
         assert repr(name) in refusal.reason
 
@@ -98,17 +100,17 @@ def test_every_declared_type_of_the_recordings_is_known(run):
     ("postgresql", {"lsn": 7}, Position("lsn", "7")),
     ("postgresql", {"lsn": 7, "sequence": "[]"}, Position("lsn", "7")),
     ("postgresql", {"lsn": 7, "sequence": "no JSON"}, Position("lsn", "7")),
-    ("postgresql", {"lsn": None, "sequence": '["1","2"]'}, NOWHERE),
-    ("postgresql", {}, NOWHERE),
+    ("postgresql", {"lsn": None, "sequence": '["1","2"]'}, NO_POSITION),
+    ("postgresql", {}, NO_POSITION),
     ("db2", {"change_lsn": "00000000:04a1b3a8", "commit_lsn": "00000000:04a1b3b0"},
      Position("commit_lsn", "00000000:04a1b3a8", "00000000:04a1b3b0")),
     ("db2", {"change_lsn": None, "commit_lsn": "00000000:04a1b390"},
      Position("commit_lsn", "", "00000000:04a1b390")),
-    ("db2", {"change_lsn": None, "commit_lsn": None}, NOWHERE),
+    ("db2", {"change_lsn": None, "commit_lsn": None}, NO_POSITION),
     ("mysql", {"file": "binlog.000001", "pos": 4739, "row": 1}, Position("binlog", "binlog.000001:4739:1")),
     ("mariadb", {"file": "binlog.000001", "pos": 4739, "row": 0}, Position("binlog", "binlog.000001:4739:0")),
-    ("mariadb", {"file": "", "pos": 0, "row": 0}, NOWHERE),
-    ("mysql", {"file": None, "pos": None}, NOWHERE),
+    ("mariadb", {"file": "", "pos": 0, "row": 0}, NO_POSITION),
+    ("mysql", {"file": None, "pos": None}, NO_POSITION),
     ("sqlserver", {"change_lsn": "00000027:00000758:0003", "commit_lsn": "00000027:00000758:0005",
                    "event_serial_no": 2},
      Position("commit_lsn", "00000027:00000758:0003:2", "00000027:00000758:0005")),
@@ -116,21 +118,21 @@ def test_every_declared_type_of_the_recordings_is_known(run):
      Position("commit_lsn", "00000027:00000758:0003", "00000027:00000758:0005")),
     ("sqlserver", {"change_lsn": None, "commit_lsn": "00000027:00000758:0005", "event_serial_no": None},
      Position("commit_lsn", "", "00000027:00000758:0005")),
-    ("sqlserver", {"change_lsn": None, "commit_lsn": None, "event_serial_no": None}, NOWHERE),
+    ("sqlserver", {"change_lsn": None, "commit_lsn": None, "event_serial_no": None}, NO_POSITION),
     ("oracle", {"scn": "2122184", "commit_scn": "2122185"}, Position("scn", "2122184", "2122185")),
     ("oracle", {"scn": 2122184}, Position("scn", "2122184")),
     ("oracle", {"scn": "2122184", "commit_scn": None}, Position("scn", "2122184")),
-    ("oracle", {"scn": "null", "commit_scn": "1"}, NOWHERE),
-    ("oracle", {"scn": None, "commit_scn": None}, NOWHERE),
+    ("oracle", {"scn": "null", "commit_scn": "1"}, NO_POSITION),
+    ("oracle", {"scn": None, "commit_scn": None}, NO_POSITION),
     ("informix", {"commit_lsn": "90194313640", "change_lsn": "90194313216"},
      Position("commit_lsn", "0000000090194313216", "0000000090194313640")),
     ("informix", {"commit_lsn": "90194313640", "change_lsn": "-1"},
      Position("commit_lsn", "", "0000000090194313640")),
-    ("informix", {"commit_lsn": "-1", "change_lsn": None}, NOWHERE),
-    ("vitess", {"vgtid": '[{"keyspace":"shop","shard":"-80","gtid":"MySQL56/a-b:1-9"}]'}, NOWHERE),
+    ("informix", {"commit_lsn": "-1", "change_lsn": None}, NO_POSITION),
+    ("vitess", {"vgtid": '[{"keyspace":"shop","shard":"-80","gtid":"MySQL56/a-b:1-9"}]'}, NO_POSITION),
 ])  # fmt: skip
 def test_positions(dialect, source, position):
-    assert DIALECTS.get(dialect).position(source) == position
+    assert CONNECTORS.get(dialect).position(source) == position
 
 
 @pytest.mark.parametrize(("dialect", "sources"), [
@@ -148,7 +150,7 @@ def test_positions(dialect, source, position):
                                ("1000000", 4, 0))]),
 ])  # fmt: skip
 def test_positions_are_ordered_as_numbers_not_as_texts(dialect, sources):
-    ranks = [DIALECTS.get(dialect).position(source).rank for source in sources]
+    ranks = [CONNECTORS.get(dialect).position(source).rank for source in sources]
     assert ranks == sorted(ranks)
     assert len(set(ranks)) == len(ranks)
 
@@ -162,13 +164,13 @@ SCN = st.integers(0, 120) | st.integers(0, 10**12)
 @example(99, 50, 99, 99, True)
 def test_what_orders_texts_of_equal_length_orders_positions(scn, commit, other, other_commit, as_text):
     """`Dialect.order` is the promise that the fast reading builds on."""
-    dialect = DIALECTS.get("oracle")
+    dialect = CONNECTORS.get("oracle")
     numbers = ((scn, commit), (other, other_commit))
     sources = [{"scn": a, "commit_scn": b} for a, b in numbers]
     if as_text:
         sources = [{k: None if n is None else str(n) for k, n in told.items()} for told in sources]
     tails = [json.dumps({"source": source}, separators=(",", ":")).encode()[1:] for source in sources]
-    learned = outline(tails[0], ("t",), dialect.order)
+    learned = learn_outline(tails[0], ("t",), dialect.order)
     assert learned is not None
     texts = [learned.texts(match) for tail in tails if (match := learned.match(tail, 0)) is not None]
     assert texts
@@ -187,14 +189,16 @@ def test_positions_of_a_recording_can_be_ordered(run):
         payload = json.loads(record.value or b"{}").get("payload") or {}
         source = payload.get("source")
         if source and payload.get("op") != "m":
-            ranks.append(DIALECTS.get(source["connector"]).position(source).rank)
+            ranks.append(CONNECTORS.get(source["connector"]).position(source).rank)
     assert ranks
     assert all(ranks)
     assert sorted(ranks)
 
 
 def test_who_appends_and_whose_facts_are_late():
-    facts = {name: (d.append_only, d.late_facts) for name in DIALECTS.names() for d in [DIALECTS.get(name)]}
+    facts = {
+        name: (d.append_only, d.late_facts) for name in CONNECTORS.names() for d in [CONNECTORS.get(name)]
+    }
     assert facts == {
         "postgresql": (True, True),
         "db2": (True, False),
@@ -210,4 +214,4 @@ def test_who_appends_and_whose_facts_are_late():
 
 
 def test_a_dialect_bears_the_name_of_its_file():
-    assert all(DIALECTS.get(name).name == name for name in DIALECTS.names())
+    assert all(CONNECTORS.get(name).name == name for name in CONNECTORS.names())

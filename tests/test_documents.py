@@ -21,8 +21,8 @@ from schemaman.model.types import Field as Member
 from schemaman.report.json import changes, schemas, status, tables
 from schemaman.report.json import ingest as intake
 from schemaman.report.json import migrations as lake
-from schemaman.report.views.names import names_report
-from schemaman.report.views.overview import report
+from schemaman.report.views.names import build_names_report
+from schemaman.report.views.overview import build_report
 from schemaman.store.log import Lease, Migrated, Moved, Renumbered
 from tests import chain
 from tests.house import CAPTURES
@@ -68,20 +68,20 @@ RUNS = sorted(str(p.parent.relative_to(CAPTURES)) for p in CAPTURES.glob("*/*/re
 
 def documents() -> Iterator[tuple[str, Any]]:
     found = history()
-    yield "tables", tables.tables([found])
-    yield "history", tables.history(found)
-    yield "show", tables.show("orders@4", found.latest.schema, ORDERS, found.latest)
-    yield "show", tables.show("file:x.avsc", NEW)
-    yield "diff", changes.diff("a@1", "a@2", diff(OLD, NEW), found.latest.candidates)
-    yield "diff", changes.diff("a@1", "a@1", ())
-    yield "check", changes.check(((j.finding, j.severity) for j in judged()), "fail")
-    yield "check", changes.check((), "pass")
-    yield "explain", changes.explain(judged()[0].finding, "break", RULE)
-    yield "rules", changes.rules([RULE])
-    yield "rejects", intake.rejects(REJECTS, NOTES)
+    yield "tables", tables.build_tables([found])
+    yield "history", tables.build_history(found)
+    yield "show", tables.build_show("orders@4", found.latest.schema, ORDERS, found.latest)
+    yield "show", tables.build_show("file:x.avsc", NEW)
+    yield "diff", changes.build_diff("a@1", "a@2", diff(OLD, NEW), found.latest.candidates)
+    yield "diff", changes.build_diff("a@1", "a@1", ())
+    yield "check", changes.build_check(((j.finding, j.severity) for j in judged()), "fail")
+    yield "check", changes.build_check((), "pass")
+    yield "explain", changes.build_explain(judged()[0].finding, "break", RULE)
+    yield "rules", changes.build_rules([RULE])
+    yield "rejects", intake.build_rejects(REJECTS, NOTES)
     yield (
         "ingest",
-        intake.ingest(
+        intake.build_ingest(
             stream="main",
             engine="local",
             sources=["records.jsonl"],
@@ -95,17 +95,19 @@ def documents() -> Iterator[tuple[str, Any]]:
             tables={"a.b": 2},
         ),
     )
-    yield "report", report([orders_story()], {}).data
-    yield "names", names_report([found], whole=True).data
-    yield "plan", planfile.document(plan())
-    yield "apply", lake.apply(MIGRATION)
-    yield "apply", lake.failed(lake.Failed("r2", "ab" * 32, "ice.raw.orders", "it is held", "wait"))
+    yield "report", build_report([orders_story()], {}).data
+    yield "names", build_names_report([found], whole=True).data
+    yield "plan", planfile.to_document(plan())
+    yield "apply", lake.build_apply(MIGRATION)
+    yield "apply", lake.build_failed(lake.FailedPlan("r2", "ab" * 32, "ice.raw.orders", "it is held", "wait"))
     leases = [Lease("delta:/y", "anna@host (7)", "ab" * 8, 9)]
-    told = status.run_states(JOURNAL, leases, 8), status.target_states(JOURNAL, leases, 8)
-    yield "status", status.status(*told)
+    told = status.fold_run_states(JOURNAL, leases, 8), status.fold_target_states(JOURNAL, leases, 8)
+    yield "status", status.build_status(*told)
     yield (
         "drift",
-        lake.drift([lake.Drift("delta", "/lake/orders", diff(OLD, NEW)), lake.Drift("delta", "/x", ())]),
+        lake.build_drift(
+            [lake.Drift("delta", "/lake/orders", diff(OLD, NEW)), lake.Drift("delta", "/x", ())]
+        ),
     )
 
 
@@ -114,25 +116,25 @@ DOCUMENTS = [(name, json.loads(json.dumps(document))) for name, document in docu
 
 @pytest.mark.parametrize(("name", "document"), DOCUMENTS)
 def test_a_document_is_valid_against_its_schema(name: str, document: Any) -> None:
-    Draft202012Validator(schemas.get(name)).validate(document)
+    Draft202012Validator(schemas.read_schema(name)).validate(document)
 
 
 @pytest.mark.parametrize(("name", "document"), DOCUMENTS)
 def test_the_schema_knows_every_member(name: str, document: Any) -> None:
-    Draft202012Validator(closed(schemas.get(name))).validate(document)
+    Draft202012Validator(closed(schemas.read_schema(name))).validate(document)
 
 
-@pytest.mark.parametrize("name", schemas.names())
+@pytest.mark.parametrize("name", schemas.list_names())
 def test_a_schema_is_a_schema_and_whole_in_itself(name: str) -> None:
-    schema = schemas.get(name)
+    schema = schemas.read_schema(name)
     Draft202012Validator.check_schema(schema)
     for ref in set(references(schema)) - {"#"}:
         assert ref.removeprefix("#/$defs/") in schema["$defs"]
 
 
-@pytest.mark.parametrize("name", schemas.names())
+@pytest.mark.parametrize("name", schemas.list_names())
 def test_a_document_without_a_member_is_not_valid(name: str) -> None:
-    schema = schemas.get(name)
+    schema = schemas.read_schema(name)
     for document in (d for n, d in DOCUMENTS if n == name):
         for member in (*schema["required"], *schema.get("else", {}).get("required", ())):
             cut = {k: v for k, v in document.items() if k != member}
@@ -141,7 +143,7 @@ def test_a_document_without_a_member_is_not_valid(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "several"), [("plan", "plans"), ("apply", "runs")])
 def test_several_documents_in_one_are_each_valid(name: str, several: str) -> None:
-    validator = Draft202012Validator(schemas.get(name))
+    validator = Draft202012Validator(schemas.read_schema(name))
     (first, *_) = (d for n, d in DOCUMENTS if n == name)
     assert validator.is_valid({"schema_version": 1, several: [first, first]})
     assert not validator.is_valid({"schema_version": 1, several: [first, {"schema_version": 1}]})
@@ -149,16 +151,16 @@ def test_several_documents_in_one_are_each_valid(name: str, several: str) -> Non
 
 def test_an_unknown_output_lists_the_known_ones() -> None:
     with pytest.raises(UnknownName, match="history") as caught:
-        schemas.get("histori")
+        schemas.read_schema("histori")
     assert caught.value.hint == "did you mean history?"
 
 
 @pytest.mark.parametrize("run", RUNS)
 def test_the_versions_and_what_they_share_make_the_records_of_the_table(run: str) -> None:
     every = chain.histories(run)
-    told: Any = tables.tables(every)["tables"]
+    told: Any = tables.build_tables(every)["tables"]
     for found, entry in zip(every, told, strict=True):
-        document: Any = tables.history(found)
+        document: Any = tables.build_history(found)
         table, versions = document["table"], document["versions"]
         assert sum(v["records"] for v in versions) + table["shared"] == table["records"] == entry["records"]
         # each version at an edge tells the same records, the table tells them once
@@ -177,7 +179,7 @@ def test_a_version_says_in_which_interval_it_began() -> None:
 
 
 def test_every_kind_of_change_has_its_word() -> None:
-    document: Any = changes.diff("x@1", "x@2", diff(OLD, NEW))
+    document: Any = changes.build_diff("x@1", "x@2", diff(OLD, NEW))
     assert {c["change"] for c in document["changes"]} == {
         "add-column",
         "drop-column",
@@ -190,36 +192,38 @@ def test_every_kind_of_change_has_its_word() -> None:
         "change-emitted-name",
         "change-key",
     }
-    moved: Any = changes.diff("", "", diff(OLD, TableSchema((OLD.columns[2], *OLD.columns[:2]), ("a",))))
+    moved: Any = changes.build_diff(
+        "", "", diff(OLD, TableSchema((OLD.columns[2], *OLD.columns[:2]), ("a",)))
+    )
     assert [c["change"] for c in moved["changes"]] == ["move-column"]
 
 
 def test_a_rename_has_the_grade_that_the_history_knows() -> None:
     old = TableSchema((Column("note", String(200), id=1),))
     new = TableSchema((Column("memo", String(200), id=1),))
-    document: Any = changes.diff("x@1", "x@2", diff(old, new), history().latest.candidates)
+    document: Any = changes.build_diff("x@1", "x@2", diff(old, new), history().latest.candidates)
     assert [(c["grade"], c["evidence"]) for c in document["changes"]] == [
         ("possible", ["same place", "same kind of type"])
     ]
 
 
 def test_verdicts_stand_in_the_order_of_the_readers() -> None:
-    document: Any = changes.finding(judged()[1].finding, "break")
+    document: Any = changes.build_finding(judged()[1].finding, "break")
     assert list(document["verdicts"]) == [r for r in READERS if r in document["verdicts"]]
 
 
 def test_bytes_of_a_reject_are_base64_and_only_there_if_kept() -> None:
-    document: Any = intake.rejects(REJECTS, NOTES)
+    document: Any = intake.build_rejects(REJECTS, NOTES)
     assert [r["payload"] for r in document["rejects"]] == [None, "AP8="]
 
 
 def test_a_run_stands_where_its_last_line_says() -> None:
-    states = {r.run: (r.state, r.steps_done, r.began_ms, r.last_ms) for r in status.run_states(JOURNAL)}
+    states = {r.run: (r.state, r.steps_done, r.began_ms, r.last_ms) for r in status.fold_run_states(JOURNAL)}
     assert states == {"r1": ("finished", 1, 1, 5), "r2": ("failed", 0, 4, 6)}
 
 
 def test_a_report_carries_plan_documents_of_its_tables() -> None:
-    data: Any = report([orders_story()], {plan().table: {"hash": "x"}}).data
+    data: Any = build_report([orders_story()], {plan().table: {"hash": "x"}}).data
     assert data["tables"][0]["plans"] == [{"hash": "x"}]
 
 

@@ -13,20 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.debezium.connector import DIALECTS
+from schemaman.debezium.connector import CONNECTORS
 from schemaman.debezium.decode import decode
-from schemaman.debezium.flattened_fields import additions, is_document
-from schemaman.debezium.inference import ELEMENT, added
-from schemaman.debezium.observation import Observation, Seen, Tally
-from schemaman.debezium.records import Mark, Record
+from schemaman.debezium.flattened_fields import is_document, read_additions
+from schemaman.debezium.inference import ELEMENT, merge_inferred_fields
+from schemaman.debezium.observation import FieldCount, InferredFields, Observation
+from schemaman.debezium.records import Coordinates, Record
 from schemaman.history.fold.fold import fold
 from schemaman.history.fold.inferred_schema import placed
 from schemaman.history.versions import SchemaVersion, TableHistory
-from schemaman.ingest.chunks import wires
+from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.scan import merge, scan
 from schemaman.migration.plan import Policy
 from schemaman.migration.planner import make_plan
-from schemaman.migration.source import source_of
+from schemaman.migration.source import migration_source
 from schemaman.model.column_list import format_columns
 from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.model.types import Unknown
@@ -46,7 +46,7 @@ Shown = dict[tuple[str, tuple[str, ...], str], int]
 
 def observed(run: str, first: int = 0, last: int | None = None) -> list[Observation]:
     schemas = registry(run)
-    runs = scan(recorded(run)[first:last], wires(schemas))
+    runs = scan(recorded(run)[first:last], build_reading(schemas))
     told = [outcome for one in runs for outcome in decode(one, "main", schemas)]
     assert [o for o in told if not isinstance(o, Observation) and not hasattr(o, "kind")] == []
     return [o for o in told if isinstance(o, Observation)]
@@ -54,12 +54,14 @@ def observed(run: str, first: int = 0, last: int | None = None) -> list[Observat
 
 def histories(observations: list[Observation]) -> dict[TableId, TableHistory]:
     tables = {o.table for o in observations}
-    found = {t: fold(observations, t, DIALECTS.get) for t in tables}
+    found = {t: fold(observations, t, CONNECTORS.get) for t in tables}
     return {table: history for table, history in found.items() if history is not None}
 
 
-def counted(observations: list[Observation], table: str) -> Seen:
-    return added(o.seen for o in observations if o.seen is not None and o.table.table == table)
+def counted(observations: list[Observation], table: str) -> InferredFields:
+    return merge_inferred_fields(
+        o.inferred for o in observations if o.inferred is not None and o.table.table == table
+    )
 
 
 def written(run: str) -> Shown:
@@ -78,7 +80,7 @@ def shown(run: str) -> Shown:
     observations = observed(run)
     found: Shown = {}
     for table in {o.table.table for o in observations}:
-        for tally in placed(counted(observations, table).tallies):
+        for tally in placed(counted(observations, table).counts):
             # the description of an update does not tell how wide a small number is
             kind = "int" if tally.kind == "integer" else tally.kind
             place = (table.replace("order-items_2", "order-items 2"), tally.path, kind)
@@ -161,7 +163,10 @@ def test_modes_of_capture_and_converters_tell_the_same_structures():
 def test_an_upgrade_from_oplog_to_change_streams_makes_no_version():
     """Envelope and places change; the documents go on."""
     old, new = observed("mongodb/inventory-1.4.2-oplog"), observed("mongodb/inventory-2.5.4-update-full")
-    later = [replace(o, first=later_by(o.first), last=later_by(o.last), seen=seen_later(o.seen)) for o in new]
+    later = [
+        replace(o, first=later_by(o.first), last=later_by(o.last), inferred=seen_later(o.inferred))
+        for o in new
+    ]
     before, after = histories(old), histories([*old, *later])
     for table, history in before.items():
         assert after[table].versions[0].schema.names == history.versions[0].schema.names
@@ -188,7 +193,7 @@ def test_a_patch_and_the_description_of_an_update_tell_the_same():
 DAY = 86_400_000
 
 
-def later_by(mark: Mark) -> Mark:
+def later_by(mark: Coordinates) -> Coordinates:
     return replace(
         mark,
         offset=mark.offset + 1000,
@@ -197,14 +202,14 @@ def later_by(mark: Mark) -> Mark:
     )
 
 
-def seen_later(seen: Seen | None) -> Seen | None:
+def seen_later(seen: InferredFields | None) -> InferredFields | None:
     if seen is None:
         return None
     tallies = [
-        Tally(t.path, t.kind, t.documents, tuple(map(later_by, t.early)), later_by(t.last))
-        for t in seen.tallies
+        FieldCount(t.path, t.kind, t.documents, tuple(map(later_by, t.early)), later_by(t.last))
+        for t in seen.counts
     ]
-    return replace(seen, tallies=tuple(tallies))
+    return replace(seen, counts=tuple(tallies))
 
 
 @given(
@@ -270,7 +275,7 @@ def test_a_better_witness_supersedes_what_is_inferred():
 @pytest.mark.parametrize("run", ["mongodb/inventory-2.5.4-update-full", "postgres/shop-modes"])
 def test_no_table_follows_what_is_inferred(run):
     for history in chain.histories(run):
-        plan = make_plan(source_of(history), None, chain.TARGETS["delta"], "lake.t", Policy())
+        plan = make_plan(migration_source(history), None, chain.TARGETS["delta"], "lake.t", Policy())
         assert plan.steps == ()
         assert "inferred from values" in plan.refusals[0].reason
 
@@ -281,7 +286,7 @@ def test_a_document_that_cannot_be_read_is_set_aside_alone():
     damaged = [i for i, r in enumerate(records) if r.value and b'\\"kind\\": \\"click\\"' in r.value][3]
     value = (records[damaged].value or b"").replace(b'\\"kind\\": ', b'\\"kind\\" ')
     records[damaged] = replace(records[damaged], value=value)
-    runs = scan(records, wires(registry(run)))
+    runs = scan(records, build_reading(registry(run)))
     (bad,) = [r for r in runs if r.fault]
     assert (bad.count, bad.first.offset) == (1, records[damaged].offset)
     assert "after: not JSON" in (bad.fault or "")
@@ -337,7 +342,7 @@ def connect(name: str, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def folded(records: list[Record]) -> TableHistory:
-    reading = wires(lambda id: None)
+    reading = build_reading(lambda id: None)
     runs = scan(records, reading)
     assert runs == scan(records, reading, quick=False)
     told = [outcome for run in runs for outcome in decode(run, "main", lambda id: None)]
@@ -383,10 +388,10 @@ def test_a_flattened_document_may_have_an_id_of_its_own(own):
     document = {"_id": 1, "id": own, "name": "ann"}
     (made,) = flattened([document], schemas=True)
     assert folded([made]).latest.schema.key == ("_id",)
-    assert is_document(document, {"id": 1}, additions(document))
+    assert is_document(document, {"id": 1}, read_additions(document))
     row = {**document, "id": 1, "__connector": "mysql"}
-    assert not is_document(row, {"id": 1}, additions(row))
-    assert not is_document({**document, "_id": 7}, {"id": own}, additions(document))
+    assert not is_document(row, {"id": 1}, read_additions(row))
+    assert not is_document({**document, "_id": 7}, {"id": own}, read_additions(document))
 
 
 @pytest.mark.case(61)
@@ -406,7 +411,7 @@ def test_a_row_with_a_key_of_its_own_is_no_document():
     """A table may have a column `_id`; its key is then called so, or has another value."""
     for key in ({"_id": 1}, {"id": 2}, {"id": 1, "x": 1}):
         record = Record("srv.public.t", 0, 0, 1, json.dumps(key).encode(), b'{"_id": 1, "__op": "c"}')
-        (run,) = scan([record], wires(lambda id: None))
+        (run,) = scan([record], build_reading(lambda id: None))
         (told,) = decode(run, "main", lambda id: None)
         assert isinstance(told, Observation)
         assert told.schema is not None
@@ -424,7 +429,7 @@ def test_rows_of_too_many_shapes_are_documents_however_they_were_cut():
                json.dumps({"id": n, f"d{n % 90}": 1, "__op": "c"}).encode())
         for n in range(400)
     ]  # fmt: skip
-    reading = wires(lambda id: None)
+    reading = build_reading(lambda id: None)
     whole = scan(records, reading)
     assert whole == scan(records, reading, quick=False)
     assert len(whole) == 1
@@ -450,12 +455,12 @@ def test_rows_of_a_shape_each_are_collapsed_many_at_a_time(monkeypatch):
     ]
     collapsed: list[int] = []
 
-    def counted(parts: Iterable[Seen]) -> Seen:
+    def counted(parts: Iterable[InferredFields]) -> InferredFields:
         collapsed.append(1)
-        return added(parts)
+        return merge_inferred_fields(parts)
 
-    monkeypatch.setattr("schemaman.ingest.scan.added", counted)
-    (run,) = scan(records, wires(lambda id: None))
+    monkeypatch.setattr("schemaman.ingest.scan.merge_inferred_fields", counted)
+    (run,) = scan(records, build_reading(lambda id: None))
     assert (run.count, run.first.offset, run.last.offset) == (1_000, 0, 999)
     assert len(collapsed) <= 20
 
@@ -487,14 +492,14 @@ def as_printed(**payload: Any) -> Record:
     ({"op": "d", "filter": '{"_id" : {"$numberLong" : "1004"}}'}, {}),
 ])  # fmt: skip
 def test_events_as_the_manual_prints_them(payload, kinds):
-    (run,) = scan([as_printed(**payload)], wires(lambda id: None))
+    (run,) = scan([as_printed(**payload)], build_reading(lambda id: None))
     (told,) = decode(run, "main", lambda id: None)
     assert isinstance(told, Observation)
     assert str(told.table) == "srv.shop.people"
     assert not told.snapshot
     assert told.first.position.value == "1700000000000:31"
-    assert told.seen is not None
-    assert {t.path[0]: t.kind for t in told.seen.tallies} == kinds
+    assert told.inferred is not None
+    assert {t.path[0]: t.kind for t in told.inferred.counts} == kinds
 
 
 @pytest.mark.parametrize("run", ["postgres/shop-modes", "postgres/shop-flat-plain"])

@@ -13,7 +13,7 @@ from schemaman.debezium.observation import Observation
 from schemaman.history.fold.encoding import release_of
 from schemaman.history.fold.fold import fold
 from schemaman.history.versions import TableHistory
-from schemaman.model.name_adjustment import Mode, adjust_field, misread
+from schemaman.model.name_adjustment import Mode, adjust_field, misread_name
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Binary, Date, Decimal, Floating, Integer, String, Time, Timestamp, Type
 from tests.test_history import TABLE, dialect_of, history, mark, seen, shapes
@@ -60,7 +60,7 @@ def test_other_names_of_the_same_columns_are_no_version(mode: Mode) -> None:
 
 def test_names_misread_and_adjusted_are_found_again() -> None:
     raw = table("größe", "a/b")
-    wire = adjusted(table(misread("größe"), "a/b"), "avro")
+    wire = adjusted(table(misread_name("größe"), "a/b"), "avro")
     assert wire.names == ("gr____e", "a_b")
     assert shapes(history(streamed(raw, 1), streamed(wire, 2))) == [("größe", "a/b")]
 
@@ -241,7 +241,7 @@ def test_what_is_declared_later_has_the_names_and_events_keep_theirs() -> None:
     seen_first = replace(streamed(wire, 1), connector="mariadb")
     declared = replace(
         streamed(replace(image, columns=tuple(replace(c, emitted_name=None) for c in image.columns)), 2),
-        connector="mariadb", witness="declared",
+        connector="mariadb", evidence="declared",
     )  # fmt: skip
     (version,) = history(seen_first, declared).versions
     assert version.schema.names == ("order id", "price")

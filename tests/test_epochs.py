@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, create_engine
 
 from schemaman.debezium.observation import Observation
-from schemaman.debezium.records import Mark, Position
+from schemaman.debezium.records import Coordinates, Position
 from schemaman.history.decisions import Confirmation, Decisions, decided
 from schemaman.history.epochs import Footprint, FormChange, Shown, decide
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.model.types import Decimal, Floating, Integer, String, Timestamp, Type
-from schemaman.report.views.late_facts import provisional
+from schemaman.report.views.late_facts import build_provisional_notice
 from schemaman.store.log import Covered, Observed
 from schemaman.store.memory import MemoryStore
 from schemaman.store.sql import connector_settings as _forms
@@ -43,7 +43,7 @@ def named(table: str, server: str = "shop") -> TableId:
 
 def record(table: str, type: Type, at: int, column: str = "price", server: str = "shop") -> Observation:
     columns = (Column("id", Integer(64), False, emitted_name="id"), Column(column, type, emitted_name=column))
-    mark = Mark(f"{server}.public.{table}", 0, at, Position("lsn", str(at), str(at)), at - 1, at, at)
+    mark = Coordinates(f"{server}.public.{table}", 0, at, Position("lsn", str(at), str(at)), at - 1, at, at)
     schema = TableSchema(columns, ("id",))
     return Observation(
         named(table, server), "emitted", "image", "postgresql", "3.4.1", mark, mark, 1, False, schema
@@ -261,7 +261,7 @@ def test_appends_in_any_order_and_pieces_decide_as_all_at_once(
 
 
 CHANGES = st.builds(
-    lambda was, now, offset, times: FormChange((), was, now, Mark("t", 0, offset), *sorted(times)),
+    lambda was, now, offset, times: FormChange((), was, now, Coordinates("t", 0, offset), *sorted(times)),
     st.sampled_from("xy"), st.sampled_from("yz"), st.integers(0, 9),
     st.lists(st.integers(0, 20), min_size=4, max_size=4),
 )  # fmt: skip
@@ -325,7 +325,7 @@ def turns_of(chance: random.Random) -> list[dict[str, Footprint]]:
     def change() -> FormChange:
         times = sorted(chance.randrange(9) for _ in range(4))
         was, offset = chance.choice("xxxy"), chance.randrange(2)
-        return FormChange((), was, "z", Mark("t", 0, offset), *times)
+        return FormChange((), was, "z", Coordinates("t", 0, offset), *times)
 
     def seen_otherwise(one: FormChange) -> FormChange:
         since, until = chance.randint(0, one.after_ms), chance.randint(one.at_ms, 9)
@@ -368,7 +368,7 @@ def test_tables_that_are_seen_for_longer_decide_as_if_they_had_always_been(
         if table in changed:
             changed[table] = replace(changed[table], until_ms=now)
         elif changes and table in seen:
-            changed[table] = FormChange((), "x", "y", Mark("t", 0, 0), first, last, now, now)
+            changed[table] = FormChange((), "x", "y", Coordinates("t", 0, 0), first, last, now, now)
         seen[table] = (first, now)
         turns.append({table: Footprint(tuple(c for t, c in changed.items() if t == table))})
     with IN_MEMORY.connect() as connection:
@@ -436,7 +436,7 @@ def test_what_is_decided_is_part_of_what_is_checked(tmp_path: Path) -> None:
 def test_a_change_that_is_open_is_said_to_be_one(tmp_path: Path) -> None:
     alone = [record("orders", PRECISE, 10), record("orders", DOUBLE, 20)]
     for found in remembered(tmp_path, alone):
-        notice = provisional(found["orders"].latest, 0)
+        notice = build_provisional_notice(found["orders"].latest, 0)
         assert notice.message == (
             "A setting of the connector may have changed the type of price. Another table that changes so, "
             "or does not, decides it, or a person."

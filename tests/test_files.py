@@ -17,7 +17,7 @@ import zstandard
 
 from schemaman.debezium.records import Record
 from schemaman.errors import BadReference, UnreadableInput
-from schemaman.ingest.chunks import Unread
+from schemaman.ingest.chunks import UnreadableItem
 from schemaman.io import files, schema_registry
 from tests.house import CAPTURES
 
@@ -26,8 +26,8 @@ AVRO = CAPTURES / "postgres/shop-avro"
 LINE = {"topic": "t", "partition": 1, "offset": 7, "ts": 5, "key": "k", "payload": "v"}
 
 
-def read(path: Path | str, **how: str) -> list[Record | Unread]:
-    return list(files.records(files.find(str(path)), **how))
+def read(path: Path | str, **how: str) -> list[Record | UnreadableItem]:
+    return list(files.read_records(files.find_file(str(path)), **how))
 
 
 def lines(*documents: object) -> bytes:
@@ -90,9 +90,9 @@ def test_parquet_holds_the_same_as_lines(tmp_path):
             arrow.table(rows | {"timestamp": column}), tmp_path / "r.parquet", row_group_size=100
         )
         assert read(tmp_path / "r.parquet") == wanted
-    file = files.find(str(tmp_path / "r.parquet"))
-    assert sum(files.row_groups(file)) == len(wanted)
-    assert list(files.rows(file, [1, 2])) == wanted[100:300]
+    file = files.find_file(str(tmp_path / "r.parquet"))
+    assert sum(files.count_rows(file)) == len(wanted)
+    assert list(files.read_row_groups(file, [1, 2])) == wanted[100:300]
 
 
 def test_rows_of_parquet_that_lie_nowhere_hide_nothing_around_them(tmp_path):
@@ -107,18 +107,18 @@ def test_rows_of_parquet_that_lie_nowhere_hide_nothing_around_them(tmp_path):
     parquet.write_table(arrow.table(rows), tmp_path / "r.parquet", row_group_size=3)
     found = read(tmp_path / "r.parquet")
     assert [r.offset for r in found if isinstance(r, Record)] == [0, 5]
-    bad = [r for r in found if isinstance(r, Unread)]
+    bad = [r for r in found if isinstance(r, UnreadableItem)]
     assert [r.line for r in bad] == [2, 3, 4, 5, 6]
     assert "2^63-1" in bad[0].reason
     assert bad[1].reason == "topic must be a text"
-    assert list(files.rows(files.find(str(tmp_path / "r.parquet")), [1, 2])) == found[3:]
+    assert list(files.read_row_groups(files.find_file(str(tmp_path / "r.parquet")), [1, 2])) == found[3:]
 
 
 def test_recorded_parquet():
     found = read(AVRO)
     assert len(found) == 575
     assert all(isinstance(r, Record) and r.timestamp_ms and r.timestamp_ms > 1.7e12 for r in found)
-    assert files.find(str(AVRO)).registry == str(AVRO / "registry.json")
+    assert files.find_file(str(AVRO)).registry == str(AVRO / "registry.json")
 
 
 def test_headers_are_names_and_values_in_turn(tmp_path):
@@ -159,7 +159,7 @@ def test_a_line_that_is_no_record_hides_nothing_around_it(tmp_path, line, reason
     (tmp_path / "r.jsonl").write_bytes(lines(LINE) + line + b"\n" + lines(LINE | {"offset": 8}))
     before, bad, after = read(tmp_path / "r.jsonl")
     assert before == good
-    assert isinstance(bad, Unread)
+    assert isinstance(bad, UnreadableItem)
     assert (bad.source, bad.line) == (str(tmp_path / "r.jsonl"), 2)
     assert reason in bad.reason
     assert isinstance(after, Record)
@@ -170,7 +170,7 @@ def test_a_truncated_last_line(tmp_path, text):
     (tmp_path / "r.jsonl").write_bytes(text[:-100])
     *good, bad = read(tmp_path / "r.jsonl")
     assert good == read(SHOP)[:-1]
-    assert isinstance(bad, Unread)
+    assert isinstance(bad, UnreadableItem)
     assert bad.line == len(good) + 1
     assert "not JSON" in bad.reason
 
@@ -185,7 +185,7 @@ def test_packed_data_that_ends_too_early(tmp_path, name, pack):
     *good, bad = read(tmp_path / name)
     assert len(good) > 1000
     assert [r.offset for r in good if isinstance(r, Record)] == list(range(len(good)))
-    assert isinstance(bad, Unread)
+    assert isinstance(bad, UnreadableItem)
     assert "ends too early" in bad.reason
     assert bad.line == len(good) + 1
 
@@ -208,7 +208,7 @@ def test_damage_in_gzip_takes_nothing_of_what_stands_before_it(tmp_path, place):
     good = before.count(b"\n")
     assert good > 400
     assert [r.offset for r in found[:good] if isinstance(r, Record)] == list(range(good))
-    assert isinstance(found[-1], Unread)
+    assert isinstance(found[-1], UnreadableItem)
     assert "damaged" in found[-1].reason
 
 
@@ -218,7 +218,7 @@ def test_a_wrong_checksum_is_told_behind_all_lines(tmp_path):
     (tmp_path / "r.jsonl.gz").write_bytes(packed)
     *good, bad = read(tmp_path / "r.jsonl.gz")
     assert len(good) == 50
-    assert isinstance(bad, Unread)
+    assert isinstance(bad, UnreadableItem)
     assert "damaged" in bad.reason
 
 
@@ -228,7 +228,7 @@ def test_damage_in_zstd_takes_one_piece_at_most(tmp_path):
     (tmp_path / "r.jsonl.zst").write_bytes(packed)
     *good, bad = read(tmp_path / "r.jsonl.zst")
     assert len(good) > 10_000
-    assert isinstance(bad, Unread)
+    assert isinstance(bad, UnreadableItem)
     assert "damaged" in bad.reason
 
 
@@ -268,14 +268,14 @@ def test_text_in_another_encoding(tmp_path, encoding):
 
 def test_a_source_without_a_name():
     with pytest.raises(BadReference, match="without a name"):
-        files.find("")
+        files.find_file("")
 
 
 @pytest.mark.parametrize("name", ["r.jsonl.gz", "r.jsonl.zst"])
 def test_what_is_not_packed_at_all(tmp_path, name):
     (tmp_path / name).write_bytes(lines(LINE))
     (bad,) = read(tmp_path / name)
-    assert isinstance(bad, Unread)
+    assert isinstance(bad, UnreadableItem)
     assert "damaged" in bad.reason
 
 
@@ -287,7 +287,7 @@ def test_an_empty_file_has_no_records(tmp_path, name):
 
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(UnreadableInput, match="no such file"):
-        files.find(str(tmp_path / "missing.jsonl"))
+        files.find_file(str(tmp_path / "missing.jsonl"))
 
 
 @pytest.mark.parametrize("source", ["x.csv", "kafka://broker/topic"])
@@ -295,7 +295,7 @@ def test_a_source_of_an_unknown_kind(tmp_path, source, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("x.csv").touch()
     with pytest.raises(BadReference):
-        files.find(source)
+        files.find_file(source)
 
 
 def test_parquet_of_another_kind(tmp_path):
@@ -319,7 +319,7 @@ def test_parquet_of_another_kind(tmp_path):
 def test_the_one_file_of_a_folder(tmp_path, names, found):
     for name in names:
         (tmp_path / name).touch()
-    assert files.find(str(tmp_path)).path == str(tmp_path / found)
+    assert files.find_file(str(tmp_path)).path == str(tmp_path / found)
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ def test_a_folder_with_no_such_file_or_several(tmp_path, names):
     for name in names:
         (tmp_path / name).touch()
     with pytest.raises(BadReference) as error:
-        files.find(str(tmp_path))
+        files.find_file(str(tmp_path))
     assert all(name in str(error.value) for name in names if name.startswith("records."))
 
 
@@ -349,19 +349,19 @@ def test_what_a_folder_holds_is_named(tmp_path, names, hint):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     with pytest.raises(BadReference, match=r"no records\.\* in this folder") as error:
-        files.find(str(tmp_path))
+        files.find_file(str(tmp_path))
     assert hint.format(tmp_path) in (error.value.hint or "")
 
 
 @pytest.mark.parametrize("name", ["x" * 300 + ".jsonl", "a\0b.jsonl", "missing.jsonl"])
 def test_a_name_that_no_file_has_is_told(name):
     with pytest.raises(UnreadableInput) as error:
-        files.find(name)
+        files.find_file(name)
     assert error.value.hint
 
 
 def test_an_export_of_a_registry():
-    export = schema_registry.load(str(AVRO / "registry.json"))
+    export = schema_registry.load_export(str(AVRO / "registry.json"))
     ids = [entry["id"] for entry in json.loads((AVRO / "registry.json").read_bytes())]
     assert all(json.loads(export(i) or "")["type"] == "record" for i in ids)
     assert export(max(ids) + 1) is None
@@ -371,9 +371,9 @@ def test_an_export_of_a_registry():
 def test_what_is_no_export(tmp_path, content):
     (tmp_path / "registry.json").write_bytes(content)
     with pytest.raises(UnreadableInput, match=r"registry\.json"):
-        schema_registry.load(str(tmp_path / "registry.json"))
+        schema_registry.load_export(str(tmp_path / "registry.json"))
 
 
 def test_an_export_that_is_not_there(tmp_path):
     with pytest.raises(UnreadableInput, match="No such file"):
-        schema_registry.load(str(tmp_path / "registry.json"))
+        schema_registry.load_export(str(tmp_path / "registry.json"))

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.debezium.decode import decode
-from schemaman.debezium.flattened_fields import additions, identity
-from schemaman.debezium.observation import Aside, Observation, Outcome
+from schemaman.debezium.flattened_fields import identify_parts, read_additions
+from schemaman.debezium.observation import Observation, Outcome, Skipped
 from schemaman.debezium.records import Position, Record
 from schemaman.debezium.wire_format import Forms
 from schemaman.errors import BadConfiguration
-from schemaman.ingest.chunks import wires
+from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.scan import merge, scan
 from schemaman.model.schema import TableId
 from schemaman.sink.reader import RowReader
@@ -66,7 +66,7 @@ def keyed(seen: Observation) -> tuple[str, ...]:
 def test_a_row_that_tells_nothing_goes_by_its_topic():
     seen = observed(row(), key())
     assert seen.table == TableId("srv", "", "public", "t")
-    assert (seen.weak, seen.connector, seen.witness, seen.snapshot) == (True, "unknown", "emitted", False)
+    assert (seen.weak, seen.connector, seen.evidence, seen.snapshot) == (True, "unknown", "emitted", False)
     assert names(seen) == ("id", "note")
     assert keyed(seen) == ("id",)
 
@@ -103,7 +103,7 @@ def test_another_prefix_has_to_be_said():
     added = {"meta_op": (TEXT, "c"), "meta_source_lsn": (NUMBER, 7), "meta_table": (TEXT, "u")}
     assert names(observed(row(**added), key())) == ("id", "note", *added)
     made = record(row(**added, __deleted=(TEXT, "false")), key())
-    reading = wires(lambda id: None, Forms(added="meta_"))
+    reading = build_reading(lambda id: None, Forms(added="meta_"))
     (run,) = scan([made], reading)
     assert (run.table, run.first.position) == (("srv", "", "public", "u"), Position("lsn", "7"))
     (seen,) = decode(run, "main", lambda id: None, reading.forms)
@@ -132,7 +132,7 @@ def test_a_delete_that_was_rewritten_shows_the_structure():
 def test_a_delete_that_became_a_tombstone(value):
     """JsonConverter keeps the schema beside a null, the Avro converter writes a real null."""
     outcome = one(record(value, key()))
-    assert isinstance(outcome, Aside)
+    assert isinstance(outcome, Skipped)
     assert outcome.kind == "tombstone"
 
 
@@ -189,15 +189,15 @@ def told(**source: str) -> dict[str, tuple[Any, object]]:
     ("x.s.t", "", {"name": "srv", "db": "shop", "table": "t"}, ("srv", "shop", "s", "t"), True),
 ])  # fmt: skip
 def test_whose_row_it_is(topic, name, source, table, weak):
-    added = additions({f: v for f, (_, v) in told(**source).items()})
-    assert identity(topic, name, added, None) == (table, not weak)
+    added = read_additions({f: v for f, (_, v) in told(**source).items()})
+    assert identify_parts(topic, name, added, None) == (table, not weak)
 
 
 def test_headers_tell_as_fields_do():
     headers = (("__op", b"r"), ("__source_lsn", b"77"), ("__debezium.newkey", b"{}"), ("__table", None))
     seen = observed(row(), key(), headers=headers)
     assert (seen.snapshot, seen.connector) == (True, "postgresql")
-    (run,) = scan([Record(TOPIC, 0, 0, 1, *_bytes(row(), key()), headers)], wires(lambda id: None))
+    (run,) = scan([Record(TOPIC, 0, 0, 1, *_bytes(row(), key()), headers)], build_reading(lambda id: None))
     assert run.first.position == Position("lsn", "77")
 
 
@@ -218,7 +218,7 @@ def _bytes(value: object, of: object) -> tuple[bytes | None, bytes | None]:
 def test_whose_log_it_is(fields, connector, kind):
     added = {f"__source_{n}": (NUMBER if isinstance(v, int) else TEXT, v) for n, v in fields.items()}
     assert observed(row(**added), key()).connector == connector
-    (run,) = scan([record(row(**added), key())], wires(lambda id: None))
+    (run,) = scan([record(row(**added), key())], build_reading(lambda id: None))
     assert run.first.position.kind == kind
 
 
@@ -256,7 +256,7 @@ def test_names_and_keys_are_those_of_the_database(run):
 
 @pytest.mark.parametrize("run", ["postgres/shop-flat-routed", "postgres/shop-flat-plain"])
 def test_parts_of_a_topic_with_shards_merge_to_the_whole(run):
-    reading = wires(registry(CAPTURES / run))
+    reading = build_reading(registry(CAPTURES / run))
     found = sorted(records(CAPTURES / run), key=lambda r: (r.topic, r.offset))
     whole = scan(found, reading)
     assert whole == scan(found, reading, quick=False)
@@ -272,7 +272,7 @@ FIELDS = st.sampled_from(
 
 @given(st.dictionaries(FIELDS, VALUES, max_size=9))
 def test_only_what_stands_last_was_added(payload):
-    found = additions(payload).names
+    found = read_additions(payload).names
     assert found == tuple(payload)[len(payload) - len(found) :]
     kept = {f: v for f, v in payload.items() if f not in found}
-    assert additions(kept).names == ()
+    assert read_additions(kept).names == ()

@@ -9,8 +9,8 @@ import pytest
 
 from schemaman.errors import StatementFailed
 from schemaman.migration.apply import journal
-from schemaman.migration.target import Live
-from schemaman.migration.target_id import canonical
+from schemaman.migration.target import LakeTable
+from schemaman.migration.target_id import canonicalize_target
 from schemaman.store.log import Migrated
 from schemaman.store.sql.store import SqlStore
 from tests.paper_commands import Commands, commands
@@ -90,9 +90,9 @@ def test_drift_looks_at_the_lines_of_each_target_once(run: Commands, monkeypatch
 
     def noted(target: str) -> str:
         asked.append(target)
-        return canonical(target)
+        return canonicalize_target(target)
 
-    monkeypatch.setattr(journal, "canonical", noted)
+    monkeypatch.setattr(journal, "canonicalize_target", noted)
     assert run("drift").code == 0
     with SqlStore.open("sqlite:///schemaman.db") as store:
         lines = list(store.read(kinds=[Migrated]))
@@ -151,7 +151,7 @@ def test_a_target_whose_catalogue_is_gone_too_is_forgotten(run: Commands) -> Non
     gone(run, "a", "b")
     real = run.lakes.inspect
 
-    def inspect(table: str, format: str) -> Live | None:
+    def inspect(table: str, format: str) -> LakeTable | None:
         if table == "ice.raw.a":
             raise StatementFailed("no such catalogue")
         return real(table, format)

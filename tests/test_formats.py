@@ -20,7 +20,7 @@ from schemaman.report.document import (
     Block,
     Code,
     Event,
-    Facts,
+    FactsBlock,
     Format,
     Grid,
     Heading,
@@ -28,14 +28,14 @@ from schemaman.report.document import (
     Paragraph,
     Report,
     Text,
-    Timeline,
+    TimelineBlock,
 )
 from schemaman.report.formats import github, html, markdown, text
-from schemaman.report.formats._characters import SIGNS, visible, width
+from schemaman.report.formats._characters import SIGNS, escape_invisible, measure_width
 from schemaman.report.formats.json import FORMAT as JSON
 from schemaman.report.formats.text import TextFormat
-from schemaman.report.views.findings import check_report
-from schemaman.report.views.overview import report
+from schemaman.report.views.findings import build_check_report
+from schemaman.report.views.overview import build_report
 from tests.shop import ORDERS, judged, orders_story
 
 FAILED = CheckResult("fail", (), (ORDERS,), 3)
@@ -70,12 +70,12 @@ def telling(name: str) -> Report:
     blocks: tuple[Block, ...] = (
         Heading(name, 1),
         Paragraph(words),
-        Facts(((name, words),)),
+        FactsBlock(((name, words),)),
         Heading(name, 2, "t1"),
         Heading(name, 3),
         Grid(name, (name, "b"), ((words, words),)),
         Code(f"SELECT {name}", "sql"),
-        Timeline(name, (Event(name, name, "danger", (words,), words[:1]),)),
+        TimelineBlock(name, (Event(name, name, "danger", (words,), words[:1]),)),
         Notice(name, "break", name, name, ((name, words),), "f1"),
     )
     return Report(name, blocks, {"name": name})
@@ -85,7 +85,7 @@ def telling(name: str) -> Report:
 def test_a_format_is_found_by_its_file_name(name: str) -> None:
     found: Format = FORMATS.get(name)
     assert found.name == name
-    assert found.render(report([orders_story()]))
+    assert found.render(build_report([orders_story()]))
 
 
 class Page(HTMLParser):
@@ -127,7 +127,7 @@ def test_html_has_the_same_tags_whatever_a_name_is(name: str) -> None:
         "aria-hidden", "aria-label", "aria-labelledby", "charset", "class", "content", "href", "http-equiv",
         "id", "lang", "name", "reversed", "role", "scope", "tabindex",
     }  # fmt: skip
-    shown = visible(name, lines=True).strip()
+    shown = escape_invisible(name, lines=True).strip()
     assert shown in "".join(page.words)
 
 
@@ -136,14 +136,14 @@ def test_html_asks_nobody_for_anything(name: str) -> None:
     page = parsed(name)
     assert {"script", "link", "img", "iframe", "base", "object"}.isdisjoint(tag for tag, _ in page.tags)
     assert all((a.get("href") or "#").startswith("#") for _, a in page.tags)
-    style = html.FORMAT.render(report([orders_story()])).partition("</style>")[0]
+    style = html.FORMAT.render(build_report([orders_story()])).partition("</style>")[0]
     assert "url(" not in style
     assert "@import" not in style
 
 
 def test_html_is_made_for_every_reader() -> None:
     page = Page()
-    page.feed(html.FORMAT.render(report([orders_story()])))
+    page.feed(html.FORMAT.render(build_report([orders_story()])))
     tags = [tag for tag, _ in page.tags]
     assert tags.count("h1") == 1
     assert tags.count("table") == tags.count("caption") > 2
@@ -169,11 +169,11 @@ def test_html_keeps_the_order_of_what_follows_the_head() -> None:
 
 def test_html_of_a_hundred_tables_stays_small() -> None:
     stories = [orders_story(TableId("shop", "app", "public", f"table_{i:03}")) for i in range(100)]
-    assert len(html.FORMAT.render(report(stories)).encode()) < 200_000
+    assert len(html.FORMAT.render(build_report(stories)).encode()) < 200_000
 
 
 def test_a_verdict_has_sign_and_word_and_colour() -> None:
-    page = html.FORMAT.render(check_report(judged(), FAILED, "break"))
+    page = html.FORMAT.render(build_check_report(judged(), FAILED, "break"))
     assert '<span class="b break"><span aria-hidden="true">✗</span> break</span>' in page
     assert '<span class="b danger"><span aria-hidden="true">▲</span> danger</span>' in page
 
@@ -193,7 +193,7 @@ def test_markdown_has_the_same_structure_whatever_a_name_is(name: str) -> None:
 
     found = tokens(markdown.FORMAT.render(telling(name)))
     assert not [t for t in found if t.type in ("html_block", "html_inline", "link_open", "image")]
-    blank = not visible(name).strip()
+    blank = not escape_invisible(name).strip()
     if not blank:
         assert kinds(found) == kinds(tokens(markdown.FORMAT.render(telling("x"))))
 
@@ -202,7 +202,7 @@ def test_markdown_has_the_same_structure_whatever_a_name_is(name: str) -> None:
 def test_markdown_shows_the_name_itself(name: str) -> None:
     found = tokens(markdown.FORMAT.render(Report("", (Paragraph((Text("a "), Text(name), Text(" z"))),), {})))
     words = "".join(t.content for t in found if t.type in ("text", "text_special"))
-    assert words.split() == f"a {visible(name)} z".split()
+    assert words.split() == f"a {escape_invisible(name)} z".split()
 
 
 @given(names)
@@ -215,7 +215,7 @@ def test_github_writes_one_command_a_notice_and_no_other(name: str) -> None:
 
 
 def test_github_annotates_by_gravity() -> None:
-    lines = github.FORMAT.render(check_report(judged(), FAILED, "break")).splitlines()
+    lines = github.FORMAT.render(build_check_report(judged(), FAILED, "break")).splitlines()
     assert [line.partition(" ")[0] for line in lines] == ["::error", "::error", "::warning", "fail"]
     assert "%0Afix: Keep the column in the lake" in lines[0]
     assert "title=column-dropped%3A shop.app.public.orders.sku" in lines[0]
@@ -225,12 +225,12 @@ def test_github_annotates_by_gravity() -> None:
 def test_text_never_cuts_and_never_moves_a_cursor(name: str) -> None:
     shown = text.FORMAT.render(telling(name))
     assert all(ch == "\n" or ch.isprintable() or ch not in map(chr, range(32)) for ch in shown)
-    assert shown.count(visible(name)) >= 10
+    assert shown.count(escape_invisible(name)) >= 10
     assert "\x1b" not in shown
 
 
 def test_colour_adds_nothing_but_colour() -> None:
-    told = report([orders_story()])
+    told = build_report([orders_story()])
     coloured = TextFormat(color=True).render(told)
     assert "\x1b[31m" in coloured
     assert re.sub(r"\x1b\[\d+m", "", coloured) == text.FORMAT.render(told)
@@ -239,11 +239,11 @@ def test_colour_adds_nothing_but_colour() -> None:
 def test_columns_stand_under_each_other_also_for_wide_letters() -> None:
     rows = tuple(((Text(name),), (Text("end"),)) for name in ("漢字", "abc", "e\u0301"))
     lines = text.FORMAT.render(Report("", (Grid("", ("name", "x"), rows),), {})).splitlines()
-    assert {width(line.rpartition("end")[0]) for line in lines[1:]} == {6}
+    assert {measure_width(line.rpartition("end")[0]) for line in lines[1:]} == {6}
 
 
 def test_json_is_the_data_and_can_always_be_written() -> None:
-    told = report([orders_story()])
+    told = build_report([orders_story()])
     assert json.loads(JSON.render(told)) == json.loads(json.dumps(told.data))
     odd: Any = Report("", (), {"name": "\ud800"})
     assert json.loads(JSON.render(odd).encode()) == {"name": "\ud800"}
@@ -251,9 +251,9 @@ def test_json_is_the_data_and_can_always_be_written() -> None:
 
 @given(st.text())
 def test_what_is_visible_stays_and_what_is_not_is_written_out(name: str) -> None:
-    shown = visible(name)
+    shown = escape_invisible(name)
     assert shown == name or "\\" in shown
-    assert visible(shown) == shown
+    assert escape_invisible(shown) == shown
 
 
 def test_no_two_grave_tones_share_a_sign() -> None:

@@ -9,9 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.compat.gate import CheckResult, Policy, against_all, check, steps, total, transitions
+from schemaman.compat.gate import (
+    CheckResult,
+    GatePolicy,
+    build_total,
+    check,
+    compare_with_earlier,
+    list_steps,
+    list_transitions,
+)
 from schemaman.compat.judge import LEVELS, RULES, Finding, Reader, Severity
-from schemaman.compat.snapshots import Snapshot, snapshot, without_ids
+from schemaman.compat.snapshots import Snapshot, remove_ids, take_snapshot
 from schemaman.errors import NoHistory, UnknownName
 from schemaman.history.versions import Disagreement, TableHistory
 from schemaman.model.column_list import format_columns
@@ -20,12 +28,12 @@ from schemaman.model.schema import TableId, TableSchema
 from tests.lines import ORDERS, mark, told
 from tests.strategies import schemas
 
-ALL_RULES = RULES.all()
+ALL_RULES = RULES.load_all()
 KEYED = "id INT NOT NULL, PRIMARY KEY (id)"
 
 
-def gate(history: TableHistory, since: int = 1, policy: Policy | None = None) -> CheckResult:
-    return check((history,), {ORDERS: snapshot(history, history.versions[since - 1])}, ALL_RULES, policy)
+def gate(history: TableHistory, since: int = 1, policy: GatePolicy | None = None) -> CheckResult:
+    return check((history,), {ORDERS: take_snapshot(history, history.versions[since - 1])}, ALL_RULES, policy)
 
 
 def told_by(result: CheckResult) -> list[tuple[str, str, str]]:
@@ -43,12 +51,12 @@ def test_nothing_changed_nothing_found() -> None:
 )
 def test_a_table_that_was_asked_for_and_has_no_baseline_is_a_danger(fail_on: Severity, verdict: str) -> None:
     other = told("id INT", table=replace(ORDERS, table="other"))
-    baseline = {other.table: snapshot(other, other.latest)}
+    baseline = {other.table: take_snapshot(other, other.latest)}
     histories = (told(KEYED), other)
-    asked = check(histories, baseline, ALL_RULES, Policy(fail_on=fail_on, named=True))
-    assert (asked.verdict, asked.unaccepted, asked.unmet) == (verdict, (ORDERS,), (ORDERS,))
-    met = check(histories, baseline, ALL_RULES, Policy(fail_on=fail_on))
-    assert (met.verdict, met.unaccepted, met.unmet) == ("pass", (ORDERS,), ())
+    asked = check(histories, baseline, ALL_RULES, GatePolicy(fail_on=fail_on, named=True))
+    assert (asked.verdict, asked.unaccepted, asked.without_baseline) == (verdict, (ORDERS,), (ORDERS,))
+    met = check(histories, baseline, ALL_RULES, GatePolicy(fail_on=fail_on))
+    assert (met.verdict, met.unaccepted, met.without_baseline) == ("pass", (ORDERS,), ())
 
 
 def test_what_records_lose_or_leave_open_is_told_since_the_baseline() -> None:
@@ -63,8 +71,10 @@ def test_what_records_lose_or_leave_open_is_told_since_the_baseline() -> None:
         ("perhaps-altered", (1,)), ("values-not-carried", (3,)),
     ]  # fmt: skip
     assert [d.kind for _, d in gate(history, since=2).remarks] == ["values-not-carried"]
-    assert gate(history, since=3, policy=Policy(fail_on="note")).verdict == "fail"
-    assert gate(replace(history, disagreements=()), since=3, policy=Policy(fail_on="note")).verdict == "pass"
+    assert gate(history, since=3, policy=GatePolicy(fail_on="note")).verdict == "fail"
+    assert (
+        gate(replace(history, disagreements=()), since=3, policy=GatePolicy(fail_on="note")).verdict == "pass"
+    )
 
 
 def test_every_step_since_the_baseline_is_judged() -> None:
@@ -88,7 +98,7 @@ def test_a_step_tells_between_what_it_lies() -> None:
     history = told("id INT", "id INT DEFAULT 1", "id INT DEFAULT 1, n INT NOT NULL")
     (finding,) = (f for f, _ in gate(history).findings)
     assert (finding.old_ref, finding.new_ref) == ("shop.app.public.orders@1.1", "shop.app.public.orders@2")
-    first, second = steps(history, snapshot(history, history.versions[0], revision=0))
+    first, second = list_steps(history, take_snapshot(history, history.versions[0], revision=0))
     assert (first.old_ref, first.new_ref) == ("shop.app.public.orders@1.0", "shop.app.public.orders@1.1")
     assert second.at == mark(2)
 
@@ -103,7 +113,7 @@ def test_what_only_the_total_shows_is_told_once() -> None:
     )
     assert told_by(gate(history)) == [("integer-narrowed", "n", "danger")]
     through_decimal = told("n BIGINT", "n DECIMAL(20,0)", "n INT")
-    whole = total(through_decimal, snapshot(through_decimal, through_decimal.versions[0]))
+    whole = build_total(through_decimal, take_snapshot(through_decimal, through_decimal.versions[0]))
     assert whole is not None
     assert told_by(gate(through_decimal)) == [("integer-narrowed", "n", "break")]
 
@@ -111,7 +121,7 @@ def test_what_only_the_total_shows_is_told_once() -> None:
 def test_a_table_that_was_dropped_is_found() -> None:
     history = told(KEYED, None)
     assert told_by(gate(history)) == [("table-dropped", "", "break")]
-    (step,) = steps(history, snapshot(history, history.versions[0]))
+    (step,) = list_steps(history, take_snapshot(history, history.versions[0]))
     assert step.event is not None
     assert step.at == mark(1)
 
@@ -125,7 +135,7 @@ def test_a_table_made_again_shares_nothing_with_the_one_before() -> None:
         ("avro-name-collision", "b_", "break"),
         ("integer-narrowed", "id", "break"),
     ]
-    assert total(history, snapshot(history, history.versions[0])) is None
+    assert build_total(history, take_snapshot(history, history.versions[0])) is None
     assert told_by(gate(history, since=2)) == [("integer-narrowed", "id", "break")]
 
 
@@ -134,13 +144,13 @@ def test_a_table_without_baseline_is_judged_as_it_is() -> None:
     assert told_by(result) == [("avro-name-collision", "a_", "break")]
     assert result.unaccepted == (ORDERS,)
     assert not check((told("id INT", "id INT NOT NULL"),), {}, ALL_RULES).findings
-    assert not steps(told("id INT", None), None)
+    assert not list_steps(told("id INT", None), None)
 
 
 def test_a_baseline_without_history_is_an_error_and_no_pass() -> None:
     history = told("id INT")
     other = TableId("shop", "app", "public", "gone")
-    kept = snapshot(history, history.latest)
+    kept = take_snapshot(history, history.latest)
     with pytest.raises(NoHistory, match=r"shop\.app\.public\.gone"):
         check((history,), {ORDERS: kept, other: replace(kept, table=other)}, ALL_RULES)
 
@@ -153,37 +163,37 @@ def test_a_baseline_is_found_by_shape_and_beginning_though_numbers_shift() -> No
         ("column-dropped", "b", "break"),
         ("column-added-required", "c", "break"),
     ]
-    elsewhere = replace(snapshot(history, history.versions[0]), at=mark(77))
+    elsewhere = replace(take_snapshot(history, history.versions[0]), at=mark(77))
     assert len(check((history,), {ORDERS: elsewhere}, ALL_RULES).findings) == 1
 
 
 def test_a_baseline_of_another_store_is_compared_by_names() -> None:
     history = told("id INT, price INT", "id INT, list_price INT NOT NULL")
-    foreign = Snapshot(ORDERS, without_ids(told("id INT, price INT, x INT").latest.schema), "0" * 12, mark(5))
+    foreign = Snapshot(ORDERS, remove_ids(told("id INT, price INT, x INT").latest.schema), "0" * 12, mark(5))
     found = check((history,), {ORDERS: foreign}, ALL_RULES)
     assert told_by(found) == [("column-dropped", "x", "break"), ("column-rename-suspected", "price", "break")]
     assert {f.old_ref for f, _ in found.findings} == {"baseline"}
-    same = Snapshot(ORDERS, without_ids(history.latest.schema))
+    same = Snapshot(ORDERS, remove_ids(history.latest.schema))
     assert check((history,), {ORDERS: same}, ALL_RULES).steps == 0
 
 
 def test_attributes_that_were_refined_since_are_a_step() -> None:
     history = told("id INT, n INT DEFAULT 5")
-    kept = snapshot(history, history.latest)
+    kept = take_snapshot(history, history.latest)
     columns = tuple(replace(c, default=None) for c in kept.schema.columns)
-    (step,) = steps(history, replace(kept, schema=replace(kept.schema, columns=columns)))
+    (step,) = list_steps(history, replace(kept, schema=replace(kept.schema, columns=columns)))
     assert [type(c).__name__ for c in step.changes] == ["ChangeDefault"]
 
 
 def test_readers_overrides_and_fail_on_decide() -> None:
     history = told("id INT, n BIGINT", "id INT, n INT")
     assert gate(history).verdict == "fail"
-    assert gate(history, policy=Policy(readers=("spark",))).verdict == "pass"
-    assert gate(history, policy=Policy(readers=("spark",), fail_on="danger")).verdict == "fail"
-    assert gate(history, policy=Policy(readers=("avro-forward",), fail_on="note")).verdict == "fail"
-    assert gate(history, policy=Policy(overrides={"integer-narrowed": "note"})).verdict == "pass"
-    assert gate(history, policy=Policy(fail_on="off")).verdict == "pass"
-    assert told_by(gate(history, policy=Policy(overrides={"integer-narrowed": "off"}))) == [
+    assert gate(history, policy=GatePolicy(readers=("spark",))).verdict == "pass"
+    assert gate(history, policy=GatePolicy(readers=("spark",), fail_on="danger")).verdict == "fail"
+    assert gate(history, policy=GatePolicy(readers=("avro-forward",), fail_on="note")).verdict == "fail"
+    assert gate(history, policy=GatePolicy(overrides={"integer-narrowed": "note"})).verdict == "pass"
+    assert gate(history, policy=GatePolicy(fail_on="off")).verdict == "pass"
+    assert told_by(gate(history, policy=GatePolicy(overrides={"integer-narrowed": "off"}))) == [
         ("integer-narrowed", "n", "off")
     ]
 
@@ -191,7 +201,7 @@ def test_readers_overrides_and_fail_on_decide() -> None:
 def test_the_level_says_which_avro_readers_must_not_break() -> None:
     history = told("id INT, n BIGINT NOT NULL", "id INT, n INT NOT NULL")
     only_avro: tuple[Reader, ...] = ("avro-backward", "avro-forward")
-    verdicts = {level: gate(history, policy=Policy(only_avro, level=level)).verdict for level in LEVELS}
+    verdicts = {level: gate(history, policy=GatePolicy(only_avro, level=level)).verdict for level in LEVELS}
     assert verdicts == {
         "NONE": "pass",
         "BACKWARD": "fail",
@@ -202,18 +212,18 @@ def test_the_level_says_which_avro_readers_must_not_break() -> None:
         "FULL_TRANSITIVE": "fail",
     }
     with pytest.raises(UnknownName, match="FULL_TRANSITIVE"):
-        gate(history, policy=Policy(level="full"))
+        gate(history, policy=GatePolicy(level="full"))
 
 
 def test_a_transitive_level_looks_at_every_version() -> None:
     history = told("id INT, n BIGINT", "id INT, n INT", "id INT, n INT, c INT")
-    assert gate(history, since=3, policy=Policy(level="BACKWARD")).findings == ()
-    found = gate(history, since=3, policy=Policy(level="BACKWARD_TRANSITIVE"))
+    assert gate(history, since=3, policy=GatePolicy(level="BACKWARD")).findings == ()
+    found = gate(history, since=3, policy=GatePolicy(level="BACKWARD_TRANSITIVE"))
     assert told_by(found) == [("integer-narrowed", "n", "break")]
     (finding,) = (f for f, _ in found.findings)
     assert finding.old_ref == "shop.app.public.orders@1"
     assert set(finding.verdicts) <= {"avro-backward", "avro-forward"}
-    assert [t.old_ref[-1] for t in against_all(history)] == ["2", "1"]
+    assert [t.old_ref[-1] for t in compare_with_earlier(history)] == ["2", "1"]
 
 
 def test_provisional_facts_do_not_fail_a_build() -> None:
@@ -238,16 +248,16 @@ def test_steps_lead_from_the_baseline_to_the_present(
     history = told(*(format_columns(s) for s in structures))
     version = data.draw(st.sampled_from(history.versions))
     revision = data.draw(st.sampled_from(version.revisions))
-    kept = snapshot(history, version, revision.number)
-    walked = steps(history, kept)
+    kept = take_snapshot(history, version, revision.number)
+    walked = list_steps(history, kept)
     for before, after in pairwise(walked):
         assert before.new == after.old
-    for step in transitions(history, kept):
+    for step in list_transitions(history, kept):
         assert step.old is not None
         assert patch(step.old, step.changes) == step.new
     if walked:
         assert walked[0].old is not None
-        assert without_ids(walked[0].old) == kept.schema
+        assert remove_ids(walked[0].old) == kept.schema
         assert walked[-1].new == history.latest.schema
     findings: list[Finding] = [f for f, _ in check((history,), {ORDERS: kept}, ALL_RULES).findings]
     assert len({(f.fingerprint, f.new_ref) for f in findings}) == len(findings)
@@ -261,7 +271,7 @@ def test_a_change_that_no_rule_speaks_of_is_said_and_counts_as_danger() -> None:
         (("at",), "NOT NULL", "nullable"),
     ]
     assert result.verdict == "pass"
-    assert gate(history, policy=Policy(fail_on="danger")).verdict == "fail"
+    assert gate(history, policy=GatePolicy(fail_on="danger")).verdict == "fail"
 
 
 def test_what_a_rule_speaks_of_is_judged() -> None:

@@ -38,10 +38,10 @@ def repository(tmp_path: Path) -> Path:
 def test_a_file_at_a_revision(repository: Path) -> None:
     first = commit(repository, {"schemas/a.json": "eins\n"})
     commit(repository, {"schemas/a.json": "zwei ü\n"})
-    assert gitrefs.read(first, "schemas/a.json", repository) == "eins\n"
-    assert gitrefs.read("HEAD~1", "schemas/a.json", repository) == "eins\n"
-    assert gitrefs.read("main", "schemas/a.json", repository) == "zwei ü\n"
-    assert gitrefs.read("main", "a.json", repository / "schemas") == "zwei ü\n"
+    assert gitrefs.read_file(first, "schemas/a.json", repository) == "eins\n"
+    assert gitrefs.read_file("HEAD~1", "schemas/a.json", repository) == "eins\n"
+    assert gitrefs.read_file("main", "schemas/a.json", repository) == "zwei ü\n"
+    assert gitrefs.read_file("main", "a.json", repository / "schemas") == "zwei ü\n"
 
 
 def test_a_folder_at_a_revision(repository: Path) -> None:
@@ -63,10 +63,10 @@ def test_the_merge_base_is_where_the_branch_left_the_default_one(repository: Pat
     commit(repository, {"a": "2"})
     git(repository, "switch", "--quiet", "main")
     ahead = commit(repository, {"b": "1"})
-    assert gitrefs.merge_base(repository) == ahead
+    assert gitrefs.find_merge_base(repository) == ahead
     git(repository, "switch", "--quiet", "feature")
-    assert gitrefs.merge_base(repository) == base
-    assert gitrefs.merge_base(repository, "feature") == gitrefs.resolve("HEAD", repository)
+    assert gitrefs.find_merge_base(repository) == base
+    assert gitrefs.find_merge_base(repository, "feature") == gitrefs.resolve_revision("HEAD", repository)
 
 
 def test_the_default_branch_is_the_one_of_origin(repository: Path, tmp_path: Path) -> None:
@@ -76,32 +76,32 @@ def test_the_default_branch_is_the_one_of_origin(repository: Path, tmp_path: Pat
     git(tmp_path, "clone", "--quiet", str(repository), str(clone))
     git(clone, "switch", "--quiet", "--create", "feature")
     commit(clone, {"a": "2"})
-    assert gitrefs.merge_base(clone) == base
+    assert gitrefs.find_merge_base(clone) == base
 
 
 def test_what_cannot_be_found_is_said(repository: Path, tmp_path: Path) -> None:
     with pytest.raises(BadReference, match="HEAD"):
-        gitrefs.merge_base(repository)
+        gitrefs.find_merge_base(repository)
     commit(repository, {"a": "1"})
     with pytest.raises(BadReference, match="'nope'"):
-        gitrefs.read("nope", "a", repository)
+        gitrefs.read_file("nope", "a", repository)
     with pytest.raises(BadReference, match="'--help'"):
-        gitrefs.read("--help", "a", repository)
+        gitrefs.read_file("--help", "a", repository)
     with pytest.raises(UnreadableInput, match="b is no file"):
-        gitrefs.read("HEAD", "b", repository)
+        gitrefs.read_file("HEAD", "b", repository)
     git(repository, "branch", "--move", "trunk")
     with pytest.raises(UsageError, match="default branch") as error:
-        gitrefs.merge_base(repository)
+        gitrefs.find_merge_base(repository)
     assert error.value.hint is not None
     with pytest.raises(UsageError, match="no git repository"):
-        gitrefs.read("HEAD", "a", tmp_path)
+        gitrefs.read_file("HEAD", "a", tmp_path)
 
 
 def test_bytes_that_are_no_text_are_refused(repository: Path) -> None:
     (repository / "a").write_bytes(b"\xff\xfe")
     commit(repository, {})
     with pytest.raises(UnreadableInput, match="a at HEAD: not UTF-8"):
-        gitrefs.read("HEAD", "a", repository)
+        gitrefs.read_file("HEAD", "a", repository)
 
 
 def test_branches_without_a_common_commit(repository: Path) -> None:
@@ -109,4 +109,4 @@ def test_branches_without_a_common_commit(repository: Path) -> None:
     git(repository, "switch", "--quiet", "--orphan", "other")
     commit(repository, {"b": "1"})
     with pytest.raises(UsageError, match="no commit in common"):
-        gitrefs.merge_base(repository)
+        gitrefs.find_merge_base(repository)

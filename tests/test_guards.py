@@ -11,15 +11,15 @@ from hypothesis import given
 from schemaman.errors import StalePlan
 from schemaman.migration.apply.apply import apply, check
 from schemaman.migration.plan import (
+    MigrationSource,
     Policy,
     Refusal,
-    Source,
-    outcomes,
+    count_outcomes,
 )
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule
-from schemaman.migration.row_columns import with_row_columns
-from schemaman.migration.target import Draft, Live
+from schemaman.migration.row_columns import add_row_columns
+from schemaman.migration.target import Draft, LakeTable
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.column_list import parse_columns
 from schemaman.model.diff import AddColumn, ChangeNullable, ChangeType, DropColumn, RenameColumn
@@ -39,8 +39,8 @@ ALL = {
 }
 
 
-def table(ddl: str, name: str = "ice.db.t", **facts) -> Live:
-    return replace(Live(name, parse_columns(ddl), "i", "0", dict(ALL)), **facts)
+def table(ddl: str, name: str = "ice.db.t", **facts) -> LakeTable:
+    return replace(LakeTable(name, parse_columns(ddl), "i", "0", dict(ALL)), **facts)
 
 
 @pytest.mark.parametrize(
@@ -54,17 +54,19 @@ def table(ddl: str, name: str = "ice.db.t", **facts) -> Live:
 )
 def test_what_a_generated_column_is_computed_from_stays_as_it_is(change) -> None:
     live = table("a INT, g INT", "/t", generated={"g": "A + 1"})
-    answer = delta.TARGET.alter(live, change)
+    answer = delta.TARGET.draft_change(live, change)
     assert isinstance(answer, Refusal)
     assert "generated column `g`" in answer.reason
-    assert isinstance(delta.TARGET.alter(live, DropColumn(("g",), Column("g", Integer(32)))), Draft)
-    assert isinstance(delta.TARGET.alter(live, AddColumn(("x",), Column("x", Integer(32)), "g")), Draft)
+    assert isinstance(delta.TARGET.draft_change(live, DropColumn(("g",), Column("g", Integer(32)))), Draft)
+    assert isinstance(
+        delta.TARGET.draft_change(live, AddColumn(("x",), Column("x", Integer(32)), "g")), Draft
+    )
 
 
 def test_a_table_that_is_read_as_iceberg_too_takes_no_change_that_iceberg_lacks() -> None:
     live = table("a INT", "/t", properties={**ALL, "delta.enableIcebergCompatV2": "true"})
-    assert isinstance(delta.TARGET.alter(live, ChangeType(("a",), Integer(32), Integer(64))), Draft)
-    refused = delta.TARGET.alter(live, ChangeType(("a",), Integer(32), Floating(64)))
+    assert isinstance(delta.TARGET.draft_change(live, ChangeType(("a",), Integer(32), Integer(64))), Draft)
+    refused = delta.TARGET.draft_change(live, ChangeType(("a",), Integer(32), Floating(64)))
     assert isinstance(refused, Refusal)
 
 
@@ -87,7 +89,7 @@ IDENTIFIED = table(
     ],
 )
 def test_identifier_fields_stand_against_what_iceberg_refuses(change, made: bool) -> None:
-    assert isinstance(iceberg.TARGET.alter(IDENTIFIED, change), Draft) == made
+    assert isinstance(iceberg.TARGET.draft_change(IDENTIFIED, change), Draft) == made
 
 
 def test_identifier_fields_come_off_for_a_change_and_stand_again() -> None:
@@ -137,7 +139,7 @@ def test_null_is_forbidden_by_a_check_that_asks_the_rows_first() -> None:
         "ADD CONSTRAINT `schemaman_not_null_a` CHECK (`a` IS NOT NULL)"
     ]
     assert checks[0].precondition["counts"] == {"SELECT count(*) FROM `delta`.`/lake/t` WHERE `a` IS NULL": 0}
-    assert outcomes(drawn)["needs-scan"] == 1
+    assert count_outcomes(drawn)["needs-scan"] == 1
     assert any("set-not-null = approve" in approval for approval in drawn.approvals_needed)
     assert all(s.kind != "add-constraint" for s in plan("delta", later, made.live).steps)
 
@@ -189,7 +191,7 @@ def test_a_guard_stays_on_where_what_it_stands_against_is_not_made(
 
 
 @given(life=lives())
-def test_rows_that_hold_null_are_found_before_the_first_step(life: list[Source]) -> None:
+def test_rows_that_hold_null_are_found_before_the_first_step(life: list[MigrationSource]) -> None:
     """Columns are asked for under the names that they have by then, and a second plan finds nothing more."""
     target, name = TARGETS["delta"]
     made = PaperLake(name)
@@ -234,7 +236,7 @@ def test_a_new_table_forbids_null_from_the_start_where_nobody_has_to_be_asked() 
 
 
 def test_deleted_rows_stay_in_a_mirrored_table_and_hold_null() -> None:
-    later = with_row_columns(source("id INT NOT NULL, a INT NOT NULL, PRIMARY KEY (id)"))
+    later = add_row_columns(source("id INT NOT NULL, a INT NOT NULL, PRIMARY KEY (id)"))
     free = Policy(rules=(PolicyRule("auto", ("set-not-null",)),))
     made = PaperLake(TARGETS["delta"][1])
     for _ in range(2):
@@ -259,8 +261,8 @@ def test_a_column_that_keeps_its_name_is_not_guarded_under_another() -> None:
 @both
 def test_a_plan_counts_its_outcomes(format: str) -> None:
     made = lake(format, "id INT, a DATE")
-    assert outcomes(plan(format, source("id INT, a DATE"), made.live)) == {"none": 1}
-    mixed = outcomes(plan(format, source("id BIGINT, a BOOLEAN, b INT"), made.live))
+    assert count_outcomes(plan(format, source("id INT, a DATE"), made.live)) == {"none": 1}
+    mixed = count_outcomes(plan(format, source("id BIGINT, a BOOLEAN, b INT"), made.live))
     assert (mixed["refused"], mixed["additive"], mixed["widening"]) == (1, 1, 1)
 
 
@@ -273,7 +275,7 @@ def test_an_iceberg_name_that_reads_like_a_path_of_a_kept_column_is_refused() ->
 
 
 def test_an_upgrade_says_who_cannot_read_the_table_any_more() -> None:
-    draft = delta.TARGET.upgrade("/t", ALL)
+    draft = delta.TARGET.upgrade_features("/t", ALL)
     assert (draft.step_class, draft.reversible, draft.undo) == ("capability-upgrade", "no", None)
     assert any("deltalake" in who for who in draft.hurts)
     assert len(draft.hurts) == 3
@@ -281,7 +283,7 @@ def test_an_upgrade_says_who_cannot_read_the_table_any_more() -> None:
 
 def test_a_rename_on_delta_hurts_streams_and_readers_of_the_change_feed() -> None:
     live = table("a INT", "/t", properties={**ALL, "delta.enableChangeDataFeed": "true"})
-    answer = delta.TARGET.alter(live, RenameColumn(("a",), "b"))
+    answer = delta.TARGET.draft_change(live, RenameColumn(("a",), "b"))
     assert isinstance(answer, Draft)
     for words in ("`a`", "streams", "change data feed"):
         assert any(words in who for who in answer.hurts)
@@ -290,7 +292,7 @@ def test_a_rename_on_delta_hurts_streams_and_readers_of_the_change_feed() -> Non
 def test_an_added_column_can_be_taken_back_only_where_columns_can_be_dropped() -> None:
     change = AddColumn(("b",), Column("b", Integer(32)), "a")
     mapped, plain = table("a INT", "/t"), table("a INT", "/t", properties={})
-    answers = [delta.TARGET.alter(live, change) for live in (mapped, plain)]
+    answers = [delta.TARGET.draft_change(live, change) for live in (mapped, plain)]
     assert [(a.reversible, a.undo is None) for a in answers if isinstance(a, Draft)] == [
         ("reversible", False),
         ("time-travel", True),
@@ -304,10 +306,10 @@ def test_columns_and_members_are_what_they_are_whatever_they_are_called(format: 
     flat = table(f"id INT, `{name}` INT NOT NULL", at)
     inside = table(f"id INT, s STRUCT<a: INT, `{name}`: INT NOT NULL>", at)
     for live, path in ((flat, (name,)), (inside, ("s", name))):
-        dropped = target.alter(live, DropColumn(path, Column(name, Integer(32))))
+        dropped = target.draft_change(live, DropColumn(path, Column(name, Integer(32))))
         assert isinstance(dropped, Draft)
         assert dropped.kind == "drop-columns"
-        relaxed = target.alter(live, ChangeNullable(path, False, True))
+        relaxed = target.draft_change(live, ChangeNullable(path, False, True))
         assert isinstance(relaxed, Draft)
         assert relaxed.kind == "drop-not-null"
 
@@ -320,5 +322,5 @@ def test_columns_and_members_are_what_they_are_whatever_they_are_called(format: 
 def test_parts_of_lists_and_maps_are_neither_dropped_nor_freed(format: str, path: tuple[str, ...]) -> None:
     target, at = TARGETS[format]
     live = table("l ARRAY<INT NOT NULL>, m MAP<INT, INT NOT NULL>, value ARRAY<MAP<INT, INT>>", at)
-    assert isinstance(target.alter(live, DropColumn(path, Column("x", Integer(32)))), Refusal)
-    assert isinstance(target.alter(live, ChangeNullable(path, False, True)), Refusal)
+    assert isinstance(target.draft_change(live, DropColumn(path, Column("x", Integer(32)))), Refusal)
+    assert isinstance(target.draft_change(live, ChangeNullable(path, False, True)), Refusal)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.debezium.connector import Dialect
+from schemaman.debezium.connector import Connector
 from schemaman.debezium.connectors import mariadb, postgresql
-from schemaman.debezium.observation import ALTERNATIONS, Observation, Witness
-from schemaman.debezium.records import Mark, Position
+from schemaman.debezium.observation import ALTERNATIONS, EvidenceKind, Observation
+from schemaman.debezium.records import Coordinates, Position
 from schemaman.history.fold.fold import fold
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import Column, TableId, TableSchema
@@ -21,8 +21,8 @@ from schemaman.model.types import Integer, String
 TABLE = TableId("shop", "app", "public", "orders")
 
 
-def dialect_of(connector: str) -> Dialect:
-    return {"postgresql": postgresql.DIALECT, "mariadb": mariadb.DIALECT}[connector]
+def dialect_of(connector: str) -> Connector:
+    return {"postgresql": postgresql.CONNECTOR, "mariadb": mariadb.CONNECTOR}[connector]
 
 
 def schema(*names: str, key: tuple[str, ...] = ("id",), required: tuple[str, ...] = ("id",)) -> TableSchema:
@@ -32,19 +32,19 @@ def schema(*names: str, key: tuple[str, ...] = ("id",), required: tuple[str, ...
 
 def mark(
     offset: int, lsn: int | None, *, read: int | None = None, partition: int = 0, topic: str = "t"
-) -> Mark:
+) -> Coordinates:
     position = Position("none", "") if lsn is None else Position("lsn", str(lsn), str(lsn))
     time = (lsn or offset) * 10
-    return Mark(topic, partition, offset, position, time, time + 5 if read is None else read, time)
+    return Coordinates(topic, partition, offset, position, time, time + 5 if read is None else read, time)
 
 
 def seen(
     structure: TableSchema,
-    first: Mark,
-    last: Mark | None = None,
+    first: Coordinates,
+    last: Coordinates | None = None,
     *,
     snapshot: bool = False,
-    witness: Witness = "emitted",
+    witness: EvidenceKind = "emitted",
     connector: str = "postgresql",
 ) -> Observation:
     last = last or first
@@ -175,7 +175,7 @@ def test_a_record_committed_after_the_first_reading_confirms() -> None:
     assert found.versions[1].unconfirmed == ()
 
 
-def declared(structure: TableSchema, at: Mark, action: str = "image", **more: object) -> Observation:
+def declared(structure: TableSchema, at: Coordinates, action: str = "image", **more: object) -> Observation:
     base = Observation(TABLE, "declared", "image", "mariadb", "3.5.0", at, at, 1, False, structure)
     return replace(base, action=action, **more)  # type: ignore[arg-type]
 
@@ -296,7 +296,7 @@ def runs_of(records: list[tuple[int, TableSchema]], cut: random.Random | None) -
     """The runs that a scanner makes of it, cut at random places if asked to."""
     result: list[Observation] = []
     offsets = [0, 0, 0]
-    open_runs: dict[int, tuple[TableSchema, Mark, Mark]] = {}
+    open_runs: dict[int, tuple[TableSchema, Coordinates, Coordinates]] = {}
     for lsn, (partition, structure) in enumerate(records, start=1):
         here = mark(offsets[partition], lsn, partition=partition)
         offsets[partition] += 1

@@ -17,11 +17,11 @@ import pytest
 from tests.house import ROOT
 
 PLUGINS = {
-    "debezium/connectors": ("DIALECT", "_"),
+    "debezium/connectors": ("CONNECTOR", "_"),
     "compat/rules": ("RULE", "-"),
     "migration/targets": ("TARGET", "-"),
     "report/formats": ("FORMAT", "-"),
-    "languages/exporters": ("NOTATION", "-"),
+    "languages/exporters": ("LANGUAGE", "-"),
 }
 """Folder → what each of its files offers, and what stands between the words of a name users type."""
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.debezium import inference
-from schemaman.debezium.document import shown_by_document, shown_by_row
-from schemaman.debezium.inference import DEPTH, DOTTED, ELEMENT, Sightings, added
-from schemaman.debezium.observation import Seen
-from schemaman.debezium.records import Mark
+from schemaman.debezium.document import collect_document_kinds, collect_row_kinds
+from schemaman.debezium.inference import DEPTH, DOTTED, ELEMENT, FieldCounter, merge_inferred_fields
+from schemaman.debezium.observation import InferredFields
+from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.inferred_schema import (
     DORMANT,
     MEMBERS,
@@ -49,23 +49,23 @@ VALUES = st.recursive(
 DOCUMENTS = st.dictionaries(NAMES, VALUES, max_size=4)
 
 
-def mark(offset: int, partition: int = 0) -> Mark:
-    return Mark("t", partition, offset, ts_ms=1000 + offset)
+def mark(offset: int, partition: int = 0) -> Coordinates:
+    return Coordinates("t", partition, offset, ts_ms=1000 + offset)
 
 
-def shown(document: object) -> frozenset[inference.Shown]:
-    return shown_by_document({"op": "c", "after": json.dumps(document)})
+def shown(document: object) -> frozenset[inference.FieldKind]:
+    return collect_document_kinds({"op": "c", "after": json.dumps(document)})
 
 
-def seen(documents: Iterable[object], first: int = 0) -> Seen:
-    sightings = Sightings()
+def seen(documents: Iterable[object], first: int = 0) -> InferredFields:
+    sightings = FieldCounter()
     for offset, document in enumerate(documents, first):
-        sightings.see(shown(document), mark(offset))
-    return sightings.seen()
+        sightings.count_record(shown(document), mark(offset))
+    return sightings.get_fields()
 
 
 def kinds(document: object) -> dict[str, str]:
-    return {".".join(inference.plain(path)): kind for path, kind in sorted(shown(document))}
+    return {".".join(inference.name_elements(path)): kind for path, kind in sorted(shown(document))}
 
 
 def words(schema: TableSchema) -> str:
@@ -91,13 +91,16 @@ def test_what_was_seen_depends_neither_on_order_nor_on_cuts(documents, cuts, ran
     random.shuffle(parts)
     half = len(parts) // 2
     whole = seen(documents)
-    assert added(parts) == whole
-    assert added([added(parts[:half]), added(parts[half:])]) == whole
-    backwards = Sightings()
+    assert merge_inferred_fields(parts) == whole
+    assert (
+        merge_inferred_fields([merge_inferred_fields(parts[:half]), merge_inferred_fields(parts[half:])])
+        == whole
+    )
+    backwards = FieldCounter()
     for offset in reversed(range(len(documents))):
-        backwards.see(shown(documents[offset]), mark(offset))
-    assert backwards.seen() == whole
-    assert published(added(parts)) == published(whole)
+        backwards.count_record(shown(documents[offset]), mark(offset))
+    assert backwards.get_fields() == whole
+    assert published(merge_inferred_fields(parts)) == published(whole)
 
 
 @given(
@@ -108,26 +111,26 @@ def test_what_was_seen_depends_neither_on_order_nor_on_cuts(documents, cuts, ran
 def test_bounds_keep_the_law_and_exact_counts(documents, cuts, random):
     """Whatever is kept of the whole was kept of each part, so that its counts are exact."""
     with pytest.MonkeyPatch.context() as patch:
-        free = {(t.path, t.kind): t for t in seen(documents).tallies}
+        free = {(t.path, t.kind): t for t in seen(documents).counts}
         patch.setattr(inference, "COLUMNS", 5)
         patch.setattr(inference, "PATHS", 4)
         bounds = [0, *sorted(min(c, len(documents)) for c in cuts), len(documents)]
         parts = [seen(documents[a:b], a) for a, b in pairwise(bounds)]
         random.shuffle(parts)
         whole = seen(documents)
-        assert added(parts) == whole
-    assert {(t.path, t.kind): t for t in whole.tallies}.items() <= free.items()
-    columns = {t.path[0] for t in whole.tallies}
+        assert merge_inferred_fields(parts) == whole
+    assert {(t.path, t.kind): t for t in whole.counts}.items() <= free.items()
+    columns = {t.path[0] for t in whole.counts}
     assert len(columns) <= 5
-    assert (() in whole.cut) == (len({path[0] for path, _ in free}) > 5)
-    lost = {path[0] for path, kind in free.keys() - {(t.path, t.kind) for t in whole.tallies}} & columns
-    assert {path[0] for path in whole.cut if path} == lost
+    assert (() in whole.truncated_paths) == (len({path[0] for path, _ in free}) > 5)
+    lost = {path[0] for path, kind in free.keys() - {(t.path, t.kind) for t in whole.counts}} & columns
+    assert {path[0] for path in whole.truncated_paths if path} == lost
 
 
 def test_nothing_seen_adds_nothing():
     some = seen([{"a": 1}, {"a": None}])
-    assert added([some, Seen()]) == some
-    assert added([]) == Seen()
+    assert merge_inferred_fields([some, InferredFields()]) == some
+    assert merge_inferred_fields([]) == InferredFields()
 
 
 @pytest.mark.parametrize(
@@ -151,7 +154,7 @@ def test_nothing_seen_adds_nothing():
     ],
 )  # fmt: skip
 def test_every_kind_of_extended_json_in_every_dialect(text, kind):
-    found = shown_by_document({"op": "c", "after": f'{{"v": {text}}}'})
+    found = collect_document_kinds({"op": "c", "after": f'{{"v": {text}}}'})
     assert {k for path, k in found if path == ("v",)} == {kind}
     if kind not in ("object", "array"):
         assert len(found) == 1
@@ -182,7 +185,7 @@ def test_an_update_shows_what_it_set_and_the_document_tells_it_better():
         "after": '{"_id": 1, "n": {"$numberLong": "5"}, "v": "two"}',
         "updateDescription": {"updatedFields": '{"n": 5, "v": 1, "x.y": 2}', "removedFields": ["z"]},
     }
-    assert shown_by_document(event) == {
+    assert collect_document_kinds(event) == {
         (("_id",), "int"), (("n",), "long"), (("v",), "string"), (("v",), "integer"),
     }  # fmt: skip
 
@@ -196,7 +199,7 @@ def test_a_partial_update_is_evidence_of_the_paths_that_it_sets():
             "truncatedArrays": [{"field": "tags", "size": 2}],
         },
     }
-    assert shown_by_document(event) == {
+    assert collect_document_kinds(event) == {
         (("a",), "integer"), (("b", DOTTED, "c"), "string"), (("t", DOTTED, "0"), "object"),
         (("t", DOTTED, "0", "k"), "bool"), (("tags",), "array"),
     }  # fmt: skip
@@ -217,12 +220,12 @@ def test_a_partial_update_is_evidence_of_the_paths_that_it_sets():
 )  # fmt: skip
 def test_patches_of_the_oplog(patch, found):
     event = {"op": "u", "after": None, "patch": patch, "filter": '{"_id": "k"}'}
-    assert shown_by_document(event) == found | {(("_id",), "string")}
+    assert collect_document_kinds(event) == found | {(("_id",), "string")}
 
 
 def test_a_delete_writes_nothing():
-    assert shown_by_document({"op": "d", "after": None, "before": '{"_id": 1, "a": 2}'}) == frozenset()
-    assert shown_by_document({"op": "d", "filter": '{"_id": 1}'}) == frozenset()
+    assert collect_document_kinds({"op": "d", "after": None, "before": '{"_id": 1, "a": 2}'}) == frozenset()
+    assert collect_document_kinds({"op": "d", "filter": '{"_id": 1}'}) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -238,12 +241,12 @@ def test_a_delete_writes_nothing():
 )
 def test_documents_that_cannot_be_read(event, reason):
     with pytest.raises(ValueError, match=reason):
-        shown_by_document({"op": "u", **event})
+        collect_document_kinds({"op": "u", **event})
 
 
 def test_rows_show_names_and_types_of_json():
     row = {"n": 1.5, "s": "x", "b": False, "z": None, "a": [1], "o": {"k": 1}}
-    assert {path[0]: kind for path, kind in shown_by_row(row)} == {
+    assert {path[0]: kind for path, kind in collect_row_kinds(row)} == {
         "n": "json:number", "s": "json:string", "b": "json:boolean", "z": "json:null",
         "a": "json:array", "o": "json:object",
     }  # fmt: skip
@@ -359,24 +362,24 @@ def test_names_that_are_data_become_a_map():
 
 def test_more_names_than_are_kept_are_told():
     many = seen({"_id": 1, f"n{n}": n, "o": {f"m{n}": 1}} for n in range(600))
-    assert len(many.tallies) < 600 + 260
+    assert len(many.counts) < 600 + 260
     told = {message for kind, message, _ in remarks(many, {}) if kind == "too-many-names"}
     said = "has more names than are kept: they look like data, and not all are counted"
     assert told == {f"the collection {said}", f"o {said}"}
 
 
 def test_dots_mean_what_whole_documents_have_shown():
-    def updates(**fields: Any) -> frozenset[inference.Shown]:
-        return shown_by_document({"op": "u", "updateDescription": {"updatedFields": json.dumps(fields)}})
+    def updates(**fields: Any) -> frozenset[inference.FieldKind]:
+        return collect_document_kinds({"op": "u", "updateDescription": {"updatedFields": json.dumps(fields)}})
 
-    sightings = Sightings()
+    sightings = FieldCounter()
     whole = {"_id": 1, "o": {"n": 1}, "l": ["x"], "p": {"q": 1}, "p.q": 1}
-    sightings.see(shown(whole), mark(0))
+    sightings.count_record(shown(whole), mark(0))
     for n in range(1, SUPPORT + 1):
-        sightings.see(
+        sightings.count_record(
             updates(**{"o.n": "s", "o.m": 1, "l.7": 2.5, "p.q": "?", "l.x": 1, "new.n": 1}), mark(n)
         )
-    assert words(published(sightings.seen())[-1].schema) == (
+    assert words(published(sightings.get_fields())[-1].schema) == (
         "_id INT NOT NULL, l ARRAY<UNION<DOUBLE, STRING>>, o STRUCT<n: UNION<INT, STRING>, m: INT>, "
         "p STRUCT<q: INT>, `p.q` INT"
     )
@@ -384,18 +387,18 @@ def test_dots_mean_what_whole_documents_have_shown():
 
 def test_only_updates_know_no_key():
     partial = {"op": "u", "updateDescription": {"updatedFields": '{"a": "x"}'}}
-    sightings = Sightings()
+    sightings = FieldCounter()
     for n in range(3):
-        sightings.see(shown_by_document(partial), mark(n))
-    assert [words(v.schema) for v in published(sightings.seen())] == [
+        sightings.count_record(collect_document_kinds(partial), mark(n))
+    assert [words(v.schema) for v in published(sightings.get_fields())] == [
         "_id UNKNOWN('bson:unknown') NOT NULL, a STRING"
     ]
 
 
 def test_memory_is_bounded_while_records_are_read():
-    sightings = Sightings()
+    sightings = FieldCounter()
     for n in islice(range(10**6), 3_000):
-        sightings.see(frozenset({((f"c{n}",), "int"), (("o", f"m{n}"), "int")}), mark(n))
+        sightings.count_record(frozenset({((f"c{n}",), "int"), (("o", f"m{n}"), "int")}), mark(n))
     held = sum(len(column.counts) for column in sightings._columns.values())
     assert held < 2 * (inference.COLUMNS + inference.PATHS) + 10
 

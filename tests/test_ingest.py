@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from schemaman.debezium.records import Record
 from schemaman.errors import UnreadableInput, UsageError
 from schemaman.history.versions import TableHistory
-from schemaman.ingest.chunks import Known, Unread, chunks, together, wires
+from schemaman.ingest.chunks import KnownOffsets, UnreadableItem, build_reading, merge_parts, read_chunks
 from schemaman.ingest.ingest import NO_PARTITION, Intake, Summary, ingest
 from schemaman.io import files, schema_registry
 from schemaman.registry import Registry
-from schemaman.report.views.listings import about
+from schemaman.report.views.listings import select_notes
 from schemaman.store.edge_hashes import EdgeHashes, EdgesOnDemand
 from schemaman.store.log import Entry, Observed
 from schemaman.store.memory import MemoryStore
@@ -32,7 +32,7 @@ from tests.house import CAPTURES
 
 RUNS = ("postgres/shop-json", "postgres/shop-avro", "postgres/shop-crash", "db2/shop-3.4.1-json",
         "mariadb/bookshop-mariadb-3.5.0-json")  # fmt: skip
-Item = Record | Unread
+Item = Record | UnreadableItem
 
 
 class Desk:
@@ -56,14 +56,14 @@ class Desk:
 
 @cache
 def recorded(run: str) -> tuple[Record, ...]:
-    found = files.records(files.find(str(CAPTURES / run)))
+    found = files.read_records(files.find_file(str(CAPTURES / run)))
     return tuple(r for r in found if isinstance(r, Record))
 
 
 @cache
-def schemas(run: str) -> schema_registry.Export:
+def schemas(run: str) -> schema_registry.RegistryExport:
     path = CAPTURES / run / "registry.json"
-    return schema_registry.load(str(path)) if path.exists() else schema_registry.NO_REGISTRY
+    return schema_registry.load_export(str(path)) if path.exists() else schema_registry.NO_REGISTRY
 
 
 @cache
@@ -78,10 +78,10 @@ def test_a_recording_is_understood_and_entered_once(run):
     desk = Desk()
     summary = desk.ingest(recorded(run), run)
     assert (summary.read, summary.new, summary.rejects) == (len(recorded(run)), len(recorded(run)), 0)
-    asides = sum(count for _, count in summary.asides)
+    asides = sum(count for _, count in summary.skipped)
     observed = [e.observation for e in desk.log if isinstance(e, Observed)]
     assert summary.observations == len(observed)
-    declared = [o for o in observed if o.witness == "declared"]
+    declared = [o for o in observed if o.evidence == "declared"]
     assert asides + sum(o.count for o in observed if o not in declared) + len(
         {(o.first.topic, o.first.offset) for o in declared}
     ) == len(recorded(run))
@@ -141,7 +141,7 @@ def test_a_record_that_is_not_understood_is_set_aside(keep, payload):
     summary = desk.ingest(broken(recorded(run), 300, b"not json"), run, keep_payload=keep)
     (reject,) = desk.registry.rejects()
     assert summary.rejects == 1
-    assert summary.shown == (reject,)
+    assert summary.first_rejects == (reject,)
     assert (reject.topic, reject.partition, reject.offset) == (bad.topic, bad.partition, bad.offset)
     assert reject.reason == "not JSON: Expecting value at character 0"
     assert reject.sha256 == hashlib.sha256(b"not json").hexdigest()
@@ -152,7 +152,7 @@ def test_a_record_that_is_not_understood_is_set_aside(keep, payload):
 def test_an_id_that_the_registry_does_not_know():
     run = "postgres/shop-avro"
     lost = int.from_bytes((recorded(run)[200].value or b"")[1:5], "big")
-    less = schema_registry.Export({i: t for i, t in schemas(run).schemas.items() if i != lost})
+    less = schema_registry.RegistryExport({i: t for i, t in schemas(run).schemas.items() if i != lost})
     desk = Desk()
     summary = ingest(recorded(run), desk.registry, "main", less)
     assert {r.reason for r in desk.registry.rejects()} == {f"registry does not know schema id {lost}"}
@@ -162,7 +162,7 @@ def test_an_id_that_the_registry_does_not_know():
 
 def test_lines_that_are_no_records_are_told_each_time_and_kept_once():
     run = "postgres/shop-json"
-    torn = Unread("dump.jsonl", 3, "not JSON", "ab" * 32)
+    torn = UnreadableItem("dump.jsonl", 3, "not JSON", "ab" * 32)
     items: list[Item] = [*recorded(run)[:2], torn, *recorded(run)[2:]]
     desk = Desk()
     for _ in range(2):
@@ -223,8 +223,8 @@ def test_what_travels_with_a_part_of_a_stream_tells_all_that_its_records_meet(ru
     for record in part:
         first, _ = extents.get((record.topic, record.partition), (record.offset, 0))
         extents[record.topic, record.partition] = (first, record.offset)
-    known = Known(*desk.registry.known("main"))
-    taken = pickle.loads(pickle.dumps(known.within(extents)))
+    known = KnownOffsets(*desk.registry.known_offsets("main"))
+    taken = pickle.loads(pickle.dumps(known.restrict_to(extents)))
     for record in part:
         place = (record.topic, record.partition)
         assert taken.ranges[place] == known.ranges[place]
@@ -237,11 +237,11 @@ def test_records_that_meet_none_that_is_known_ask_the_store_for_no_hash():
     def unasked() -> EdgeHashes:
         raise AssertionError("the store was asked")
 
-    known = Known({("t", 0): ((0, 9), (20, 29)), ("u", 0): ((0, 9),)}, EdgesOnDemand(unasked))
+    known = KnownOffsets({("t", 0): ((0, 9), (20, 29)), ("u", 0): ((0, 9),)}, EdgesOnDemand(unasked))
     between = {("t", 0): (10, 19), ("u", 1): (0, 9), ("v", 0): (0, 9)}
-    assert known.within(between) == Known({("t", 0): ((0, 9), (20, 29))}, EdgeHashes())
+    assert known.restrict_to(between) == KnownOffsets({("t", 0): ((0, 9), (20, 29))}, EdgeHashes())
     with pytest.raises(AssertionError):
-        known.within({("t", 0): (9, 19)})
+        known.restrict_to({("t", 0): (9, 19)})
 
 
 def test_null_and_empty_are_other_bytes():
@@ -292,7 +292,7 @@ def test_summaries_add_up():
     summary = one.ingest(recorded(run), run)
     parts = [first.ingest(recorded(run)[:40], run), second.ingest(recorded(run)[40:], run)]
     total = parts[0] + parts[1]
-    assert (total.read, total.asides, total.tables) == (summary.read, summary.asides, summary.tables)
+    assert (total.read, total.skipped, total.tables) == (summary.read, summary.skipped, summary.tables)
 
 
 SHOP_JSON, SHOP_AVRO = "postgres/shop-json", "postgres/shop-avro"
@@ -318,7 +318,7 @@ def test_sieves_lose_nothing_together(run, by, size):
     ]
     assert sum(s.new for s in summaries) == len(recorded(run))
     assert desk.histories == whole(run).histories
-    assert desk.registry.covered("main") == whole(run).registry.covered("main")
+    assert desk.registry.offsets("main") == whole(run).registry.offsets("main")
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -370,8 +370,8 @@ def test_what_fills_one_of_too_many_gaps_is_told():
     (note,) = desk.registry.notes()
     assert (note.kind, note.topic, note.offset, note.count) == ("gaps-filled-late", row.topic, 3, 2)
     (history,) = desk.registry.tables()
-    assert about(history, [note]) == (note,)
-    assert about(history, [replace(note, topic="another")]) == ()
+    assert select_notes(history, [note]) == (note,)
+    assert select_notes(history, [replace(note, topic="another")]) == ()
 
 
 def long_partition() -> list[Record]:
@@ -398,22 +398,22 @@ def test_the_takes_of_parts_are_together_the_take_of_the_whole(run, cuts, before
     desk = Desk()
     for start, length in before:
         desk.ingest(records[start : start + length], run)
-    known = Known(desk.registry.covered("main"), desk.registry.edges("main"))
-    reading = wires(schemas(run))
-    ((_, whole_take),) = chunks(records, known, reading)
+    known = KnownOffsets(desk.registry.offsets("main"), desk.registry.edges("main"))
+    reading = build_reading(schemas(run))
+    ((_, whole_take),) = read_chunks(records, known, reading)
     edges = [0, *sorted({c for c in cuts if 0 < c < len(records)}), len(records)]
     parts = [
         taken
         for first, last in pairwise(edges)
-        for _, taken in chunks(records[first:last], known, reading, start=first)
+        for _, taken in read_chunks(records[first:last], known, reading, start=first)
     ]
-    assert together(parts, reading) == whole_take
+    assert merge_parts(parts, reading) == whole_take
 
 
-def schemas_without(run: str, *places: int) -> schema_registry.Export:
+def schemas_without(run: str, *places: int) -> schema_registry.RegistryExport:
     """A registry that does not know the schemas of the records at some places."""
     lost = {int.from_bytes((recorded(run)[p].value or b"")[1:5], "big") for p in places}
-    return schema_registry.Export({i: t for i, t in schemas(run).schemas.items() if i not in lost})
+    return schema_registry.RegistryExport({i: t for i, t in schemas(run).schemas.items() if i not in lost})
 
 
 @given(st.integers(5, 700), st.integers(0, 570))
@@ -443,11 +443,11 @@ def test_a_key_may_wait_for_its_schema_too():
     assert desk.ingest([record], "none").rejects == 1
     (reject,) = desk.registry.rejects()
     assert reject.reason.startswith("key: registry does not know schema id 9999: no registry is named")
-    assert desk.registry.covered("main") == {}
-    known = schema_registry.Export({9_999: '"int"'})
+    assert desk.registry.offsets("main") == {}
+    known = schema_registry.RegistryExport({9_999: '"int"'})
     ingest([record], desk.registry, "main", known)
     assert [r.reason[:4] for r in desk.registry.rejects()] == ["JSON"]
-    assert desk.registry.covered("main") == {("t", 0): ((4, 4),)}
+    assert desk.registry.offsets("main") == {("t", 0): ((4, 4),)}
 
 
 def test_two_that_read_the_same_at_once_count_each_record_once():
@@ -456,9 +456,9 @@ def test_two_that_read_the_same_at_once_count_each_record_once():
     torn = broken(recorded(run), 300, b"not json")
     one, other = (Intake(desk.registry, "main", schemas(run)) for _ in range(2))
     for intake in (one, other):
-        for _, taken in chunks(torn, intake.known, wires(schemas(run))):
+        for _, taken in read_chunks(torn, intake.known, build_reading(schemas(run))):
             intake.enter(taken)
     assert (one.summary.new, one.summary.rejects) == (len(torn), 1)
-    assert one.summary.asides
+    assert one.summary.skipped
     assert (other.summary.new, other.summary.known) == (0, len(torn))
-    assert (other.summary.rejects, other.summary.asides) == (0, ())
+    assert (other.summary.rejects, other.summary.skipped) == (0, ())

@@ -15,10 +15,10 @@ from jsonschema import Draft202012Validator
 from schemaman.debezium.connectors import mariadb, mysql, postgresql
 from schemaman.debezium.decode import decode
 from schemaman.debezium.observation import (
-    Aside,
     Observation,
     Outcome,
     Reject,
+    Skipped,
 )
 from schemaman.debezium.records import Position, Record
 from schemaman.errors import SchemamanError
@@ -27,7 +27,7 @@ from schemaman.history.references import Place
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
 from schemaman.report.json import schemas, tables
-from schemaman.resolve import select
+from schemaman.resolve import select_version
 from tests.house import CAPTURES
 from tests.records import alone, column, image, outcomes
 from tests.simulated_mysql import Attribute, Database, State
@@ -35,7 +35,7 @@ from tests.test_order import Desk
 from tests.test_simulated_mysql import witnesses
 
 RUNS = sorted(p.parent for p in CAPTURES.glob("*/*/schema_history_internal.ndjson.gz"))
-DIALECTS = {"mysql": mysql.DIALECT, "mariadb": mariadb.DIALECT, "postgresql": postgresql.DIALECT}
+DIALECTS = {"mysql": mysql.CONNECTOR, "mariadb": mariadb.CONNECTOR, "postgresql": postgresql.CONNECTOR}
 
 
 def entry(payload: object, offset: int = 0) -> Record:
@@ -70,8 +70,8 @@ def test_every_recorded_entry_is_understood(run):
     found = internal(run)
     assert found
     assert not [o for o in found if isinstance(o, Reject)]
-    assert {o.witness for o in found if isinstance(o, Observation)} <= {"internal"}
-    assert {o.kind for o in found if isinstance(o, Aside)} <= {
+    assert {o.evidence for o in found if isinstance(o, Observation)} <= {"internal"}
+    assert {o.kind for o in found if isinstance(o, Skipped)} <= {
         "internal-record", "internal-record-without-database", "snapshot-drop",
     }  # fmt: skip
 
@@ -83,12 +83,12 @@ def test_an_entry():
                    "hasDefaultValue": False, "enumValues": []}]}}  # fmt: skip
     (found,) = read(kept(change))
     assert isinstance(found, Observation)
-    assert (found.witness, found.action) == ("internal", "image")
+    assert (found.evidence, found.action) == ("internal", "image")
     assert found.table == TableId("srv", "shop", "", "t")
     assert found.first.position == Position("binlog", "b.000001:100:0")
     assert found.schema is not None
     assert (found.schema.comment, found.schema.key) == ("things", ("id",))
-    assert "default" not in found.silent
+    assert "default" not in found.unstated_attributes
 
 
 @pytest.mark.parametrize(("position", "id", "connector"), [
@@ -147,26 +147,26 @@ BOOK = TableId("books", "bookshop", "", "book")
 
 
 def test_it_supports_what_is_declared_and_changes_nothing():
-    public = [o for o in said(BOOKS) if o.witness != "internal"]
+    public = [o for o in said(BOOKS) if o.evidence != "internal"]
     alone_, with_it = history(public, BOOK), history(said(BOOKS), BOOK)
     assert [(v.id, v.at, v.revisions) for v in with_it.versions] == [
         (v.id, v.at, v.revisions) for v in alone_.versions
     ]
     assert {e.witness for v in with_it.versions for e in v.evidence} == {"declared", "emitted", "internal"}
     assert with_it.disagreements == alone_.disagreements
-    Draft202012Validator(schemas.get("history")).validate(tables.history(with_it))
+    Draft202012Validator(schemas.read_schema("history")).validate(tables.build_history(with_it))
 
 
 def test_alone_it_tells_the_same_structures():
-    public = [o for o in said(BOOKS) if o.witness != "internal"]
-    own = [o for o in said(BOOKS) if o.witness == "internal"]
+    public = [o for o in said(BOOKS) if o.evidence != "internal"]
+    own = [o for o in said(BOOKS) if o.evidence == "internal"]
     assert [v.id for v in history(own, BOOK).versions] == [v.id for v in history(public, BOOK).versions]
     assert [e.kind for e in history(own, BOOK).events] == [e.kind for e in history(public, BOOK).events]
 
 
 def test_beside_events_alone_it_still_ends_tables():
-    events = [o for o in said(BOOKS) if o.witness == "emitted"]
-    own = [o for o in said(BOOKS) if o.witness == "internal"]
+    events = [o for o in said(BOOKS) if o.evidence == "emitted"]
+    own = [o for o in said(BOOKS) if o.evidence == "internal"]
     assert not history(events, BOOK).events
     found = history([*events, *own], BOOK)
     assert [(e.kind, e.other and str(e.other)) for e in found.events] == [
@@ -175,7 +175,7 @@ def test_beside_events_alone_it_still_ends_tables():
 
 
 def test_what_it_contradicts_is_kept():
-    public = [o for o in said(BOOKS) if o.witness != "internal"]
+    public = [o for o in said(BOOKS) if o.evidence != "internal"]
     (change,) = read(kept({"type": "ALTER", "id": '"bookshop"."book"', "table": image(column("other"))},
                           server="books"))  # fmt: skip
     assert isinstance(change, Observation)
@@ -187,7 +187,7 @@ def test_what_it_contradicts_is_kept():
 
 
 def test_the_public_topic_is_not_taken_for_it():
-    kinds = {o.witness for _, o in outcomes(BOOKS) if isinstance(o, Observation)}
+    kinds = {o.evidence for _, o in outcomes(BOOKS) if isinstance(o, Observation)}
     assert kinds == {"declared", "emitted"}
 
 
@@ -212,7 +212,7 @@ def rows_and_own(*steps: tuple[str, State]) -> TableHistory:
 def told(history: TableHistory, place: int) -> str:
     """The version at a place, or why none is told."""
     try:
-        return select(history, Place("binlog", f"binlog.000003:{place}:0")).ref.partition("@")[2]
+        return select_version(history, Place("binlog", f"binlog.000003:{place}:0")).ref.partition("@")[2]
     except SchemamanError as error:
         return error.message.partition(": ")[2]
 

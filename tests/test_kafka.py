@@ -26,7 +26,7 @@ from schemaman.store.offsets import missing
     ],
 )
 def test_an_address_names_brokers_and_topics(source: str, brokers: str, topics: tuple[str, ...]) -> None:
-    assert kafka.find(source) == kafka.Topics(brokers, topics)
+    assert kafka.find_topics(source) == kafka.Topics(brokers, topics)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_an_address_names_brokers_and_topics(source: str, brokers: str, topics: 
 )
 def test_an_address_that_is_none(source: str, message: str) -> None:
     with pytest.raises(BadReference, match=message) as fault:
-        kafka.find(source)
+        kafka.find_topics(source)
     assert "hush" not in fault.value.message
 
 
@@ -67,7 +67,7 @@ def test_what_is_read_holds_all_that_is_missing_and_the_record_before_it(
     end, ranges = low + size, tuple(known)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kafka, "_WORTH_SEEKING", worth)
-        found = kafka.pieces(low, end, ranges)
+        found = kafka.list_pieces(low, end, ranges)
     read = [offset for start, stop in found for offset in range(start, stop)]
     assert read == sorted(set(read))
     assert set(read) <= set(range(low, end))

@@ -52,7 +52,7 @@ class Remembered:
         for entry in self.log:
             match entry:
                 case Observed(said):
-                    counts[f"{said.witness} {said.table}"] += said.count
+                    counts[f"{said.evidence} {said.table}"] += said.count
                 case Rejected(told) | Noted(told):
                     counts[type(told).__name__] += told.count
         return counts

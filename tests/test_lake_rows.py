@@ -8,18 +8,18 @@ from decimal import Decimal as Number
 
 import pytest
 
-from schemaman.debezium.records import NOWHERE, Mark
+from schemaman.debezium.records import NO_POSITION, Coordinates
 from schemaman.history.versions import Revision, SchemaVersion, TableHistory
-from schemaman.migration.target import Live
+from schemaman.migration.target import LakeTable
 from schemaman.model.ddl import parse_type
 from schemaman.model.schema import Column, Path, TableId, TableSchema
 from schemaman.model.types import Decimal, Integer, String, Timestamp
-from schemaman.sink.row_change import Op, Place, Row, RowChange
-from schemaman.sink.row_mapping import Ended, RowMap, lake_change, row_map
+from schemaman.sink.row_change import Op, RecordOffset, Row, RowChange
+from schemaman.sink.row_mapping import EndedIncarnation, RowMap, map_change, map_columns
 from schemaman.sink.upsert import LakeChange
-from schemaman.sink.values.struct_values import renaming
-from schemaman.sink.values.to_lake import fit
-from schemaman.sink.values.values import Unfit
+from schemaman.sink.values.struct_values import make_renaming
+from schemaman.sink.values.to_lake import fit_value
+from schemaman.sink.values.values import UnfitColumn
 
 TABLE = TableId("s", "db", "public", "t")
 LAKE = (
@@ -43,9 +43,9 @@ TO = RowMap(
     LAKE,
     ("id",),
     names={1: "id", 2: "title", 3: "price", 5: "old_note"},
-    homeless={6: "perhaps it became another"},
-    lives={1: 1, 2: 2},
-    life=2,
+    unmapped_reasons={6: "perhaps it became another"},
+    incarnations={1: 1, 2: 2},
+    incarnation=2,
 )
 
 
@@ -53,14 +53,14 @@ def change(
     op: Op, key: Row | None, after: Row | None = None, before: Row | None = None, version: int = 2, **more
 ) -> RowChange:
     unavailable = more.get("unavailable", frozenset())
-    place = Place("main", "topic", 0, 7)
+    place = RecordOffset("main", "topic", 0, 7)
     return RowChange(
-        place, TABLE, op, key, before, after, unavailable, "0001", 0, op == "d", SOURCE, version, NOWHERE
+        place, TABLE, op, key, before, after, unavailable, "0001", 0, op == "d", SOURCE, version, NO_POSITION
     )
 
 
 def written(made: RowChange, to: RowMap = TO) -> LakeChange:
-    found = lake_change(made, to)
+    found = map_change(made, to)
     assert isinstance(found, LakeChange)
     return found
 
@@ -72,16 +72,16 @@ def test_columns_are_found_by_what_they_are_and_not_by_their_names() -> None:
 
 def test_a_number_becomes_a_decimal_without_rounding_or_its_row_is_set_aside() -> None:
     assert written(change("u", {"id": 1}, {"id": 1, "price": 2**31 - 1})).values["price"] == 2**31 - 1
-    tight = RowMap((*LAKE[:2], Column("price", Decimal(4, 2))), ("id",), TO.names, {}, TO.lives, 2)
-    found = lake_change(change("u", {"id": 1}, {"id": 1, "price": 100}), tight)
-    assert isinstance(found, Unfit)
+    tight = RowMap((*LAKE[:2], Column("price", Decimal(4, 2))), ("id",), TO.names, {}, TO.incarnations, 2)
+    found = map_change(change("u", {"id": 1}, {"id": 1, "price": 100}), tight)
+    assert isinstance(found, UnfitColumn)
     assert found.column == "price"
 
 
 def test_a_row_that_was_written_under_another_key_is_set_aside() -> None:
     wider = replace(TO, key=("id", "title"))
-    found = lake_change(change("u", {"id": 1}, {"id": 1, "name": "a"}), wider)
-    assert isinstance(found, Unfit)
+    found = map_change(change("u", {"id": 1}, {"id": 1, "name": "a"}), wider)
+    assert isinstance(found, UnfitColumn)
     assert found.reason == "the row was written when the key was (id), and the table's is (id, title)"
 
 
@@ -91,8 +91,8 @@ def test_a_delete_is_known_by_the_key_of_its_record() -> None:
 
 @pytest.mark.parametrize("op", ["d"])
 def test_a_delete_whose_key_is_another_one_is_set_aside(op: Op) -> None:
-    found = lake_change(change(op, {"name": "a"}, before={"id": 1, "name": "a"}), TO)
-    assert isinstance(found, Unfit)
+    found = map_change(change(op, {"name": "a"}, before={"id": 1, "name": "a"}), TO)
+    assert isinstance(found, UnfitColumn)
     assert "does not tell the key of the table (id)" in found.reason
 
 
@@ -100,32 +100,32 @@ def test_an_update_without_a_key_is_taken_where_its_key_cannot_have_changed() ->
     after: Row = {"id": 1, "name": "b"}
     assert written(change("u", None, after)).values["id"] == 1
     assert written(change("u", None, after, before={"id": 1})).values["id"] == 1
-    assert isinstance(lake_change(change("u", None, after, before={"id": 9}), TO), Unfit)
+    assert isinstance(map_change(change("u", None, after, before={"id": 9}), TO), UnfitColumn)
 
 
 def test_a_deleted_row_is_written_whole_or_not_at_all_where_no_key_tells_it() -> None:
     """Such a table keeps the row that was deleted; where it has a key, no more of it is asked than that."""
-    gone = replace(change("d", {"id": 1}, before={"id": 1}), unread={"price": "nobody knows"})
-    assert lake_change(gone, replace(TO, key=())) == Unfit("price", "nobody knows")
+    gone = replace(change("d", {"id": 1}, before={"id": 1}), unread_reasons={"price": "nobody knows"})
+    assert map_change(gone, replace(TO, key=())) == UnfitColumn("price", "nobody knows")
     assert written(gone).values == {"id": 1}
 
 
 def test_a_deleted_row_lacks_nothing_that_its_table_does_not_want() -> None:
-    gone = replace(change("d", {"id": 1}, before={"id": 1}), unread={"gone": "nobody knows"})
-    assert isinstance(lake_change(gone, replace(TO, key=())), LakeChange)
-    gone = replace(gone, unread={"maybe": "nobody knows"})
-    assert lake_change(gone, replace(TO, key=())) == Unfit("maybe", "nobody knows")
+    gone = replace(change("d", {"id": 1}, before={"id": 1}), unread_reasons={"gone": "nobody knows"})
+    assert isinstance(map_change(gone, replace(TO, key=())), LakeChange)
+    gone = replace(gone, unread_reasons={"maybe": "nobody knows"})
+    assert map_change(gone, replace(TO, key=())) == UnfitColumn("maybe", "nobody knows")
 
 
 def test_a_value_of_a_column_that_may_have_become_another_is_not_left_out() -> None:
-    found = lake_change(change("c", {"id": 1}, {"id": 1, "maybe": "x"}), TO)
-    assert isinstance(found, Unfit)
+    found = map_change(change("c", {"id": 1}, {"id": 1, "maybe": "x"}), TO)
+    assert isinstance(found, UnfitColumn)
     assert found.reason == "perhaps it became another"
     assert written(change("c", {"id": 1}, {"id": 1, "maybe": None})).values == {"id": 1}
 
 
 def test_a_row_of_an_earlier_life_is_none_of_this_table() -> None:
-    assert lake_change(change("c", {"id": 1}, {"id": 1}, version=1), TO) == Ended()
+    assert map_change(change("c", {"id": 1}, {"id": 1}, version=1), TO) == EndedIncarnation()
 
 
 def test_values_that_were_not_sent_are_named_as_the_lake_names_them() -> None:
@@ -134,13 +134,13 @@ def test_values_that_were_not_sent_are_named_as_the_lake_names_them() -> None:
 
 
 def test_a_table_without_a_key_has_no_row_to_keep_a_value_from() -> None:
-    keyless = RowMap(LAKE, (), TO.names, {}, TO.lives, 2)
+    keyless = RowMap(LAKE, (), TO.names, {}, TO.incarnations, 2)
     assert written(change("c", None, {"id": 1}), keyless).values["_row_offset"] == 7
-    found = lake_change(change("u", None, {"id": 1}, unavailable=frozenset({"name"})), keyless)
-    assert isinstance(found, Unfit)
+    found = map_change(change("u", None, {"id": 1}, unavailable=frozenset({"name"})), keyless)
+    assert isinstance(found, UnfitColumn)
 
 
-NAMED = Live(
+NAMED = LakeTable(
     "ice.raw.t",
     TableSchema(
         (
@@ -164,10 +164,10 @@ NAMED = Live(
 def test_rows_go_where_the_table_says_that_it_keeps_a_column() -> None:
     columns = (Column("id", Integer(32), id=1), Column("A b", String(), id=2), Column("a-b", String(), id=3))
     schema = TableSchema(columns, ("id",))
-    at = Mark("t", 0, 0)
+    at = Coordinates("t", 0, 0)
     revision = Revision(0, schema, at)
     version = SchemaVersion(1, "x" * 12, 1, "confirmed", (revision,), None, at, None, 1, ())
-    to = row_map(TableHistory(TABLE, "postgresql", (version,)), NAMED)
+    to = map_columns(TableHistory(TABLE, "postgresql", (version,)), NAMED)
     assert to.names == {1: "id", 2: "a_b", 3: "a_b_2"}
     row: Row = {"id": 1, "A b": "x", "a-b": "y"}
     known = replace(change("c", {"id": 1}, row, version=1), schema=schema)
@@ -195,17 +195,17 @@ QTY: dict[Path, str] = {("qty",): "quantity"}
 ])  # fmt: skip
 def test_a_value_of_before_gets_the_names_of_today(type: str, lake: str, names, value, wanted) -> None:
     there = parse_type(lake)
-    found = renaming(parse_type(type), there, names)
+    found = make_renaming(parse_type(type), there, names)
     assert found is not None
-    assert fit(found.value(value), found.type, there, "s") == wanted
+    assert fit_value(found.rename_value(value), found.type, there, "s") == wanted
 
 
 def test_a_value_of_a_member_that_left_is_not_put_under_anothers_name() -> None:
     there = parse_type("STRUCT<a: INT>")
-    found = renaming(parse_type("STRUCT<a: INT, b: INT>"), there, {("b",): "a"}, {("a",)})
+    found = make_renaming(parse_type("STRUCT<a: INT, b: INT>"), there, {("b",): "a"}, {("a",)})
     assert found is not None
-    assert fit(found.value({"a": None, "b": 2}), found.type, there, "s") == {"a": 2}
-    assert isinstance(fit(found.value({"a": 1, "b": 2}), found.type, there, "s"), Unfit)
+    assert fit_value(found.rename_value({"a": None, "b": 2}), found.type, there, "s") == {"a": 2}
+    assert isinstance(fit_value(found.rename_value({"a": 1, "b": 2}), found.type, there, "s"), UnfitColumn)
 
 
 @pytest.mark.parametrize(("type", "lake"), [
@@ -214,4 +214,4 @@ def test_a_value_of_a_member_that_left_is_not_put_under_anothers_name() -> None:
     ("STRUCT<qty: INT>", "STRING"),
 ])  # fmt: skip
 def test_members_keep_their_names_where_the_lake_has_no_place_for_the_new_one(type: str, lake: str) -> None:
-    assert renaming(parse_type(type), parse_type(lake), QTY) is None
+    assert make_renaming(parse_type(type), parse_type(lake), QTY) is None

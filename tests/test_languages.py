@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.debezium.converters.avro import decode_body, reader_schema, to_connect
-from schemaman.debezium.converters.connect import columns_of, type_of
+from schemaman.debezium.converters.avro import decode_body, reduce_schema, to_connect
+from schemaman.debezium.converters.connect import read_columns, read_type
 from schemaman.errors import UnreadableInput
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import Column
@@ -34,7 +34,7 @@ def test_columns_of_a_row():
         name=node("string", optional=True, doc="as printed"),
         free={"type": "int64"},
     )
-    assert columns_of(row) == (
+    assert read_columns(row) == (
         Column("id", Integer(32), nullable=False, default=0, emitted_name="id"),
         Column("name", String(), comment="as printed", emitted_name="name"),
         Column("free", Integer(64), nullable=False, emitted_name="free"),
@@ -48,14 +48,14 @@ def test_propagated_parameters_give_back_name_type_and_comment():
         "__debezium.source.column.length": "80",
         "__debezium.source.column.comment": "which one",
     }
-    (column,) = columns_of(struct("V", item_no=node("string", parameters=parameters)))
+    (column,) = read_columns(struct("V", item_no=node("string", parameters=parameters)))
     assert (column.name, column.emitted_name) == ("item no", "item_no")
     assert (column.source_type, column.comment) == ("VARCHAR(80)", "which one")
 
 
 def test_the_text_of_a_semantic_struct_is_no_comment():
     numeric = struct("io.debezium.data.VariableScaleDecimal", scale=node("int32"), value=node("bytes"))
-    (column,) = columns_of(struct("V", n={**numeric, "doc": "Variable scaled decimal"}))
+    (column,) = read_columns(struct("V", n={**numeric, "doc": "Variable scaled decimal"}))
     assert column.comment is None
 
 
@@ -65,12 +65,12 @@ def test_the_text_of_a_semantic_struct_is_no_comment():
 ])  # fmt: skip
 def test_decimal_defaults_are_shown_as_digits(scale, default, text):
     field = node("bytes", DECIMAL, parameters={"scale": scale}, default=default)
-    assert columns_of(struct("V", c=field))[0].default == text
+    assert read_columns(struct("V", c=field))[0].default == text
 
 
 @pytest.mark.parametrize("default", [{"scale": 0, "value": "AA=="}, [], [1]])
 def test_defaults_that_are_no_scalars_are_left_out(default):
-    assert columns_of(struct("V", c=node("string", default=default)))[0].default is None
+    assert read_columns(struct("V", c=node("string", default=default)))[0].default is None
 
 
 @pytest.mark.parametrize("broken", [
@@ -80,14 +80,14 @@ def test_defaults_that_are_no_scalars_are_left_out(default):
 ])  # fmt: skip
 def test_what_is_no_connect_schema_is_refused(broken):
     with pytest.raises(UnreadableInput):
-        type_of(broken)
+        read_type(broken)
 
 
 @pytest.mark.parametrize(
     "parameters", [None, [], {"scale": "two"}, {"scale": 2}, {"connect.decimal.precision": "9" * 99}]
 )
 def test_odd_parameters_are_no_reason_to_fail(parameters):
-    assert isinstance(type_of(node("bytes", DECIMAL, parameters=parameters)), Decimal)
+    assert isinstance(read_type(node("bytes", DECIMAL, parameters=parameters)), Decimal)
 
 
 # Avro → Connect. Source of the forms: Confluent AvroData.fromConnectSchema.
@@ -141,13 +141,13 @@ def test_maps_with_other_keys_come_as_a_list_of_entries():
     entry = {"type": "record", "name": "MapEntry", "namespace": "io.confluent.connect.avro",
              "fields": [{"name": "key", "type": "int"}, {"name": "value", "type": "double"}]}  # fmt: skip
     assert (
-        format_type(type_of(field_of({"type": {"type": "array", "items": entry}})))
+        format_type(read_type(field_of({"type": {"type": "array", "items": entry}})))
         == "MAP<INT, DOUBLE NOT NULL>"
     )
 
 
 def test_a_union_of_several_types_becomes_a_struct():
-    told = type_of(field_of({"type": ["null", "int", "string"]}))
+    told = read_type(field_of({"type": ["null", "int", "string"]}))
     assert format_type(told) == "STRUCT<int32: INT, string: STRING>"
 
 
@@ -184,7 +184,7 @@ def test_records_without_a_name_stay_without():
     ({"type": "int", "logicalType": "nobody-knows"}, Integer(32)),
 ])  # fmt: skip
 def test_logical_types_of_avro(logical, type):
-    assert type_of(field_of({"type": logical})) == type
+    assert read_type(field_of({"type": logical})) == type
 
 
 def test_a_default_of_bytes_reads_as_in_json():
@@ -224,11 +224,11 @@ def framed(value: dict[str, Any]) -> bytes:
 
 def test_a_body_is_read_although_its_schema_is_odd():
     value = {"id": 7, "price": b"\x03"}
-    assert decode_body(reader_schema(json.dumps(SCHEMA)), framed(value)) == value
+    assert decode_body(reduce_schema(json.dumps(SCHEMA)), framed(value)) == value
 
 
 def test_a_body_that_does_not_fit_is_refused():
-    text = reader_schema(json.dumps(SCHEMA))
+    text = reduce_schema(json.dumps(SCHEMA))
     data = framed({"id": 7, "price": None})
     with pytest.raises(UnreadableInput, match="1 bytes are left"):
         decode_body(text, data + b"\0")
@@ -241,7 +241,7 @@ def test_a_body_that_does_not_fit_is_refused():
 @given(st.binary(max_size=40))
 def test_any_bytes_are_read_or_refused(data):
     with contextlib.suppress(UnreadableInput):
-        value = decode_body(reader_schema(json.dumps(SCHEMA)), data)
+        value = decode_body(reduce_schema(json.dumps(SCHEMA)), data)
         assert set(value) == {"id", "price"}
 
 
@@ -253,7 +253,7 @@ def test_every_schema_and_body_of_a_recording():
             if data is not None:
                 text = lookup(int.from_bytes(data[1:5]))
                 assert text is not None
-                connect, value = to_connect(text), decode_body(reader_schema(text), data)
+                connect, value = to_connect(text), decode_body(reduce_schema(text), data)
                 assert [f["field"] for f in connect["fields"]] == list(value)
                 count += 1
     assert count == 1118

@@ -21,10 +21,10 @@ from schemaman.migration.properties.names import READ_PROPERTY
 from schemaman.migration.row_columns import DELETED, ORDER
 from schemaman.migration.target import Executor
 from schemaman.registry import Registry
-from schemaman.sink.row_order import place_in
-from schemaman.spark.streaming.micro_batch import remember
-from schemaman.spark.streaming.row_staging import LATE as LATE_VALUE
-from schemaman.spark.streaming.table_migration import Follower
+from schemaman.sink.row_order import parse_order
+from schemaman.spark.streaming.micro_batch import record_batch
+from schemaman.spark.streaming.row_staging import CAME_LATE as LATE_VALUE
+from schemaman.spark.streaming.table_migration import SinkTable
 from schemaman.store.log import Migrated
 from schemaman.store.sql.store import SqlStore
 from tests.paper_mirror import PaperMirror, batch_of
@@ -172,7 +172,7 @@ def test_rows_that_were_read_as_what_they_are_not_stop_their_table(
     (before,) = lake.lake()
     ran = len(lake.steps)
     if how == "killed after it had learnt":
-        remember(batch_of([*changes, later]), Registry(store, lambda: 0), "main", lambda _: None)
+        record_batch(batch_of([*changes, later]), Registry(store, lambda: 0), "main", lambda _: None)
     if how != "one process":
         again = mirror(store)
         again.tables, again.sources = lake.tables, lake.sources
@@ -224,7 +224,7 @@ def forget(lake: PaperMirror, reason: str) -> None:
     """What the reason tells to do: delete the rows from a place on."""
     since = reason.partition(f"`{ORDER}` >= '")[2].partition("'")[0]
     table = next(table for name, table in lake.tables.items() if "shop..t" in name)
-    table.rows = {key: r for key, r in table.rows.items() if place_in(r[ORDER])[0] < since}
+    table.rows = {key: r for key, r in table.rows.items() if parse_order(r[ORDER])[0] < since}
 
 
 def elsewhere(offset: int) -> Record:
@@ -483,7 +483,7 @@ def test_a_rename_of_a_table_of_which_no_row_was_read_stops_nothing(store: SqlSt
     assert live(lake) == {1: {"a": "z"}, 2: {"a": "y"}}
 
 
-def never(follower: Follower) -> Executor:
+def never(follower: SinkTable) -> Executor:
     raise AssertionError(f"{follower.lake_table} is looked at")
 
 
@@ -502,13 +502,13 @@ def test_a_lake_table_is_not_looked_at_for_what_tells_nothing_else_of_its_rows(
         [ddl(4, 310, "ALTER TABLE u MODIFY a VARCHAR(40)", ID, ("a", "VARCHAR", 12, 40), table="u")],
     ]
     for batch in batches:
-        _, extents = remember(batch_of(batch), Registry(store, lambda: 0), "main", lambda _: None)
+        _, extents = record_batch(batch_of(batch), Registry(store, lambda: 0), "main", lambda _: None)
         if restarted:
             learnt = mirror(store).learnt
-        learnt.learn(extents)
+        learnt.read_changes(extents)
         Registry(store, lambda: 0).note(Migrated("run", "plan", "another table", None, "started"))
-        assert list(learnt.falsified(never, ())) == []
-        assert not learnt.open
+        assert list(learnt.report_stale_tables(never, ())) == []
+        assert not learnt.changed_tables
 
 
 TOLD_MEANWHILE = {
@@ -527,7 +527,7 @@ TOLD_MEANWHILE = {
 
 
 def learn(store: SqlStore, changes: Sequence[Record]) -> None:
-    remember(batch_of(changes), Registry(store, lambda: 0), "main", lambda _: None)
+    record_batch(batch_of(changes), Registry(store, lambda: 0), "main", lambda _: None)
 
 
 @pytest.mark.parametrize("case", TOLD_MEANWHILE)

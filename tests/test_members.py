@@ -15,23 +15,23 @@ from schemaman.history.decisions import Decisions, NotRename, Rename, decided, e
 from schemaman.history.past_versions import Became
 from schemaman.history.versions import MemberAnswer, TableHistory
 from schemaman.migration.apply.apply import apply
-from schemaman.migration.conditions import holds
-from schemaman.migration.plan import Plan, Policy, Source
+from schemaman.migration.conditions import is_met
+from schemaman.migration.plan import MigrationSource, Plan, Policy
 from schemaman.migration.plan_file import from_text, to_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule
 from schemaman.migration.projection.project import project
-from schemaman.migration.recipes.recipes import Cook
-from schemaman.migration.rollback import rollback
-from schemaman.migration.source import source_of
+from schemaman.migration.recipes.recipes import RecipePlanner
+from schemaman.migration.rollback import plan_rollback
+from schemaman.migration.source import migration_source
 from schemaman.migration.target import Target
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import Change, DropColumn, RenameColumn, diff, patch
-from schemaman.model.schema import Column, Path, TableSchema, walk
+from schemaman.model.schema import Column, Path, TableSchema, walk_fields
 from schemaman.model.types import Array, Field, Integer, Map, String, Struct, Type
-from schemaman.sink.row_mapping import row_map
+from schemaman.sink.row_mapping import map_columns
 from tests.lives import history as history_of
 from tests.paper_lake import PaperJournal, PaperLake
 
@@ -72,11 +72,11 @@ def answered(history: TableHistory, answers: Sequence[Answer]) -> TableHistory:
     return decided(history, Decisions(renames, tuple(a for a in answers if isinstance(a, NotRename))))
 
 
-def until(history: TableHistory, number: int) -> Source:
-    return source_of(replace(history, versions=history.versions[:number]))
+def until(history: TableHistory, number: int) -> MigrationSource:
+    return migration_source(replace(history, versions=history.versions[:number]))
 
 
-def plan(format: str, following: Source, lake: PaperLake, policy: Policy | None = None) -> Plan:
+def plan(format: str, following: MigrationSource, lake: PaperLake, policy: Policy | None = None) -> Plan:
     target, table = TARGETS[format]
     drawn = make_plan(following, lake.live, target, table, policy or Policy())
     assert from_text(to_text(drawn)) == drawn
@@ -113,7 +113,7 @@ def test_a_source_knows_what_became_of_its_members() -> None:
         "t STRUCT<c: INT, p: STRUCT<z: INT>> ID 1",
     )
     history = renamed(history, ("s.a", "s.b"), ("s.p.x", "s.p.y"), ("s.p.y", "t.p.z"))
-    first, second, third, last = (past.members for past in source_of(history).past)
+    first, second, third, last = (past.members for past in migration_source(history).past)
     assert first == {
         ("t", "a"): Became("c", sure=False),
         ("t", "gone"): Became(None),
@@ -211,10 +211,10 @@ def test_a_member_is_renamed_on_a_persons_word(format: str) -> None:
     assert plan(format, until(history, 2), made).steps == ()
     half = standing(format, history, 1)
     for step in drawn.steps[:4]:
-        assert holds(half.live, step.precondition)
+        assert is_met(half.live, step.precondition)
         half.run(step.statement)
-        assert holds(half.live, step.postcondition)
-    back = rollback(drawn, half.live, 4)
+        assert is_met(half.live, step.postcondition)
+    back = plan_rollback(drawn, half.live, 4)
     assert back.refusals == ()
     assert back.steps[-1].statement.endswith("RENAME COLUMN `s`.`b` TO `a`")
 
@@ -243,7 +243,7 @@ def test_inside_a_renamed_member_a_plan_asks(format: str, case: str) -> None:
     open = renamed(history, outer)
     made = standing(format, open, 1)
     for policy in (Policy(), DROPS, AUTO):
-        asked = plan(format, source_of(open), made, policy)
+        asked = plan(format, migration_source(open), made, policy)
         assert statements(asked) == []
         assert {r.change for r in asked.refusals} == {
             f"rename {quoted(outer[0])} to `q`", f"rename {quoted(f'{outer[0]}{below}')}.`a` to `b`"
@@ -252,7 +252,7 @@ def test_inside_a_renamed_member_a_plan_asks(format: str, case: str) -> None:
         assert f"say `schemaman decide rename {TABLE}@2 {old} {new}`, or not-rename" in says
         assert all("schemaman.version" not in step.statement for step in asked.steps)
     same = renamed(history, outer, (old, new))
-    drawn = plan(format, source_of(same), made, AUTO)
+    drawn = plan(format, migration_source(same), made, AUTO)
     assert drawn.refusals == ()
     assert statements(drawn) == [
         f"RENAME COLUMN {quoted(f'{outer[0]}{below}')}.`a` TO `b`",
@@ -261,14 +261,17 @@ def test_inside_a_renamed_member_a_plan_asks(format: str, case: str) -> None:
     there = quoted(f"{outer[1]}{below}")
     moved = f"RENAME COLUMN {quoted(outer[0])} TO `q`"
     other = with_words(history, (Rename, *outer), (NotRename, old, new))
-    assert statements(plan(format, source_of(other), made)) == [moved, f"ADD COLUMNS ({there}.`b` INT)"]
-    assert statements(plan(format, source_of(other), made, AUTO)) == [
+    assert statements(plan(format, migration_source(other), made)) == [
+        moved,
+        f"ADD COLUMNS ({there}.`b` INT)",
+    ]
+    assert statements(plan(format, migration_source(other), made, AUTO)) == [
         moved,
         f"ADD COLUMNS ({there}.`b` INT)",
         f"DROP COLUMNS ({there}.`a`)",
     ]
     migrated(made, drawn)
-    assert plan(format, source_of(same), made, AUTO).steps == ()
+    assert plan(format, migration_source(same), made, AUTO).steps == ()
 
 
 @both
@@ -277,9 +280,9 @@ def test_an_answer_from_inside_a_renamed_member_holds_wherever_it_stands_in_the_
     at = history.versions[-1]
     pairs = ("s.p.a", "s.q.b"), ("s.p", "s.q")
     words = [Rename(TABLE, old, new, at.id, place(at.at)) for old, new in pairs]
-    drawn = plan(format, source_of(answered(history, words)), standing(format, history, 1))
+    drawn = plan(format, migration_source(answered(history, words)), standing(format, history, 1))
     assert statements(drawn) == ["RENAME COLUMN `s`.`p`.`a` TO `b`", "RENAME COLUMN `s`.`p` TO `q`"]
-    alone = plan(format, source_of(answered(history, words[:1])), standing(format, history, 1))
+    alone = plan(format, migration_source(answered(history, words[:1])), standing(format, history, 1))
     assert [r.change for r in alone.refusals] == ["rename `s`.`p` to `q`"]
     again = answered(history, words).versions
     assert exchanged(*again) >= {("s.p", "s.q"), ("s.p.a", "s.q.b")}  # what was said can be gainsaid
@@ -296,10 +299,10 @@ def test_the_question_is_put_in_the_words_that_answer_it(format: str, later: tup
     history = told(first, second, *later)
     outer = [("u.p", "t.q"), *(("t.q", "t.r") for _ in later)]
     made = standing(format, history, 1)
-    asked = plan(format, source_of(renamed(history, *outer)), made)
+    asked = plan(format, migration_source(renamed(history, *outer)), made)
     words = f"say `schemaman decide rename {TABLE}@2 u.p.a t.q.b`, or not-rename"
     assert words in [r.instead for r in asked.refusals]
-    drawn = plan(format, source_of(renamed(history, *outer, ("u.p.a", "t.q.b"))), made, AUTO)
+    drawn = plan(format, migration_source(renamed(history, *outer, ("u.p.a", "t.q.b"))), made, AUTO)
     assert drawn.refusals == ()
     assert "DROP" not in "".join(statements(drawn))
     migrated(made, drawn)
@@ -329,7 +332,7 @@ def test_each_answer_to_a_member_renamed_there_and_back_is_a_step_on(format: str
     made = standing(format, history, 1)
     said: list[Answer] = []
     while True:
-        drawn = plan(format, source_of(answered(history, said)), made)
+        drawn = plan(format, migration_source(answered(history, said)), made)
         kept = from_text(to_text(drawn)).source
         assert [questions(past.members) for past in kept.past] == [
             questions(past.members) for past in drawn.source.past
@@ -345,7 +348,7 @@ def test_each_answer_to_a_member_renamed_there_and_back_is_a_step_on(format: str
         assert answer not in said
         said.append(answer)
     migrated(made, drawn)
-    assert plan(format, source_of(answered(history, said)), made).steps == ()
+    assert plan(format, migration_source(answered(history, said)), made).steps == ()
 
 
 @both
@@ -448,12 +451,12 @@ def test_members_hand_names_on_by_a_temporary_name(format: str, end: str, turns:
             assert [r.reason for r in again.refusals] == [
                 "another plan stopped between two names of this member"
             ]
-        back = rollback(drawn, crashed.live, stop)
+        back = plan_rollback(drawn, crashed.live, stop)
         assert back.refusals == ()
         for step in drawn.steps[stop:]:
-            assert holds(crashed.live, step.precondition)
+            assert is_met(crashed.live, step.precondition)
             crashed.run(step.statement)
-            assert holds(crashed.live, step.postcondition)
+            assert is_met(crashed.live, step.postcondition)
         assert crashed.live is not None
         assert crashed.live.schema == drawn.wanted
     migrated(made, drawn)
@@ -699,7 +702,7 @@ def test_a_name_that_another_got_is_known_where_what_holds_it_was_renamed(format
     members = ("p", "a"), ("p", "b"), ("q", "a")
     history = told(*(f"s STRUCT<{p}: STRUCT<{a}: INT>> ID 1" for p, a in members))
     history = with_words(history, *said, (Rename, "s.p", "s.q"), (Rename, "s.p.b", "s.q.a"))
-    drawn = plan(format, source_of(history), standing(format, history, 1))
+    drawn = plan(format, migration_source(history), standing(format, history, 1))
     assert ANOTHER in [r.reason for r in drawn.refusals]
     assert statements(drawn) == []
 
@@ -717,7 +720,7 @@ def test_rows_of_a_member_that_left_are_not_read_under_the_name_that_another_got
     history = renamed(lives_of("a", "", "b", "a"), ("s.b", "s.a"))
     live = standing(format, history, 4).live
     assert live is not None
-    read = {at: moved.names for at, moved in row_map(history, live).members.items()}
+    read = {at: moved.names for at, moved in map_columns(history, live).renamings.items()}
     assert read == {(1, "s"): {("a",): "a, which left"}, (3, "s"): {("b",): "a"}}
 
 
@@ -731,7 +734,9 @@ def test_the_last_member_is_not_dropped_and_recipes_wait_for_renames(format: str
     history = renamed(history, ("s.x.a", "s.x.b"))
     target, table = TARGETS[format]
     assert made.live is not None
-    waits = Cook(until(history, 2), target, table, Policy()).plans(standing(format, history, 1).live)  # type: ignore[arg-type]
+    live = standing(format, history, 1).live
+    assert live is not None
+    waits = RecipePlanner(until(history, 2), target, table, Policy()).make_plans(live)
     assert waits[0].refusals[0].reason == "others wait"
 
 
@@ -863,7 +868,7 @@ def identities(history: TableHistory) -> list[dict[Path, int]]:
         before = found[-1] if found else {}
         told = {a.new: a.old for a in version.members if a.same}
         was: dict[Path, Path | None] = {(): ()}
-        for path, _, _ in walk(version.schema):
+        for path, _, _ in walk_fields(version.schema):
             parent = was[path[:-1]]
             same = None if parent is None else (*parent, path[-1])
             was[path] = told.get(path, None if same in told.values() else same)
@@ -892,7 +897,7 @@ def test_plans_lead_members_through_their_life(
         again = make_plan(until(history, number), made.live, target, table, policy)
         assert again.steps == ()
         assert bool(again.refusals) == bool(drawn.refusals)  # what was added in part may be unclear by now
-        there = {path for path, _, _ in walk(made.live.schema)}
+        there = {path for path, _, _ in walk_fields(made.live.schema)}
         stamped = made.live.properties.get("schemaman.version") == drawn.source.id
         for path, id in ((path, id) for path, id in ids.items() if path in there):
             here = made.cells.setdefault(path, set())
@@ -926,9 +931,9 @@ def test_the_diff_knows_renames_of_members(history: TableHistory) -> None:
     migrated(made, make_plan(until(history, 1), None, target, table, Policy()))
     assert made.live is not None
     here, told = made.live.schema, project(until(history, len(history.versions)), made.live, target, DROPS)
-    changes = diff(here, told.wanted, told.renames, told.members)
+    changes = diff(here, told.wanted, told.renames, told.field_renames)
     assert patch(here, changes) == told.wanted
-    assert len([c for c in changes if isinstance(c, RenameColumn)]) == len(told.members)
+    assert len([c for c in changes if isinstance(c, RenameColumn)]) == len(told.field_renames)
 
 
 @both
@@ -938,20 +943,20 @@ def test_a_question_stays_open_though_its_old_name_comes_back(format: str) -> No
     made = standing(format, history, 1)
     reason = "rename not decided: what has the name of this one now may be it, or another one"
     instead = f"say `schemaman decide rename {TABLE}@2 s.a s.b`, or not-rename"
-    asked = plan(format, source_of(history), made)
+    asked = plan(format, migration_source(history), made)
     told_of = [(r.change, r.reason, r.instead) for r in asked.refusals]
     assert told_of == [("rename `s`.`a` to `b`", reason, instead)]
     assert statements(asked) == []
     ignoring = Policy(rules=(PolicyRule("ignore", ("rename-suspected",)),))
-    told = plan(format, source_of(history), made, ignoring)
+    told = plan(format, migration_source(history), made, ignoring)
     assert not told.refusals
     assert any("is taken for the same" in note for note in told.notes)
-    same = plan(format, source_of(renamed(history, ("s.a", "s.b"), kind=NotRename)), made)
+    same = plan(format, migration_source(renamed(history, ("s.a", "s.b"), kind=NotRename)), made)
     assert not same.refusals
     assert not same.notes
     assert len(statements(same)) == 1
     assert "ADD COLUMN" in statements(same)[0]
-    other = plan(format, source_of(renamed(history, ("s.a", "s.b"))), made)
+    other = plan(format, migration_source(renamed(history, ("s.a", "s.b"))), made)
     assert not other.refusals
     migrated(made, other)
     assert made.live is not None

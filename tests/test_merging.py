@@ -22,16 +22,16 @@ from schemaman.model.schema import Column
 from schemaman.model.types import Integer, String
 from schemaman.sink.row_mapping import RowMap
 from schemaman.sink.upsert import LakeChange
-from schemaman.spark.streaming.merge_sql import merge_rows, with_newer_row, without_old_row
+from schemaman.spark.streaming.merge_sql import format_merge, format_missing_row_query, format_newer_row_query
 from schemaman.spark.streaming.row_staging import CHANGE_ARROW, WAITING, ChangeFolder
-from schemaman.spark.streaming.staged_columns import staged_columns, staged_helpers
+from schemaman.spark.streaming.staged_columns import list_staged_columns, make_staged_helpers
 from tests.house import PROOF
 from tests.paper_mirror import PaperTable
 
 COLUMNS = (Column("id", Integer(32)), *(Column(name, String()) for name in "abc"))
-TO = RowMap(COLUMNS, ("id",), {}, {}, {}, 1, left=frozenset({"c"}))
-HELPERS = staged_helpers(TO)
-NAMES = [column.name for column in staged_columns(TO)]
+TO = RowMap(COLUMNS, ("id",), {}, {}, {}, 1, dropped=frozenset({"c"}))
+HELPERS = make_staged_helpers(TO)
+NAMES = [column.name for column in list_staged_columns(TO)]
 HELPING = [HELPERS.kept, HELPERS.words, HELPERS.needs_row, HELPERS.behind, HELPERS.anew, HELPERS.unread,
            HELPERS.unsent, HELPERS.since]  # fmt: skip
 Row = Mapping[str, Any]
@@ -134,15 +134,15 @@ def _asked(database: sqlite3.Connection, statement: str) -> list[Any]:
 
 
 def _is_taken(database: sqlite3.Connection, floor: str | None, *, known: bool) -> bool:
-    if _asked(database, without_old_row("t", "s", ("id",), HELPERS, floor)):
+    if _asked(database, format_missing_row_query("t", "s", ("id",), HELPERS, floor)):
         return False
-    left = [(i, column) for i, column in enumerate(COLUMNS) if column.name in TO.left]
-    return not known or not _asked(database, with_newer_row("t", "s", ("id",), left, HELPERS))
+    left = [(i, column) for i, column in enumerate(COLUMNS) if column.name in TO.dropped]
+    return not known or not _asked(database, format_newer_row_query("t", "s", ("id",), left, HELPERS))
 
 
 def _merged(database: sqlite3.Connection, row: Row, old: Row | None, floor: str | None) -> dict[str, Any]:
     """The row after the MERGE, whose clauses are asked one by one: SQLite knows no MERGE."""
-    statement = merge_rows("t", "s", staged_columns(TO), ("id",), floor)
+    statement = format_merge("t", "s", list_staged_columns(TO), ("id",), floor)
     found = re.search(r"WHEN MATCHED AND (.*) THEN UPDATE SET (.*)\nWHEN NOT MATCHED THEN", statement)
     assert found is not None
     if old is None:

@@ -22,18 +22,18 @@ from schemaman.migration.apply.apply import (
     Migration,
     StoreJournal,
     apply,
-    begun,
     check,
-    drift,
-    expected_structure,
+    find_drift,
+    find_expected_structure,
+    is_begun,
     target_id,
 )
-from schemaman.migration.plan import Plan, Policy, Source
+from schemaman.migration.plan import MigrationSource, Plan, Policy
 from schemaman.migration.plan_file import from_text, plan_hash, to_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule
-from schemaman.migration.source import source_of
-from schemaman.migration.target import LayoutField, Live
+from schemaman.migration.source import migration_source
+from schemaman.migration.target import LakeTable, LayoutField
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.column_list import parse_columns
 from schemaman.model.diff import AddColumn
@@ -47,8 +47,8 @@ from tests.paper_lake import Crash, PaperJournal, PaperLake
 TABLE = "/lake/t"
 
 
-def draw(ddl: str, live: Live | None, **facts) -> Plan:
-    source = replace(Source("shop.public.t", 1, "v1", 0, parse_columns(ddl)), **facts)
+def draw(ddl: str, live: LakeTable | None, **facts) -> Plan:
+    source = replace(MigrationSource("shop.public.t", 1, "v1", 0, parse_columns(ddl)), **facts)
     return make_plan(source, live, delta.TARGET, TABLE, Policy())
 
 
@@ -118,7 +118,7 @@ def test_a_store_that_fails_before_the_first_statement_has_done_nothing() -> Non
 @pytest.mark.parametrize("statements", [1, 2])
 def test_a_lake_that_goes_away_behind_a_statement_leaves_a_plan_half_done(statements: int) -> None:
     class Leaving(PaperLake):
-        def inspect(self, table: str, format: str) -> Live | None:
+        def inspect(self, table: str, format: str) -> LakeTable | None:
             if len(self.ran) == statements:
                 raise StatementFailed("the catalogue does not answer")
             return super().inspect(table, format)
@@ -148,9 +148,9 @@ def test_a_table_that_is_dropped_behind_the_last_step_is_not_called_applied() ->
 def test_a_table_that_is_not_made_leaves_nothing_in_the_journal() -> None:
     lake, journal = PaperLake(TABLE), PaperJournal()
     policy = Policy(rules=(PolicyRule("ignore", ("new-table",)),))
-    source = Source("shop.public.t", 1, "v1", 0, parse_columns(LATER))
+    source = MigrationSource("shop.public.t", 1, "v1", 0, parse_columns(LATER))
     done = run(make_plan(source, None, delta.TARGET, TABLE, policy), lake, journal)
-    assert (done.state, done.live, journal.lines) == ("unchanged", None, [])
+    assert (done.state, done.lake_table, journal.lines) == ("unchanged", None, [])
 
 
 def test_applying_again_does_nothing() -> None:
@@ -233,9 +233,9 @@ def test_a_plan_behind_which_another_one_began_expires() -> None:
     with pytest.raises(PartlyApplied):
         run(plan, lake, stopped := FailingJournal(0, "done"))
     journal.lines = list(stopped.lines)
-    assert begun(plan, journal)
+    assert is_begun(plan, journal)
     run(draw(LATER, lake.live), lake, journal)
-    assert not begun(plan, journal)
+    assert not is_begun(plan, journal)
 
 
 def _add_column(lake: PaperLake) -> None:
@@ -454,7 +454,9 @@ class CrashingJournal(PaperJournal):
 
 @pytest.mark.parametrize("target", [delta.TARGET, iceberg.TARGET], ids=lambda t: t.name)
 @given(life=lives(3), data=st.data())
-def test_a_crash_anywhere_loses_nothing_and_repeats_nothing(target, life: list[Source], data) -> None:
+def test_a_crash_anywhere_loses_nothing_and_repeats_nothing(
+    target, life: list[MigrationSource], data
+) -> None:
     table = TABLE if target.name == "delta" else "ice.raw.t"
     lake = PaperLake(table)
     for following in life:
@@ -515,11 +517,11 @@ def test_the_journal_lies_in_the_log_of_the_store() -> None:
     lake, journal = made(), StoreJournal(store)
     plan = draw(LATER, lake.live)
     assert apply(plan, lake, journal, lambda: 0, run="r1").state == "applied"
-    assert [line.state for line in journal.journal(plan_hash(plan))][-1] == "finished"
-    assert journal.journal("another") == ()
+    assert [line.state for line in journal.read_plan_lines(plan_hash(plan))][-1] == "finished"
+    assert journal.read_plan_lines("another") == ()
     assert apply(plan, lake, journal, lambda: 0, run="r2").state == "unchanged"
-    assert expected_structure(lines(), "delta", TABLE) == plan.wanted
-    assert expected_structure(lines(), "iceberg", TABLE) is None
+    assert find_expected_structure(lines(), "delta", TABLE) == plan.wanted
+    assert find_expected_structure(lines(), "iceberg", TABLE) is None
 
 
 def test_a_journal_line_waits_for_its_turn() -> None:
@@ -541,25 +543,25 @@ def test_drift_is_what_someone_else_changed() -> None:
     lake, journal = made(), PaperJournal()
     plan = draw(LATER, lake.live)
     run(plan, lake, journal)
-    expected = expected_structure(journal.lines, "delta", TABLE)
+    expected = find_expected_structure(journal.lines, "delta", TABLE)
     assert isinstance(expected, TableSchema)
-    assert drift(lake.live, expected) == ()  # type: ignore[arg-type]
+    assert find_drift(lake.live, expected) == ()  # type: ignore[arg-type]
     _add_column(lake)
-    changes = drift(lake.live, expected)  # type: ignore[arg-type]
+    changes = find_drift(lake.live, expected)  # type: ignore[arg-type]
     assert [type(c) for c in changes] == [AddColumn]
 
 
 def test_a_table_that_was_dropped_and_made_anew_at_the_source_is_another_one() -> None:
     lake = PaperLake(TABLE)
     life = "id INT NOT NULL, a INT, PRIMARY KEY (id)"
-    first = make_plan(source_of(told(life)), None, delta.TARGET, TABLE, Policy())
+    first = make_plan(migration_source(told(life)), None, delta.TARGET, TABLE, Policy())
     run(first, lake, PaperJournal())
-    again = source_of(told(life, None, life, "id INT NOT NULL, a INT, b INT, PRIMARY KEY (id)"))
+    again = migration_source(told(life, None, life, "id INT NOT NULL, a INT, b INT, PRIMARY KEY (id)"))
     plan = make_plan(again, lake.live, delta.TARGET, TABLE, Policy())
     assert plan.steps == ()
     assert [r.reason.partition(",")[0] for r in plan.refusals] == [
         "the source table was dropped or renamed away"
     ]
     assert from_text(to_text(plan)) == plan
-    goes_on = source_of(told(life, "id INT NOT NULL, a INT, b INT, PRIMARY KEY (id)"))
+    goes_on = migration_source(told(life, "id INT NOT NULL, a INT, b INT, PRIMARY KEY (id)"))
     assert make_plan(goes_on, lake.live, delta.TARGET, TABLE, Policy()).refusals == ()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from schemaman.debezium.records import Record
-from schemaman.spark.streaming.row_staging import GONE_BEHIND
+from schemaman.spark.streaming.row_staging import DELETE_WAITS
 from schemaman.store.sql.store import SqlStore
 from tests.paper_mirror import EMPTYING, PaperMirror
 from tests.records import change, column, event, image, node, record, struct
@@ -238,7 +238,7 @@ def test_a_delete_of_a_row_of_which_nobody_understood_a_record_waits_behind_that
         lake.take(records[start:end])
     lake.take([bare(4, 2), told(5, row={"id": 3, "n": 1})])
     # that of another row has nothing to wait for
-    assert lake.withheld()["srv.public.t", 0, 3] == GONE_BEHIND
+    assert lake.withheld()["srv.public.t", 0, 3] == DELETE_WAITS
     assert alive(lake) == [{"id": 1, "n": 1}, {"id": 3, "n": 1}]
     repaired(lake)
     lake.take([told(6, row={"id": 4, "n": 1})])
@@ -287,7 +287,7 @@ def test_a_delete_does_not_wait_behind_what_nobody_will_ever_understand(store: S
     for batch in ([OTHER, OLD], [DAMAGED], [bare(3, 1)]):
         lake.take(batch)
     assert alive(lake) == [{"id": 2, "n": 1}]
-    assert [reason == GONE_BEHIND for reason in lake.withheld().values()] == [False]
+    assert [reason == DELETE_WAITS for reason in lake.withheld().values()] == [False]
 
 
 def schemaless(table: str, n: int, id: object, *, gone: bool = False) -> Record:

@@ -13,9 +13,9 @@ import pytest
 from schemaman.debezium.records import Record
 from schemaman.migration.policy import Policy
 from schemaman.migration.row_columns import DELETED
-from schemaman.spark.streaming.quarantine import NO_OLD_ROW
-from schemaman.spark.streaming.row_staging import LATE, WAITS
-from schemaman.spark.streaming.unread_records import unread
+from schemaman.spark.streaming.quarantine import NO_PREVIOUS_ROW
+from schemaman.spark.streaming.row_staging import CAME_LATE, WAITS_FOR_OLDER
+from schemaman.spark.streaming.unread_records import make_unread_records
 from schemaman.store.sql.store import SqlStore
 from tests.paper_mirror import EMPTYING, PaperMirror
 from tests.records import event, node, record, struct
@@ -58,7 +58,7 @@ def bigs(lake: PaperMirror) -> dict[int, Any]:
 
 def waits(lake: PaperMirror) -> dict[int, str]:
     """The offsets of what is withheld, each with the beginning of its reason."""
-    short = {WAITS: "waits", LATE: "late", NO_OLD_ROW: "no old row"}
+    short = {WAITS_FOR_OLDER: "waits", CAME_LATE: "late", NO_PREVIOUS_ROW: "no old row"}
     return {place[2]: short.get(reason, reason[:3]) for place, reason in lake.withheld().items()}
 
 
@@ -333,12 +333,12 @@ def test_a_batch_that_comes_again_waits_behind_what_nobody_understood_no_more_th
 
 
 def test_of_which_row_a_record_is_that_nobody_understood() -> None:
-    known = unread([("t", 0, 9, b"a"), ("t", 0, 3, b"a"), ("t", 0, 5, None), ("u", 0, 1, b"a")])
-    assert [known.before(("t", 0, at), b"a") for at in (3, 4, 6, 10)] == [None, 3, 5, 9]
-    assert [known.before(("t", 0, at), b"b") for at in (5, 6, 10)] == [None, 5, 5]
-    assert [known.before(("t", 0, at), None) for at in (3, 4, 10)] == [None, 3, 9]
-    assert known.before(("t", 1, 10), b"a") is None
+    known = make_unread_records([("t", 0, 9, b"a"), ("t", 0, 3, b"a"), ("t", 0, 5, None), ("u", 0, 1, b"a")])
+    assert [known.find_before(("t", 0, at), b"a") for at in (3, 4, 6, 10)] == [None, 3, 5, 9]
+    assert [known.find_before(("t", 0, at), b"b") for at in (5, 6, 10)] == [None, 5, 5]
+    assert [known.find_before(("t", 0, at), None) for at in (3, 4, 10)] == [None, 3, 9]
+    assert known.find_before(("t", 1, 10), b"a") is None
     # where there are too many, only how early they begin is known
-    many = unread([("t", 0, 3, None)], crowded=True)
-    assert [many.before(("t", 0, at), b"a") for at in (3, 4, 10)] == [None, 3, 9]
-    assert many.before(("t", 1, 10), b"a") is None
+    many = make_unread_records([("t", 0, 3, None)], crowded=True)
+    assert [many.find_before(("t", 0, at), b"a") for at in (3, 4, 10)] == [None, 3, 9]
+    assert many.find_before(("t", 1, 10), b"a") is None

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from schemaman.debezium.records import Record
 from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.registry import Registry
-from schemaman.spark.streaming.micro_batch import remember
+from schemaman.spark.streaming.micro_batch import record_batch
 from schemaman.store.sql.store import SqlStore
 from tests.house import PROOF
 from tests.paper_mirror import EMPTYING, PaperMirror, batch_of
@@ -54,7 +54,7 @@ class Job:
 
     def ingest(self, records: Sequence[Record]) -> None:
         """`schemaman ingest`, beside the job."""
-        remember(batch_of(records), Registry(self.store, lambda: 0), "main", lambda _: None)
+        record_batch(batch_of(records), Registry(self.store, lambda: 0), "main", lambda _: None)
 
     def rows(self) -> dict[int, int]:
         """The rows that readers see."""

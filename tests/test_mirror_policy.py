@@ -16,8 +16,8 @@ from schemaman.migration.plan_file import from_text, plan_hash, to_text
 from schemaman.migration.policy import ChangeKind, Level, Policy, PolicyRule, ProjectionRule
 from schemaman.migration.properties.names import KEPT_PROPERTY, STORE_PROPERTY
 from schemaman.migration.row_columns import DELETED
-from schemaman.sink.values.connector_modes import Modes
-from schemaman.spark.streaming.quarantine import Held, Tried
+from schemaman.sink.values.connector_modes import ConnectorModes
+from schemaman.spark.streaming.quarantine import QuarantinedTable, RetryLog
 from schemaman.store.sql.store import SqlStore
 from tests.paper_lake import PaperLake
 from tests.paper_mirror import EMPTYING, PaperMirror, PaperTable
@@ -26,7 +26,7 @@ from tests.test_mirrored_recordings import batches, found_of, opened, unknown
 
 INT, TEXT = node("int32"), node("string")
 KEY = struct("srv.public.t.Key", id=INT)
-DEFAULTS = Modes("precise", "adaptive_time_microseconds", "bytes", "numeric", "json", "long")
+DEFAULTS = ConnectorModes("precise", "adaptive_time_microseconds", "bytes", "numeric", "json", "long")
 """What the connectors do where nothing is configured. Source: Debezium, the defaults of those settings."""
 
 
@@ -231,7 +231,7 @@ def test_a_truncate_empties_a_table_only_as_the_policy_says(
     assert all(f"truncate = {level}, says" in reason for reason in lake.withheld().values())
     assert len(lake.left) == (level == "ignore")
     # once it is let through, what waited comes to what it would have been
-    lake.policy, lake.tried = policy(truncate="auto"), Tried()
+    lake.policy, lake.tried = policy(truncate="auto"), RetryLog()
     lake.take([])
     if level != "ignore":
         assert sorted(alive(lake), key=lambda row: row["id"]) == [{"id": 2, "n": 2}, {"id": 3, "n": 3}]
@@ -252,14 +252,14 @@ def test_what_was_tried_to_the_end_counts_as_tried_in_vain(store: SqlStore) -> N
     (table,) = lake.lake()
     history = store.history(table.source)
     assert history is not None
-    held, tried = Held("lake", "source", records=2, waiting=0), Tried()
+    held, tried = QuarantinedTable("lake", "source", records=2, waiting=0), RetryLog()
     # who asks has not tried yet: he may fail, and then they are tried again
-    assert not any(tried.in_vain(held, table.live, history) for _ in range(2))
-    tried.note(held, table.live, history)
-    assert tried.in_vain(held, table.live, history)
-    assert not tried.in_vain(replace(held, records=3), table.live, history)
-    assert not tried.in_vain(replace(held, which=1), table.live, history)
-    assert not tried.in_vain(replace(held, waiting=1), table.live, history)
+    assert not any(tried.is_unchanged(held, table.live, history) for _ in range(2))
+    tried.record_attempt(held, table.live, history)
+    assert tried.is_unchanged(held, table.live, history)
+    assert not tried.is_unchanged(replace(held, records=3), table.live, history)
+    assert not tried.is_unchanged(replace(held, checksum=1), table.live, history)
+    assert not tried.is_unchanged(replace(held, waiting=1), table.live, history)
 
 
 @pytest.mark.parametrize("size", [1, 3, 20])
@@ -326,7 +326,7 @@ def test_rows_without_schemas_are_written_where_the_types_are_declared_and_the_m
 ) -> None:
     name = "mariadb/bookshop-mariadb-3.5.0-plain"
     counts = {}
-    for modes in (DEFAULTS, Modes()):
+    for modes in (DEFAULTS, ConnectorModes()):
         lake, records = opened(name, "iceberg", tmp_path)
         with lake.store:
             lake.modes = modes
@@ -337,7 +337,7 @@ def test_rows_without_schemas_are_written_where_the_types_are_declared_and_the_m
             assert unknown(name, found.differences) == []
             if modes is not DEFAULTS:
                 assert any("nobody told decimal.handling.mode" in r for r in lake.withheld().values())
-    assert counts[DEFAULTS] > counts[Modes()]
+    assert counts[DEFAULTS] > counts[ConnectorModes()]
     figure(
         "mirror: rows of JSON without schemas", f"{counts[DEFAULTS]} rows, {len(lake.withheld())} withheld"
     )

@@ -15,7 +15,7 @@ from schemaman.errors import StoreUnavailable
 from schemaman.migration.plan import Plan
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
-from schemaman.spark.streaming.micro_batch import remember
+from schemaman.spark.streaming.micro_batch import record_batch
 from schemaman.store.sql.store import SqlStore
 from tests.paper_lake import PaperLake
 from tests.paper_mirror import PaperMirror, batch_of
@@ -160,9 +160,9 @@ def test_what_nobody_foresaw_of_a_table_that_gets_no_rows_is_told_of_it_alone(tm
     with Unreadable.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:
         learnt = mirror(store).learnt
         records = [flattened(0, {"id": 1, "n": 1}), flattened(0, {"id": 1, "n": 1}, "u")]
-        _, extents = remember(batch_of(records), Registry(store, lambda: 0), "main", lambda _: None)
-        learnt.learn(extents)
+        _, extents = record_batch(batch_of(records), Registry(store, lambda: 0), "main", lambda _: None)
+        learnt.read_changes(extents)
         (followed,) = learnt.followers(next(t for t in store.tables() if t.table == "u"))
-        (report,) = learnt.falsified(lambda _: PaperLake(""), {followed})
+        (report,) = learnt.report_stale_tables(lambda _: PaperLake(""), {followed})
         assert report.source_table.endswith(".t")
-        assert report.stopped == "it cannot be looked at: KeyError: 'a kind of observation'"
+        assert report.blocked == "it cannot be looked at: KeyError: 'a kind of observation'"

@@ -14,7 +14,7 @@ import pytest
 from schemaman.debezium.records import Record
 from schemaman.history.decisions import Decisions, NotRename, Rename, place
 from schemaman.io import files
-from schemaman.io.schema_registry import NO_REGISTRY, load
+from schemaman.io.schema_registry import NO_REGISTRY, load_export
 from schemaman.store.sql.store import SqlStore
 from tests.house import CAPTURES, PROOF
 from tests.paper_mirror import PaperMirror
@@ -38,9 +38,9 @@ KNOWN = tomllib.loads((Path(__file__).parent / "mirror-differences.toml").read_t
 
 def opened(name: str, format: str, folder: Path) -> tuple[PaperMirror, list[Record]]:
     """A mirror that has seen nothing yet, and the records of a recording."""
-    file = files.find(str(CAPTURES / name))
-    records = [record for record in files.records(file) if isinstance(record, Record)]
-    schemas = NO_REGISTRY if file.registry is None else load(file.registry)
+    file = files.find_file(str(CAPTURES / name))
+    records = [record for record in files.read_records(file) if isinstance(record, Record)]
+    schemas = NO_REGISTRY if file.registry is None else load_export(file.registry)
     number = len(list(folder.iterdir()))
     store = SqlStore.open(f"sqlite:///{folder / f'{number}.db'}", create=True).__enter__()
     return PaperMirror(store, schemas, format), records

@@ -7,7 +7,7 @@ import pytest
 from schemaman.errors import NoHistory, UsageError
 from schemaman.history.references import AsOf
 from schemaman.history.versions import TableHistory
-from schemaman.resolve import select
+from schemaman.resolve import select_version
 from tests.cases.connector import INT, NOON, NOTE, Connector, entry
 from tests.records import Node, column, image
 
@@ -39,7 +39,7 @@ def alter(connector: Connector, *columns: Node, ts_ms: int = WHOLE, comment: str
 
 def at(history: TableHistory, ts_ms: int) -> str:
     """The reference of what stood at a moment, without its table."""
-    return select(history, AsOf(ts_ms)).ref.partition("@")[2]
+    return select_version(history, AsOf(ts_ms)).ref.partition("@")[2]
 
 
 @pytest.mark.parametrize("name", ["mysql", "mariadb"])
@@ -56,7 +56,7 @@ def test_inside_the_second_of_a_change_both_versions_are_named(name: str) -> Non
         assert told.value.hint == "name one: srv.shop.t@1 or srv.shop.t@2"
         assert "between 2023-11-14T22:13:30.000Z and 2023-11-14T22:13:30.999Z" in told.value.message
     for ms in (999, 1000, 4000):
-        version = select(history, AsOf(WHOLE + ms)).version
+        version = select_version(history, AsOf(WHOLE + ms)).version
         assert version is not None
         assert (version.number, version.status) == (2, "confirmed")
 

@@ -11,11 +11,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from schemaman.migration.properties.names import READ_PROPERTY
-from schemaman.migration.target import Live
+from schemaman.migration.target import LakeTable
 from schemaman.model.column_list import parse_columns
 from schemaman.report.json import schemas
-from schemaman.sink.stale_rows import LetThrough
-from schemaman.sink.values.connector_modes import Modes
+from schemaman.sink.stale_rows import StaleRowCheck
+from schemaman.sink.values.connector_modes import ConnectorModes
 from schemaman.store.memory import MemoryStore
 from schemaman.store.sql.store import SqlStore
 from tests.paper_commands import Commands, PaperLakes, commands
@@ -83,7 +83,7 @@ def test_a_table_with_a_fault_that_nobody_foresaw_stops_no_other_one(run: Comman
     assert run("sync", "r.jsonl", "--once").code == 0
     real = run.lakes.inspect
 
-    def inspect(table: str, format: str) -> Live | None:
+    def inspect(table: str, format: str) -> LakeTable | None:
         return json.loads("nonsense") if table == "ice.raw.broken" else real(table, format)
 
     run.lakes.inspect = inspect  # type: ignore[method-assign]
@@ -109,7 +109,7 @@ def odd(run: Commands, odd: str) -> None:
     """One table that is looked at with a fault that nobody foresaw."""
     real = run.lakes.inspect
 
-    def inspect(table: str, format: str) -> Live | None:
+    def inspect(table: str, format: str) -> LakeTable | None:
         if table == odd:
             raise KeyError("odd")
         return real(table, format)
@@ -141,7 +141,7 @@ def test_a_fault_that_nobody_foresaw_behind_a_step_that_ran_leaves_the_plan_half
     assert run("plan", "orders", "-o", "p.plan.json").code == 0
     real = run.lakes.inspect
 
-    def blind(table: str, format: str) -> Live | None:
+    def blind(table: str, format: str) -> LakeTable | None:
         raise KeyError("odd")
 
     def fault(statement: str) -> None:
@@ -228,7 +228,7 @@ def test_what_a_run_met_that_someone_else_had_changed_is_told_until_somebody_loo
     run.moved()
     assert drift_told(run) == "add `mine` INT; drop `q`"
     found = run("drift", "--format", "json")
-    Draft202012Validator(schemas.get("drift")).validate(found.json)
+    Draft202012Validator(schemas.read_schema("drift")).validate(found.json)
     assert (found.code, found.json["tables"][0]["changes"]) == (1, [])
     assert found.json["tables"][0]["before"] == "add `mine` INT; drop `q`"
     assert drift_told(run) is None
@@ -356,13 +356,13 @@ NO_NUMBER = '{"store": "s", "table": "t", "reading": "r", "said": "x"}'
 
 @pytest.mark.parametrize("text", ["oops", "[]", HALF, NO_NUMBER])
 def test_a_mirrored_table_whose_reading_somebody_spoilt_takes_nothing(text: str) -> None:
-    through = LetThrough(MemoryStore(), Modes())
-    live = Live("ice.raw.orders", parse_columns("id INT"), "", "", {READ_PROPERTY: text})
-    fault = through.fault(history(), live, "`ice`.`raw`.`orders`", PaperLakes())
+    through = StaleRowCheck(MemoryStore(), ConnectorModes())
+    live = LakeTable("ice.raw.orders", parse_columns("id INT"), "", "", {READ_PROPERTY: text})
+    fault = through.find_stale_rows(history(), live, "`ice`.`raw`.`orders`", PaperLakes())
     assert fault is not None
     assert "schemaman.read cannot be read" in fault.reason
     kept = replace(live, properties={})
-    assert through.fault(history(), kept, "`ice`.`raw`.`orders`", PaperLakes()) is None
+    assert through.find_stale_rows(history(), kept, "`ice`.`raw`.`orders`", PaperLakes()) is None
 
 
 def test_sync_takes_up_a_plan_that_plan_has_written_where_its_own_would_lie(
@@ -428,7 +428,7 @@ def test_a_new_table_does_not_take_the_place_of_one_that_is_there(run: Commands)
     itself = run("plan", "orders", "--recipe", "--into", "ice.raw.orders")
     assert (itself.code, "is the table itself" in itself.err) == (2, True)
     other = PaperLakes()
-    other.of("ice.raw.other").live = Live("ice.raw.other", parse_columns("x INT"), "another", "1")
+    other.of("ice.raw.other").live = LakeTable("ice.raw.other", parse_columns("x INT"), "another", "1")
     run.lakes.tables |= other.tables
     there = run("plan", "orders", "--recipe", "--into", "ice.raw.other")
     assert (there.code, "is there already, with other columns" in there.err) == (2, True)

@@ -12,11 +12,11 @@ from schemaman.model.name_adjustment import (
     Mode,
     adjust_field,
     adjust_schema,
-    adjusted_forms,
-    collisions,
-    misread,
-    restore_misread,
-    topic,
+    find_collisions,
+    list_adjusted_forms,
+    make_topic_name,
+    misread_name,
+    restore_misread_name,
 )
 
 # Made with the classes of Debezium: prefix, schema, table → topic, and the schema name of a row
@@ -103,7 +103,7 @@ def test_each_of_the_32_examples_is_here():
 
 @pytest.mark.parametrize(("parts", "name", "plain", "avro", "escaped"), TABLES, ids=IN_TABLES)
 def test_tables(parts, name, plain, avro, escaped):
-    assert topic(*parts) == name
+    assert make_topic_name(*parts) == name
     assert adjust_schema(f"{name}.Value", "none") == plain
     assert adjust_schema(f"{name}.Value", "avro") == avro
     assert adjust_schema(f"{name}.Value", "avro_unicode") == escaped
@@ -111,7 +111,7 @@ def test_tables(parts, name, plain, avro, escaped):
 
 @pytest.mark.parametrize(("parts", "name", "escaped"), UNICODE_TABLES, ids=IN_UNICODE_TABLES)
 def test_tables_under_the_unicode_strategy(parts, name, escaped):
-    assert topic(*parts, unicode=True) == name
+    assert make_topic_name(*parts, unicode=True) == name
     assert adjust_schema(f"{name}.Value", "none") == f"{name}.Value"
     assert adjust_schema(f"{name}.Value", "avro") == f"{name}.Value"
     assert adjust_schema(f"{name}.Value", "avro_unicode") == escaped
@@ -119,7 +119,7 @@ def test_tables_under_the_unicode_strategy(parts, name, escaped):
 
 @pytest.mark.parametrize(("name", "as_topic", "avro", "escaped"), BARE, ids=IN_BARE)
 def test_bare_names(name, as_topic, avro, escaped):
-    assert topic(name) == as_topic
+    assert make_topic_name(name) == as_topic
     assert adjust_schema(name, "none") == name
     assert adjust_schema(name, "avro") == avro
     assert adjust_schema(name, "avro_unicode") == escaped
@@ -144,15 +144,15 @@ def test_a_leading_digit_in_older_releases():
 def test_long_names_are_cut_and_then_collide():
     """Example 14."""
     long = "t" * 260
-    assert topic("srv", "public", long) == f"srv.public.{long}"[:249]
-    assert topic("srv", "public", f"{long}a") == topic("srv", "public", f"{long}b")
-    assert adjust_schema(topic("srv", "public", long) + ".Value", "avro").endswith("t.Value")
+    assert make_topic_name("srv", "public", long) == f"srv.public.{long}"[:249]
+    assert make_topic_name("srv", "public", f"{long}a") == make_topic_name("srv", "public", f"{long}b")
+    assert adjust_schema(make_topic_name("srv", "public", long) + ".Value", "avro").endswith("t.Value")
 
 
 def test_names_that_are_only_dots_and_parts_that_are_empty():
-    assert (topic("."), topic("..")) == ("_", "__")
-    assert topic("srv", "", None, "t") == "srv.t"
-    assert topic("srv", "s", "t", delimiter="_") == "srv_s_t"
+    assert (make_topic_name("."), make_topic_name("..")) == ("_", "__")
+    assert make_topic_name("srv", "", None, "t") == "srv.t"
+    assert make_topic_name("srv", "s", "t", delimiter="_") == "srv_s_t"
 
 
 def test_scrubbing_a_full_name_goes_part_by_part():
@@ -160,29 +160,29 @@ def test_scrubbing_a_full_name_goes_part_by_part():
 
 
 def test_misread_bytes():
-    assert misread("größe") == "gr\uffc3\uffb6\uffc3\uff9fe"
-    assert restore_misread("gr\uffc3\uffb6\uffc3\uff9fe") == "größe"
-    assert adjust_field(misread("größe"), "avro") == "gr____e"
+    assert misread_name("größe") == "gr\uffc3\uffb6\uffc3\uff9fe"
+    assert restore_misread_name("gr\uffc3\uffb6\uffc3\uff9fe") == "größe"
+    assert adjust_field(misread_name("größe"), "avro") == "gr____e"
 
 
 @pytest.mark.parametrize("name", ["plain", "größe", "ｶﾀｶﾅ", "gr\uffc3e", "\uffc3\uffb6ö", "😀\uffc3\uffb6"])
 def test_what_was_not_misread_stays(name):
-    assert restore_misread(name) == name
+    assert restore_misread_name(name) == name
 
 
 def test_forms_of_a_column():
-    assert adjusted_forms("2nd") == {"2nd", "_2nd", "_nd", "_u0032nd", "x2nd"}
-    assert {"größe", "gr__e", misread("größe"), "gr____e"} <= adjusted_forms("größe")
-    assert adjusted_forms("id") == {"id"}
+    assert list_adjusted_forms("2nd") == {"2nd", "_2nd", "_nd", "_u0032nd", "x2nd"}
+    assert {"größe", "gr__e", misread_name("größe"), "gr____e"} <= list_adjusted_forms("größe")
+    assert list_adjusted_forms("id") == {"id"}
 
 
 def test_collisions():
     names = ("a-b", "x", "a_b", "a$b", "y")
-    assert collisions(names, "avro") == (("a-b", "a_b", "a$b"),)
-    assert collisions(names, "scrubbed") == (("a-b", "a_b"),)
-    assert collisions(names, "avro_unicode") == ()
-    assert collisions(("α1", "㬑"), "avro_unicode") == (("α1", "㬑"),)
-    assert collisions(("a", "a"), "none") == ()
+    assert find_collisions(names, "avro") == (("a-b", "a_b", "a$b"),)
+    assert find_collisions(names, "scrubbed") == (("a-b", "a_b"),)
+    assert find_collisions(names, "avro_unicode") == ()
+    assert find_collisions(("α1", "㬑"), "avro_unicode") == (("α1", "㬑"),)
+    assert find_collisions(("a", "a"), "none") == ()
 
 
 @given(st.text(min_size=1), st.sampled_from(["avro_unicode", "scrubbed"]))
@@ -205,24 +205,24 @@ def test_adjusting_avro_twice_changes_nothing_more(name, mode: Mode):
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_restoring_undoes_misreading(name):
-    assert restore_misread(misread(name)) == name
+    assert restore_misread_name(misread_name(name)) == name
 
 
 @given(st.text(), MODES)
 def test_every_form_is_listed(name, mode: Mode):
-    assert adjust_field(name, mode) in adjusted_forms(name)
-    assert adjust_field(misread(name), mode) in adjusted_forms(name)
+    assert adjust_field(name, mode) in list_adjusted_forms(name)
+    assert adjust_field(misread_name(name), mode) in list_adjusted_forms(name)
 
 
 @given(st.text())
 def test_topics_are_legal(name):
-    assert re.fullmatch(r"[A-Za-z0-9._-]{0,249}", topic("srv", name))
-    assert re.fullmatch(r"[A-Za-z0-9._-]{0,249}", topic("srv", name, unicode=True))
+    assert re.fullmatch(r"[A-Za-z0-9._-]{0,249}", make_topic_name("srv", name))
+    assert re.fullmatch(r"[A-Za-z0-9._-]{0,249}", make_topic_name("srv", name, unicode=True))
 
 
 @given(st.lists(st.text(max_size=4), max_size=8), MODES)
 def test_colliding_names_are_the_ones_that_share_a_form(names, mode: Mode):
-    grouped = {n for group in collisions(names, mode) for n in group}
+    grouped = {n for group in find_collisions(names, mode) for n in group}
     for name in names:
         shares = any(o != name and adjust_field(o, mode) == adjust_field(name, mode) for o in names)
         assert (name in grouped) == shares

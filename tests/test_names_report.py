@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from schemaman.debezium.observation import Observation
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.fold import fold
 from schemaman.history.fold.naming_epochs import rule_between
 from schemaman.history.versions import TableHistory
-from schemaman.model.name_adjustment import misread
+from schemaman.model.name_adjustment import misread_name
 from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.model.types import Integer
 from schemaman.report.views.names import (
     Collision,
-    collisions,
-    names_report,
-    schema_collisions,
-    topic_collisions,
+    build_names_report,
+    find_collisions,
+    find_schema_collisions,
+    find_topic_collisions,
 )
 from tests import chain
 from tests.test_history import dialect_of
@@ -32,7 +32,7 @@ def columns(*names: str) -> tuple[Column, ...]:
 
 def table(name: str, topic: str = "", schema_name: str = "") -> TableHistory:
     topic = topic or f"srv.s.{name}"
-    at = Mark(topic, 0, 0)
+    at = Coordinates(topic, 0, 0)
     seen = Observation(
         TableId("srv", "d", "s", name), "emitted", "image", "postgresql", "3.4.1.Final", at, at, 1, False,
         TableSchema(columns("id")), schema_name=schema_name or f"{topic}.Value",
@@ -43,14 +43,14 @@ def table(name: str, topic: str = "", schema_name: str = "") -> TableHistory:
 
 
 def document(history: TableHistory) -> Any:
-    told: Any = names_report([history], whole=True).data
+    told: Any = build_names_report([history], whole=True).data
     return told["tables"][0]
 
 
 @pytest.mark.parametrize(("name", "emitted", "rule"), [
     ("a b", "a b", "none"), ("a b", "a_b", "avro"), ("a b", "a_u0020b", "avro_unicode"),
     ("2a", "x2a", "scrubbed"),
-    ("ö", misread("ö"), "misread"), ("ö", "__", "misread, then avro"), ("2nd", "_nd", "avro of 2.2"),
+    ("ö", misread_name("ö"), "misread"), ("ö", "__", "misread, then avro"), ("2nd", "_nd", "avro of 2.2"),
     ("a_b", "a_u0020b", "avro_unicode"), ("a", "b", "other"),
 ])  # fmt: skip
 def test_rules(name, emitted, rule):
@@ -61,66 +61,70 @@ def test_rules(name, emitted, rule):
 def test_tables_in_one_topic_are_told_and_kept_apart():
     """Two names become one topic, and its subject alternates between two schemas."""
     both = [table("EMP#NO", "srv.s.EMP_NO"), table("EMP$NO", "srv.s.EMP_NO")]
-    assert topic_collisions(both) == (
+    assert find_topic_collisions(both) == (
         Collision("topic", "topic", "srv.s.EMP_NO", ('srv.d.s.EMP#NO', 'srv.d.s.EMP$NO'), True),
     )  # fmt: skip
-    assert schema_collisions(both) == ()
+    assert find_schema_collisions(both) == ()
     run = chain.histories("postgres/shop-names-none")
-    shared = [c for c in topic_collisions(run) if c.now]
+    shared = [c for c in find_topic_collisions(run) if c.now]
     assert [c.emitted for c in shared] == ["shopdb.Inventory-2.Stock_1"]
     assert all(h.versions for h in run if str(h.table) in shared[0].names)
 
 
 def test_tables_that_a_router_brought_together():
     shards = [table("sales_eu", "srv.s.sales"), table("sales_us", "srv.s.sales")]
-    assert [(c.mode, c.now) for c in topic_collisions(shards)] == [("routed", True)]
+    assert [(c.mode, c.now) for c in find_topic_collisions(shards)] == [("routed", True)]
 
 
 def test_tables_whose_names_would_make_one_topic():
     both = [table("EMP#NO", "routed.a"), table("EMP$NO", "routed.b")]
-    assert [(c.of, c.emitted, c.now) for c in topic_collisions(both)] == [("topic", "srv.s.EMP_NO", False)]
+    assert [(c.of, c.emitted, c.now) for c in find_topic_collisions(both)] == [
+        ("topic", "srv.s.EMP_NO", False)
+    ]
 
 
 @pytest.mark.case(50)
 def test_columns_that_would_become_one_field():
     """The task would fail and the topic fall silent, so it is predicted from the own names."""
-    found = collisions(columns("a-b", "a_b", "α1", "㬑", "x"))
+    found = find_collisions(columns("a-b", "a_b", "α1", "㬑", "x"))
     assert [(c.mode, c.names, c.now) for c in found] == [
         ("avro", ("a-b", "a_b"), False),
         ("avro_unicode", ("α1", "㬑"), False),
         ("scrubbed", ("a-b", "a_b"), False),
     ]
     history = chain.history("postgres/shop-names-none", "shop.plain")
-    assert ("avro", ("a-b", "a_b")) in {(c.mode, c.names) for c in collisions(history.latest.schema.columns)}
+    assert ("avro", ("a-b", "a_b")) in {
+        (c.mode, c.names) for c in find_collisions(history.latest.schema.columns)
+    }
 
 
 def test_columns_that_differ_by_case_alone():
-    assert [(c.mode, c.names) for c in collisions(columns("note", "NOTE", "x"))] == [
+    assert [(c.mode, c.names) for c in find_collisions(columns("note", "NOTE", "x"))] == [
         ("case", ("note", "NOTE"))
     ]
 
 
 def test_fields_that_are_one_already():
     one, other = columns("a-b", "a_b")
-    found = collisions((replace(one, emitted_name="a_b"), other))
+    found = find_collisions((replace(one, emitted_name="a_b"), other))
     assert found[0] == Collision("column", "none", "a_b", ("a-b", "a_b"), True)
 
 
 def test_schemas_of_one_name():
     apart = [table("order-items"), table("order_items")]
-    assert topic_collisions(apart) == ()
-    assert [(c.mode, c.emitted, c.now) for c in schema_collisions(apart)] == [
+    assert find_topic_collisions(apart) == ()
+    assert [(c.mode, c.emitted, c.now) for c in find_schema_collisions(apart)] == [
         ("avro", "srv.s.order_items.Value", False)
     ]
     same = [table("order-items", schema_name="srv.s.order_items.Value"), table("order_items")]
-    assert [(c.mode, c.now) for c in schema_collisions(same)] == [("none", True)]
+    assert [(c.mode, c.now) for c in find_schema_collisions(same)] == [("none", True)]
 
 
 def test_other_streams_share_nothing():
     one = table("t")
     other = replace(one, table=replace(one.table, stream="dev"))
-    assert topic_collisions([one, other]) == ()
-    assert schema_collisions([one, other]) == ()
+    assert find_topic_collisions([one, other]) == ()
+    assert find_schema_collisions([one, other]) == ()
 
 
 def test_the_map_of_names_of_a_recording():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.history.fold.naming_epochs import MODES, originals, travels_as, under_own_names
-from schemaman.model.name_adjustment import Mode, adjust_field, misread
+from schemaman.model.name_adjustment import Mode, adjust_field, misread_name
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Integer, String, Type
 from tests import chain
@@ -27,7 +27,7 @@ def table(*emitted: str, own: tuple[str, ...] = ()) -> TableSchema:
 
 
 def written(mode: Mode, names: tuple[str, ...] = RAW, *, misreading: bool = False) -> tuple[str, ...]:
-    return tuple(adjust_field(misread(n) if misreading else n, mode) for n in names)
+    return tuple(adjust_field(misread_name(n) if misreading else n, mode) for n in names)
 
 
 @pytest.mark.case(16)
@@ -111,13 +111,13 @@ def test_a_name_that_came_with_the_field_counts():
 
 @given(NAMES, st.booleans())
 def test_an_escaped_name_tells_its_original(name, misreading):
-    emitted = adjust_field(misread(name) if misreading else name, "avro_unicode")
+    emitted = adjust_field(misread_name(name) if misreading else name, "avro_unicode")
     assert name in originals(emitted) or max(name) >= "\uff80"
 
 
 @given(NAMES, st.sampled_from(MODES), st.booleans())
 def test_a_column_travels_as_its_mode_writes_it(name, mode, misreading):
-    assert travels_as(name, adjust_field(misread(name) if misreading else name, mode), mode)
+    assert travels_as(name, adjust_field(misread_name(name) if misreading else name, mode), mode)
 
 
 @given(st.lists(NAMES, min_size=1, max_size=5, unique=True), st.sampled_from(MODES), st.booleans())
@@ -160,10 +160,10 @@ def test_modes_that_change_while_streaming_make_no_versions():
         (1, "order_u002did"),
     ]
     assert [e for v, e in emitted(run, "shop.Order Items", "Größe") if v == 6] == [
-        misread("Größe"),
+        misread_name("Größe"),
         "Gr____e",
         "Gr_uffc3_uffb6_uffc3_uff9fe",
-        misread("Größe"),
+        misread_name("Größe"),
     ]
     assert [len(h.versions) for h in chain.histories(run)] == [1, 1, 1, 1, 6, 1, 1, 1, 6, 1]
 

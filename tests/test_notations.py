@@ -19,22 +19,22 @@ from pyiceberg.schema import Schema as IcebergSchema
 from pyspark.sql.types import StructType
 
 from schemaman.errors import UnreadableInput, UsageError
-from schemaman.languages.language import NOTATIONS, key_of, written
+from schemaman.languages.language import SCHEMA_LANGUAGES, extract_key, write_schema
 from schemaman.languages.read import read_schema
-from schemaman.migration.plan import Policy, Source
+from schemaman.migration.plan import MigrationSource, Policy
 from schemaman.migration.planner import make_plan
-from schemaman.migration.target import TARGETS, Held
+from schemaman.migration.target import TARGETS, LakeType
 from schemaman.model.column_list import format_name, parse_columns
 from schemaman.model.schema import TableSchema
 from schemaman.model.types import Struct, Union, Unknown
 from tests.everything import structures, written_in
 from tests.strategies import schemas
 
-LANGUAGES = NOTATIONS.names()
+LANGUAGES = SCHEMA_LANGUAGES.names()
 
 
 def said(language: str, schema: TableSchema) -> tuple[str, tuple[str, ...]]:
-    done = written(NOTATIONS.get(language), schema, "s.t.Value", "t@1")
+    done = write_schema(SCHEMA_LANGUAGES.get(language), schema, "s.t.Value", "t@1")
     return done.text, done.remarks
 
 
@@ -59,7 +59,7 @@ READERS: dict[str, Callable[[str], str]] = {"spark": by_spark, "delta": by_delta
 def test_the_real_library_reads_what_is_written(language: str) -> None:
     count = 0
     for where, _, done in written_in(language):
-        notation = NOTATIONS.get(language)
+        notation = SCHEMA_LANGUAGES.get(language)
         assert notation.read(READERS[language](done.text)) == notation.read(done.text), where
         count += 1
     assert count > 50
@@ -74,14 +74,14 @@ def test_fastavro_writes_and_reads_rows_with_the_avro_schema() -> None:
         body.seek(0)
         read = fastavro.schemaless_reader(body, parsed, None)
         assert isinstance(read, dict)
-        assert len(read) == len(schema.columns) - len(done.left_out), where
+        assert len(read) == len(schema.columns) - len(done.omitted_columns), where
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_column_of_a_recording_is_lost_in_silence(language: str) -> None:
     for where, schema, done in written_in(language):
-        told = NOTATIONS.get(language).read(done.text)
-        kept = [c for c in schema.columns if c.name not in done.left_out]
+        told = SCHEMA_LANGUAGES.get(language).read(done.text)
+        kept = [c for c in schema.columns if c.name not in done.omitted_columns]
         assert len(told.columns) == len(kept), where
         for wanted, found in zip(kept, told.columns, strict=True):
             remarks = [r for r in done.remarks if format_name(wanted.name) in r]
@@ -94,9 +94,9 @@ def test_no_column_of_a_recording_is_lost_in_silence(language: str) -> None:
 @given(schemas(ids=True))
 def test_every_structure_is_written_or_refused(schema: TableSchema) -> None:
     for language in LANGUAGES:
-        notation = NOTATIONS.get(language)
+        notation = SCHEMA_LANGUAGES.get(language)
         try:
-            done = written(notation, schema, "s.t.Value", "t@1")
+            done = write_schema(notation, schema, "s.t.Value", "t@1")
         except UsageError:
             assert language != "columns" or not schema.columns
             continue
@@ -135,11 +135,11 @@ def test_a_type_without_a_word_is_refused(language: str, type: str) -> None:
         said(language, schema)
     assert refusal.value.hint is not None
     assert "--partial" in refusal.value.hint
-    done = written(NOTATIONS.get(language), schema, "t", "t@1", partial=True)
-    assert [c.name for c in NOTATIONS.get(language).read(done.text).columns] == ["id"]
+    done = write_schema(SCHEMA_LANGUAGES.get(language), schema, "t", "t@1", partial=True)
+    assert [c.name for c in SCHEMA_LANGUAGES.get(language).read(done.text).columns] == ["id"]
     assert done.remarks[0].startswith("left out: shape ")
     with pytest.raises(UsageError, match="no column"):
-        written(NOTATIONS.get(language), parse_columns(f"shape {type}"), "t", "t@1", partial=True)
+        write_schema(SCHEMA_LANGUAGES.get(language), parse_columns(f"shape {type}"), "t", "t@1", partial=True)
 
 
 @pytest.mark.parametrize(
@@ -188,9 +188,9 @@ def test_two_columns_that_would_be_one_field_are_refused() -> None:
 
 def test_the_key_has_a_structure_of_its_own() -> None:
     schema = parse_columns("a INT, b STRING NOT NULL, PRIMARY KEY (b, a)")
-    assert key_of(schema) == parse_columns("b STRING NOT NULL, a INT, PRIMARY KEY (b, a)")
+    assert extract_key(schema) == parse_columns("b STRING NOT NULL, a INT, PRIMARY KEY (b, a)")
     with pytest.raises(UsageError, match="no key"):
-        key_of(parse_columns("a INT"))
+        extract_key(parse_columns("a INT"))
 
 
 def test_field_ids_of_iceberg_are_those_of_the_history() -> None:
@@ -219,8 +219,10 @@ def test_recordings_have_what_no_language_can_say() -> None:
 def test_a_plan_makes_the_table_that_is_shown(language: str, table: str) -> None:
     target = TARGETS.get(language)
     for where, schema, done in written_in(language):
-        shown = NOTATIONS.get(language).read(done.text)
-        plan = make_plan(Source("s.t", 1, "a" * 12, 0, schema), None, target, table, Policy())
+        shown = SCHEMA_LANGUAGES.get(language).read(done.text)
+        plan = make_plan(MigrationSource("s.t", 1, "a" * 12, 0, schema), None, target, table, Policy())
         assert list(plan.wanted.names) == list(shown.names), where
-        held = [target.hold(c.type) for c in shown.columns]
-        assert [h.type for h in held if isinstance(h, Held)] == [c.type for c in plan.wanted.columns], where
+        held = [target.hold_type(c.type) for c in shown.columns]
+        assert [h.type for h in held if isinstance(h, LakeType)] == [c.type for c in plan.wanted.columns], (
+            where
+        )

@@ -16,12 +16,12 @@ from schemaman.migration.apply.apply import apply
 from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.planner import make_plan
-from schemaman.migration.source import source_of
-from schemaman.migration.target import Live
+from schemaman.migration.source import migration_source
+from schemaman.migration.target import LakeTable
 from schemaman.migration.targets import delta, iceberg
 from schemaman.registry import Registry
-from schemaman.sink.preflight import Lookout, unconfirmed_key
-from schemaman.sink.values.connector_modes import UNTOLD, Modes
+from schemaman.sink.preflight import Preflight, refuse_unconfirmed_key
+from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.store.log import Migrated
 from schemaman.store.sql.store import SqlStore
 from tests.house import CAPTURES
@@ -171,13 +171,15 @@ def another_key(*, confirmed: bool) -> TableHistory:
     return replace(found, versions=(*found.versions[:-1], newest))
 
 
-def looked(store: SqlStore, lake: PaperLake | PaperCatalog, modes: Modes = UNTOLD) -> Lookout:
+def looked(
+    store: SqlStore, lake: PaperLake | PaperCatalog, modes: ConnectorModes = UNKNOWN_MODES
+) -> Preflight:
     registry = Registry(store, lambda: 0)
 
     def lines(target: str) -> Sequence[Migrated]:
         return registry.journal(target=target)
 
-    return Lookout(store, registry, lines, lake, modes)
+    return Preflight(store, registry, lines, lake, modes)
 
 
 @pytest.fixture
@@ -189,8 +191,8 @@ def store(tmp_path: Path) -> Iterator[SqlStore]:
 @pytest.mark.parametrize("confirmed", [False, True])
 def test_no_rows_are_told_apart_by_a_key_that_nobody_has_confirmed(store: SqlStore, confirmed: bool) -> None:
     found, lake = another_key(confirmed=confirmed), PaperLake("ice.raw.orders")
-    made = make_plan(source_of(found), None, iceberg.TARGET, lake.table, Policy())
-    heeded = looked(store, lake).heeded(made, None, found)
+    made = make_plan(migration_source(found), None, iceberg.TARGET, lake.table, Policy())
+    heeded = looked(store, lake).check_plan(made, None, found)
     if confirmed:
         assert heeded == made
         return
@@ -199,17 +201,19 @@ def test_no_rows_are_told_apart_by_a_key_that_nobody_has_confirmed(store: SqlSto
     assert "schemaman decide confirm" in heeded.refusals[0].instead
     # nor is a table that nobody made given that key; one that has a key keeps it, and goes on
     for key, refused in ((("id",), False), ((), True)):
-        live = Live(lake.table, replace(made.wanted, columns=made.wanted.columns[:2], key=key), "id", "1")
-        ordinary = make_plan(source_of(found), live, iceberg.TARGET, lake.table, Policy())
+        live = LakeTable(
+            lake.table, replace(made.wanted, columns=made.wanted.columns[:2], key=key), "id", "1"
+        )
+        ordinary = make_plan(migration_source(found), live, iceberg.TARGET, lake.table, Policy())
         assert ordinary.steps
-        assert (looked(store, lake).heeded(ordinary, live, found).steps == ()) == refused
+        assert (looked(store, lake).check_plan(ordinary, live, found).steps == ()) == refused
 
 
 def test_a_key_that_never_was_another_one_needs_no_word() -> None:
     found = another_key(confirmed=False)
     alone = replace(found, versions=found.versions[-1:])
-    assert unconfirmed_key(alone) is None
-    assert unconfirmed_key(found) is not None
+    assert refuse_unconfirmed_key(alone) is None
+    assert refuse_unconfirmed_key(found) is not None
 
 
 def test_a_way_back_heeds_what_people_have_answered(run: Commands) -> None:
@@ -248,8 +252,8 @@ def by_command(store: SqlStore, lake: PaperMirror) -> tuple[Plan, Plan, PaperCat
     history = store.history(lake.sources[name])
     assert history is not None
     catalog = PaperCatalog(lake.tables, table)
-    made = make_plan(source_of(history), table.lake.live, delta.TARGET, name, Policy())
-    return made, looked(store, catalog).heeded(made, table.lake.live, history), catalog
+    made = make_plan(migration_source(history), table.lake.live, delta.TARGET, name, Policy())
+    return made, looked(store, catalog).check_plan(made, table.lake.live, history), catalog
 
 
 def test_no_command_plans_over_rows_that_were_read_as_what_they_are_not(
@@ -314,6 +318,6 @@ def test_a_command_reads_plain_values_by_the_modes_that_the_table_bears(store: S
     assert table.lake.live is not None
     history = store.history(lake.sources[name])
     assert history is not None
-    found = looked(store, PaperCatalog(lake.tables, table)).misread(history, table.lake.live, "delta")
+    found = looked(store, PaperCatalog(lake.tables, table)).find_stale_rows(history, table.lake.live, "delta")
     assert found is not None
     assert why in found.reason

@@ -20,7 +20,7 @@ from schemaman.debezium.records import Record
 from schemaman.errors import Conflict
 from schemaman.history.fold.timeline import merged
 from schemaman.history.versions import TableHistory
-from schemaman.ingest.chunks import Take, chunks, wires
+from schemaman.ingest.chunks import ChunkPart, build_reading, read_chunks
 from schemaman.ingest.ingest import Intake, ingest
 from schemaman.io import files, schema_registry
 from schemaman.model.schema import TableId
@@ -63,7 +63,7 @@ class Desk:
     @property
     def covered(self) -> Mapping[Place, Ranges]:
         """The offsets that have been read."""
-        return self.registry.covered("main")
+        return self.registry.offsets("main")
 
     @property
     def observations(self) -> dict[TableId, tuple[Observation, ...]]:
@@ -87,9 +87,9 @@ class Desk:
 @cache
 def recorded(run: str) -> tuple[tuple[Record, ...], SchemaLookup]:
     """The records of a recording, and its registry."""
-    file = files.find(str(CAPTURES / run))
-    schemas = schema_registry.load(file.registry) if file.registry else NO_SCHEMAS
-    return tuple(r for r in files.records(file) if isinstance(r, Record)), schemas
+    file = files.find_file(str(CAPTURES / run))
+    schemas = schema_registry.load_export(file.registry) if file.registry else NO_SCHEMAS
+    return tuple(r for r in files.read_records(file) if isinstance(r, Record)), schemas
 
 
 @cache
@@ -221,14 +221,14 @@ def test_several_that_read_at_once_add_up_to_one(run: str, size: int, random: Ra
             waiting.append((source, begun(desk, source, size)))
     assert desk.histories == whole(run).histories
     assert desk.rejected == whole(run).rejected
-    covered = desk.registry.covered("main")
-    assert covered == whole(run).registry.covered("main")
+    covered = desk.registry.offsets("main")
+    assert covered == whole(run).registry.offsets("main")
 
 
-def begun(desk: Desk, source: list[Record], size: int) -> tuple[Intake, Iterator[tuple[int, Take]]]:
+def begun(desk: Desk, source: list[Record], size: int) -> tuple[Intake, Iterator[tuple[int, ChunkPart]]]:
     """Somebody who has begun to read: what he knows of others is of this moment."""
     intake = Intake(desk.registry, "main", desk.schemas)
-    return intake, chunks(source, intake.known, wires(desk.schemas), size=size)
+    return intake, read_chunks(source, intake.known, build_reading(desk.schemas), size=size)
 
 
 ADDED: tuple[Node, ...] = (

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from schemaman.migration.plan import Plan, Source
+from schemaman.migration.plan import MigrationSource, Plan
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import Policy, PolicyRule, ProjectionRule
 from schemaman.migration.properties.names import VERSION_PROPERTY
-from schemaman.migration.source import source_of
+from schemaman.migration.source import migration_source
 from schemaman.model.column_list import parse_columns
 from tests.lives import history as history_of
 from tests.paper_lake import PaperLake
@@ -19,17 +19,17 @@ from tests.test_members import plan as drawn
 from tests.test_members import told as of_columns
 
 
-def sources(*types: str) -> list[Source]:
+def sources(*types: str) -> list[MigrationSource]:
     told = history_of([parse_columns(f"id INT ID 1, a {each} ID 2") for each in types])
     numbers = range(1, len(types) + 1)
-    return [source_of(replace(told, versions=told.versions[:number])) for number in numbers]
+    return [migration_source(replace(told, versions=told.versions[:number])) for number in numbers]
 
 
 def policy(option: str, word: str, *rules: PolicyRule) -> Policy:
     return Policy(rules=rules, projections=(ProjectionRule(((option, word),)),))
 
 
-def after(format: str, policy: Policy, old: str, new: str) -> tuple[PaperLake, Source, Plan]:
+def after(format: str, policy: Policy, old: str, new: str) -> tuple[PaperLake, MigrationSource, Plan]:
     """The lake as the old type left it, what it is to follow, and the plan for that."""
     made = PaperLake(TARGETS[format][1])
     first, second = sources(old, new)

@@ -11,14 +11,14 @@ from schemaman.history.decisions import NotRename, Rename
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule, ProjectionRule
-from schemaman.migration.properties.displaced_columns import retired
+from schemaman.migration.properties.displaced_columns import read_displaced
 from schemaman.migration.row_columns import (
     DELETED,
     KEYED,
     ORDER,
-    with_row_columns,
+    add_row_columns,
 )
-from schemaman.migration.source import source_of
+from schemaman.migration.source import migration_source
 from schemaman.model.column_list import parse_columns
 from tests.lives import history
 from tests.paper_lake import PaperLake
@@ -57,8 +57,8 @@ def followed(format: str, *looks: Look, mirrored: bool = False) -> Followed:
         columns = [
             f"id INT NOT NULL ID 1, {each + ', ' if each else ''}PRIMARY KEY (id)" for each in versions
         ]
-        source = source_of(history([parse_columns(text) for text in columns]))
-        source = with_row_columns(source) if mirrored else source
+        source = migration_source(history([parse_columns(text) for text in columns]))
+        source = add_row_columns(source) if mirrored else source
         plan = make_plan(source, lake.live, target, table, policy)
         migrated(lake, plan)
     return Followed(lake, plan)
@@ -73,7 +73,7 @@ def test_a_retired_column_is_never_the_source_s_of_its_name(format: str, known: 
     there = {"a": 3, "a__old": 2, "b": 4} if known == 3 else {"a": 3, "a__old2": 2, "b": 4}
     assert found.fields == there
     assert found.lake.live is not None
-    assert [entry.column for entry in retired(found.lake.live).values()] == ["a"]
+    assert [entry.column for entry in read_displaced(found.lake.live).values()] == ["a"]
 
 
 @both
@@ -97,10 +97,10 @@ def test_a_column_that_remembers_positions_is_never_the_source_s_of_its_name(for
     v = ["a INT ID 2", f"a INT ID 2, {name} STRING ID 3", "a INT ID 2, b STRING ID 3"]
     lake = followed(format, (v[:1], KEEP), mirrored=True).lake
     before = dict(lake.fields)
-    source = source_of(
+    source = migration_source(
         history([parse_columns(f"id INT NOT NULL ID 1, {each}, PRIMARY KEY (id)") for each in v])
     )
-    migrated(lake, make_plan(with_row_columns(source), lake.live, *TARGETS[format], KEEP))
+    migrated(lake, make_plan(add_row_columns(source), lake.live, *TARGETS[format], KEEP))
     assert {n: number for n, number in lake.fields.items() if n != "b"} == before
 
 
@@ -221,8 +221,8 @@ def test_metadata_columns_go_along_into_a_new_table(format: str) -> None:
     found = followed(format, (["a INT ID 2"], wanted))
     assert found.lake.live is not None
     new = {"delta": "/lake/new", "iceberg": "ice.raw.new"}[format]
-    source = source_of(history([parse_columns("id INT NOT NULL ID 1, a INT ID 2, PRIMARY KEY (id)")]))
-    made, fill = cook(format, source, policy=wanted).plans(found.lake.live, new)
+    source = migration_source(history([parse_columns("id INT NOT NULL ID 1, a INT ID 2, PRIMARY KEY (id)")]))
+    made, fill = cook(format, source, policy=wanted).make_plans(found.lake.live, new)
     assert (made.refusals, fill.refusals) == ((), ())
     (insert,) = (s.statement for s in fill.steps if s.statement.startswith("INSERT"))
     assert insert.count("`_op`") == insert.count("`_ts`") == 2

@@ -15,22 +15,22 @@ from hypothesis import strategies as st
 from schemaman.errors import BadConfiguration, StalePlan
 from schemaman.history.past_versions import Became
 from schemaman.migration.plan import (
+    MigrationSource,
     Past,
     Phase,
     Plan,
     Policy,
+    PolicyDecision,
     Refusal,
-    Ruled,
-    Source,
     Step,
 )
-from schemaman.migration.plan_file import document, from_text, plan_hash, to_sql, to_text
+from schemaman.migration.plan_file import from_text, plan_hash, to_document, to_sql, to_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import KINDS, LEVELS
-from schemaman.migration.target import Live
+from schemaman.migration.target import LakeTable
 from schemaman.migration.targets import iceberg
 from schemaman.model.column_list import parse_columns
-from schemaman.report.views.migrations import plan_report
+from schemaman.report.views.migrations import build_plan_report
 from tests.strategies import NAMES, TEXTS, schemas
 
 CONDITIONS = st.dictionaries(
@@ -53,7 +53,7 @@ PASTS = st.lists(st.builds(Past, TEXTS, BEGAN, st.dictionaries(NAMES, st.none() 
     tuple
 )
 SOURCES = st.builds(
-    Source,
+    MigrationSource,
     TEXTS,
     st.integers(1, 9),
     TEXTS,
@@ -78,7 +78,7 @@ def _bare(schema):
 
 LAKE = schemas().map(_bare)
 TEXT_LISTS = st.lists(TEXTS, max_size=2).map(tuple)
-RULED = st.builds(Ruled, TEXTS, TEXT_LISTS, st.sampled_from(KINDS), st.sampled_from(LEVELS), TEXTS)
+RULED = st.builds(PolicyDecision, TEXTS, TEXT_LISTS, st.sampled_from(KINDS), st.sampled_from(LEVELS), TEXTS)
 
 
 @st.composite
@@ -129,7 +129,7 @@ def test_a_plan_whose_questions_name_no_version_keeps_its_hash() -> None:
 
 def example() -> Plan:
     schema = parse_columns("id INT NOT NULL, note STRING COMMENT 'what\\nfor', PRIMARY KEY (id)")
-    source = Source("shop.public.orders", 1, "9f2c4e01aa37", 0, schema)
+    source = MigrationSource("shop.public.orders", 1, "9f2c4e01aa37", 0, schema)
     return make_plan(source, None, iceberg.TARGET, "ice.raw.orders", Policy(), expires_ms=1_800_000_000_123)
 
 
@@ -143,7 +143,7 @@ def members(told: object, path: tuple[str | int, ...] = ()):
             yield (*path, key)
 
 
-PLACES = [place for place in members(document(example())) if place != ("hash",)]
+PLACES = [place for place in members(to_document(example())) if place != ("hash",)]
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda p: ".".join(map(str, p)))
@@ -189,7 +189,7 @@ def test_what_is_no_plan_file_is_said_so(text: str) -> None:
 
 def test_a_plan_with_a_good_hash_and_a_bad_member_is_bad_configuration() -> None:
 
-    told = document(example())
+    told = to_document(example())
     del told["hash"]
     told["wanted"] = {"columns": [{"name": "a", "type": "NO SUCH", "nullable": True, "comment": None}]}
     text = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -308,9 +308,9 @@ def test_whatever_a_member_is_made_the_file_is_read_whole_or_refused(value: obje
     old, new = (
         parse_columns(f"id INT NOT NULL ID 1, {c}, PRIMARY KEY (id)") for c in ("a INT ID 2", "b TEXT ID 3")
     )
-    live = Live("ice.raw.t", old, "i", "1", {"schemaman.key": '["id"]'})
+    live = LakeTable("ice.raw.t", old, "i", "1", {"schemaman.key": '["id"]'})
     policy = Policy(drops="drop")
-    plan = make_plan(Source("s.t", 2, "v", 0, new), live, target, "ice.raw.t", policy)
+    plan = make_plan(MigrationSource("s.t", 2, "v", 0, new), live, target, "ice.raw.t", policy)
     whole = json.loads(to_text(replace(plan, phase=Phase("expand", 1, 2, "none"))))
     for at in list(places(whole))[1:]:
         told = copy.deepcopy(whole)
@@ -324,7 +324,7 @@ def test_whatever_a_member_is_made_the_file_is_read_whole_or_refused(value: obje
             continue
         assert from_text(to_text(read)) == read, at
         assert to_sql(read)
-        assert plan_report([read], document(read))
+        assert build_plan_report([read], to_document(read))
 
 
 def test_a_file_that_is_nested_too_deep_is_no_plan_file() -> None:

@@ -7,23 +7,23 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
 from schemaman.migration.apply.apply import apply
-from schemaman.migration.conditions import holds, structure
+from schemaman.migration.conditions import fingerprint_structure, is_met
 from schemaman.migration.plan import (
+    MigrationSource,
     Past,
     Plan,
     Policy,
-    Source,
 )
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule
-from schemaman.migration.properties.displaced_columns import retired
+from schemaman.migration.properties.displaced_columns import read_displaced
 from schemaman.migration.properties.names import VERSION_PROPERTY
-from schemaman.migration.properties.stamped_version import began_text
-from schemaman.migration.source import source_of
-from schemaman.migration.target import Live, Target
+from schemaman.migration.properties.stamped_version import format_began
+from schemaman.migration.source import migration_source
+from schemaman.migration.target import LakeTable, Target
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import quote_name
@@ -40,12 +40,12 @@ TARGETS: dict[str, tuple[Target, str]] = {
 both = pytest.mark.parametrize("format", TARGETS)
 
 
-def source(ddl: str, **facts) -> Source:
+def source(ddl: str, **facts) -> MigrationSource:
     schema = parse_columns(ddl)
-    return replace(Source("shop.public.t", 1, fingerprint(schema), 0, schema), **facts)
+    return replace(MigrationSource("shop.public.t", 1, fingerprint(schema), 0, schema), **facts)
 
 
-def plan(format: str, following: Source, live: Live | None, **policy) -> Plan:
+def plan(format: str, following: MigrationSource, live: LakeTable | None, **policy) -> Plan:
     target, table = TARGETS[format]
     return make_plan(following, live, target, table, Policy(**policy))
 
@@ -72,7 +72,9 @@ def statements(plan: Plan) -> list[str]:
 @both
 @pytest.mark.parametrize("policy", [Policy(), Policy(drops="drop", comments=False)], ids=["keep", "drop"])
 @given(life=lives())
-def test_plans_lead_a_table_through_its_life(format: str, policy: Policy, life: list[Source]) -> None:
+def test_plans_lead_a_table_through_its_life(
+    format: str, policy: Policy, life: list[MigrationSource]
+) -> None:
     target, table = TARGETS[format]
     made = PaperLake(TARGETS[format][1])
     whose: dict[int, int | None] = {}
@@ -99,15 +101,15 @@ def test_plans_lead_a_table_through_its_life(format: str, policy: Policy, life: 
 
 @both
 @given(life=lives())
-def test_every_condition_of_a_plan_comes_true_in_turn(format: str, life: list[Source]) -> None:
+def test_every_condition_of_a_plan_comes_true_in_turn(format: str, life: list[MigrationSource]) -> None:
     target, table = TARGETS[format]
     made = PaperLake(TARGETS[format][1])
     for following in life:
         drawn = make_plan(following, made.live, target, table, Policy())
         for step in drawn.steps:
-            assert holds(made.live, step.precondition)
+            assert is_met(made.live, step.precondition)
             made.run(step.statement)
-            assert holds(made.live, step.postcondition)
+            assert is_met(made.live, step.postcondition)
 
 
 @both
@@ -175,7 +177,7 @@ def test_steps_come_in_an_order_that_works(format: str) -> None:
     assert [s.kind for s in drawn.steps][:2] == ["rename-column", "set-properties"]
 
 
-def _features(live: Live) -> dict[str, str]:
+def _features(live: LakeTable) -> dict[str, str]:
     """What the table can do, without a stamp and without a key."""
     return {k: v for k, v in live.properties.items() if not k.startswith(("schemaman.", "identifier-fields"))}
 
@@ -454,7 +456,7 @@ def test_a_name_that_was_used_before_is_not_filled_with_another_column(format: s
     assert made.live is not None
     assert made.fields["a__old"] == before["a"]
     assert made.fields["a"] not in before.values()
-    assert {name: each.was for name, each in retired(made.live).items()} == {"a__old": "a"}
+    assert {name: each.was for name, each in read_displaced(made.live).items()} == {"a__old": "a"}
     assert plan(format, again, made.live).steps == ()
     later = plan(format, again, made.live, drops="drop")
     assert statements(later) == []
@@ -473,12 +475,14 @@ def test_a_new_column_under_the_name_of_a_retired_one_is_not_confused_with_it(fo
     migrated(made, plan(format, later, made.live))
     assert made.live is not None
     assert made.fields["a__old__old"] == first
-    assert {name: each.was for name, each in retired(made.live).items()} == {"a__old__old": "a__old"}
+    assert {name: each.was for name, each in read_displaced(made.live).items()} == {"a__old__old": "a__old"}
     assert plan(format, later, made.live).steps == ()
 
 
 def test_a_plain_delta_table_is_upgraded_only_when_that_is_allowed() -> None:
-    plain = Live("/lake/t", parse_columns("id INT, a INT"), "i", "0", {"schemaman.source": "shop.public.t"})
+    plain = LakeTable(
+        "/lake/t", parse_columns("id INT, a INT"), "i", "0", {"schemaman.source": "shop.public.t"}
+    )
     later = source("id BIGINT, b INT", former_names={"b": ("a",)})
     drawn = plan("delta", later, plain, upgrades=False)
     assert drawn.steps == ()
@@ -494,7 +498,7 @@ def test_a_plain_delta_table_is_upgraded_only_when_that_is_allowed() -> None:
 
 @both
 def test_a_table_that_someone_else_made_is_only_marked(format: str) -> None:
-    live = Live(TARGETS[format][1], parse_columns("id INT NOT NULL, a STRING"), "i", "0")
+    live = LakeTable(TARGETS[format][1], parse_columns("id INT NOT NULL, a STRING"), "i", "0")
     drawn = plan(format, source("id INT NOT NULL, a TEXT, PRIMARY KEY (id)"), live)
     assert [s.kind for s in drawn.steps] == ["set-properties"]
     assert drawn.wanted.key == ("id",)
@@ -532,27 +536,27 @@ def test_a_key_column_is_renamed_with_its_key(format: str) -> None:
 def test_the_structure_sees_order_and_comments_and_not_the_key() -> None:
     table = parse_columns("a INT, b INT COMMENT 'x', PRIMARY KEY (a)")
     other = replace(table, columns=tuple(reversed(table.columns)))
-    assert structure(table) != structure(other)
-    assert structure(table) != structure(parse_columns("a INT, b INT"))
-    assert structure(table) == structure(replace(table, key=()))
-    assert structure(None) is None
+    assert fingerprint_structure(table) != fingerprint_structure(other)
+    assert fingerprint_structure(table) != fingerprint_structure(parse_columns("a INT, b INT"))
+    assert fingerprint_structure(table) == fingerprint_structure(replace(table, key=()))
+    assert fingerprint_structure(None) is None
 
 
 def test_an_unknown_condition_never_passes_for_true() -> None:
     with pytest.raises(ValueError, match="unknown condition"):
-        holds(None, {"weather": "good"})
+        is_met(None, {"weather": "good"})
 
 
 def test_a_condition_may_ask_the_table_for_a_number() -> None:
-    live = Live("t", parse_columns("id INT"), "i", "7")
+    live = LakeTable("t", parse_columns("id INT"), "i", "7")
     counted = {"counts": {"SELECT 1": 0}}
-    assert holds(live, counted, lambda query: 0)
-    assert not holds(live, counted, lambda query: 1)
-    assert not holds(None, counted, lambda query: 0)
-    assert holds(live, {"version": "7", "properties": {"gone": None}})
-    assert not holds(live, {"version": "6"})
+    assert is_met(live, counted, lambda query: 0)
+    assert not is_met(live, counted, lambda query: 1)
+    assert not is_met(None, counted, lambda query: 0)
+    assert is_met(live, {"version": "7", "properties": {"gone": None}})
+    assert not is_met(live, {"version": "6"})
     with pytest.raises(ValueError, match="nobody to ask"):
-        holds(live, counted)
+        is_met(live, counted)
 
 
 def test_a_new_column_gets_no_name_that_a_partition_field_of_iceberg_has() -> None:
@@ -603,7 +607,7 @@ def test_names_are_exchanged_though_a_partition_field_has_one_of_them() -> None:
 def version(number: int, ddl: str, *candidates: tuple[str, str], incarnation: int = 1) -> SchemaVersion:
     schema = parse_columns(ddl)
     asked = tuple(RenameCandidate(old, new, "likely", ()) for old, new in candidates)
-    at = Mark("t", 0, number)
+    at = Coordinates("t", 0, number)
     revisions = (Revision(0, schema, at),)
     return SchemaVersion(
         number, fingerprint(schema), incarnation, "confirmed", revisions, None, at, None, 1, (), (), asked
@@ -618,7 +622,7 @@ def test_a_source_knows_what_its_columns_were_called() -> None:
         version(4, "id INT ID 1, c INT ID 2, m INT ID 4", incarnation=2),
     )
     history = TableHistory(TableId("shop", "app", "public", "t"), "postgresql", versions)
-    found = source_of(history)
+    found = migration_source(history)
     assert found.former_names == {"c": ("b", "a"), "m": ("n",)}
     assert found.unanswered == (("gone", "m"),)
     assert [p.names for p in found.past] == [
@@ -626,11 +630,11 @@ def test_a_source_knows_what_its_columns_were_called() -> None:
         {"id": "id", "b": "c", "n": "m"},
         {"id": "id", "c": "c", "m": "m"},
     ]
-    assert began_text(found.past[0].began) != began_text(found.past[1].began)
-    decided = source_of(history, {("gone", "n"): True})
+    assert format_began(found.past[0].began) != format_began(found.past[1].began)
+    decided = migration_source(history, {("gone", "n"): True})
     assert decided.former_names["m"] == ("n", "gone")
     assert decided.unanswered == ()
-    assert source_of(history, {("gone", "n"): False}).past[0].names["gone"] is None
+    assert migration_source(history, {("gone", "n"): False}).past[0].names["gone"] is None
 
 
 def test_widening_is_what_the_types_say() -> None:
@@ -667,8 +671,8 @@ def test_a_column_that_was_said_to_be_another_too_late_is_told_of_and_kept(forma
             (("a", 2), ("c", 3), ("c", 2))]  # fmt: skip
     made = PaperLake(TARGETS[format][1])
     for number in (1, 2):
-        migrated(made, plan(format, source_of(history_of(told[:number])), made.live))
-    answered = plan(format, source_of(history_of([told[0], told[2]])), made.live, drops=drops)
+        migrated(made, plan(format, migration_source(history_of(told[:number])), made.live))
+    answered = plan(format, migration_source(history_of([told[0], told[2]])), made.live, drops=drops)
     assert answered.wanted.names == ("id", "a", "c")
     assert "a rename made it `c`, as was said when a plan had kept it" in " ".join(answered.notes)
 
@@ -680,8 +684,8 @@ def test_it_is_kept_where_the_other_one_gets_a_third_name_in_the_same_plan(forma
             (("a", 2), ("c", 3), ("c", 2), ("e", 2))]  # fmt: skip
     made = PaperLake(TARGETS[format][1])
     for number in (1, 2):
-        migrated(made, plan(format, source_of(history_of(told[:number])), made.live))
-    answered = plan(format, source_of(history_of([told[0], *told[2:]])), made.live, drops=drops)
+        migrated(made, plan(format, migration_source(history_of(told[:number])), made.live))
+    answered = plan(format, migration_source(history_of([told[0], *told[2:]])), made.live, drops=drops)
     assert answered.wanted.names == ("id", "a", "e")
     assert "a rename made it `e`, as was said when a plan had kept it" in " ".join(answered.notes)
 

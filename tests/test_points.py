@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.debezium.observation import Observation
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.model.schema import TableSchema
 from tests.test_history import AB, ABC, A, history, mark, schema, seen, shapes
 
@@ -147,7 +147,7 @@ def test_a_clock_of_the_database_that_goes_ahead_confirms_nothing() -> None:
     keyed = schema("id", "a", key=("id", "a"), required=("id", "a"))
 
     def ahead(lsn: int, at: int, structure: TableSchema = keyed) -> Observation:
-        place: Mark = replace(mark(lsn, lsn, read=at), ts_ms=at + 500)
+        place: Coordinates = replace(mark(lsn, lsn, read=at), ts_ms=at + 500)
         return seen(structure, place)
 
     # read 100 ms after the first; by the database's clock it was committed after that reading

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.plan import (
+    MigrationSource,
     Past,
     Plan,
     Policy,
-    Source,
 )
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import (
@@ -29,15 +29,15 @@ from schemaman.migration.policy import (
     NEVER,
     Level,
     PolicyRule,
-    names_of,
+    list_names,
 )
-from schemaman.migration.source import source_of
-from schemaman.migration.target import Live, Target
+from schemaman.migration.source import migration_source
+from schemaman.migration.target import LakeTable, Target
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.column_list import parse_columns
 from schemaman.model.schema import TableId, fingerprint
 from schemaman.report.document import Grid
-from schemaman.report.views.plans import plan_blocks
+from schemaman.report.views.plans import build_plan_blocks
 from tests.paper_lake import PaperJournal, PaperLake
 
 TABLE = "shop.app.public.orders"
@@ -67,12 +67,12 @@ POLICIES = st.builds(
 )
 
 
-def source(ddl: str, **facts) -> Source:
+def source(ddl: str, **facts) -> MigrationSource:
     schema = parse_columns(ddl)
-    return replace(Source(TABLE, 1, fingerprint(schema), 0, schema), **facts)
+    return replace(MigrationSource(TABLE, 1, fingerprint(schema), 0, schema), **facts)
 
 
-def plan(format: str, following: Source, live: Live | None, **levels: Level) -> Plan:
+def plan(format: str, following: MigrationSource, live: LakeTable | None, **levels: Level) -> Plan:
     target, table = TARGETS[format]
     rules = tuple(PolicyRule(level, (kind.replace("_", "-"),)) for kind, level in levels.items())
     return make_plan(following, live, target, table, Policy(rules=rules))
@@ -90,15 +90,15 @@ def lake(format: str, ddl: str, **facts) -> PaperLake:
 
 @given(policy=POLICIES, kind=st.sampled_from(KINDS))
 def test_the_order_of_rules_means_nothing(policy: Policy, kind) -> None:
-    told = policy.ruling(kind, TABLE, "raw", "delta")
+    told = policy.find_ruling(kind, TABLE, "raw", "delta")
     turned = replace(policy, rules=policy.rules[::-1])
-    assert turned.ruling(kind, TABLE, "raw", "delta") == told
+    assert turned.find_ruling(kind, TABLE, "raw", "delta") == told
 
 
 @given(policy=POLICIES, kind=st.sampled_from(KINDS))
 def test_what_destroys_is_automatic_only_by_its_own_name(policy: Policy, kind) -> None:
     named = any(kind in rule.changes and rule.level == "auto" for rule in policy.rules)
-    level = policy.ruling(kind, TABLE, "raw", "delta").level
+    level = policy.find_ruling(kind, TABLE, "raw", "delta").level
     assert level not in NEVER.get(kind, ())
     if kind in DESTRUCTIVE and not named:
         assert level != "auto"
@@ -112,7 +112,7 @@ def test_a_rule_for_exactly_this_place_decides_and_only_a_stricter_one_can_stand
     rivals = [
         r for r in policy.rules if TABLE in r.tables and "raw" in r.targets and kind in r.changes
     ]  # as narrow as can be
-    told = replace(policy, rules=(*policy.rules, exact)).ruling(kind, TABLE, "raw", "delta").level
+    told = replace(policy, rules=(*policy.rules, exact)).find_ruling(kind, TABLE, "raw", "delta").level
     able = [r.level for r in (*rivals, exact) if r.level not in NEVER.get(kind, ())]
     if able:
         assert told == max(able, key=LEVELS.index)
@@ -129,12 +129,12 @@ def test_rules_for_other_tables_and_targets_say_nothing(policy: Policy, kind) ->
         and any(fnmatchcase(kind, p) for p in r.changes)
     )
     less = replace(policy, rules=meant)
-    assert less.ruling(kind, TABLE, "raw", "delta") == policy.ruling(kind, TABLE, "raw", "delta")
+    assert less.find_ruling(kind, TABLE, "raw", "delta") == policy.find_ruling(kind, TABLE, "raw", "delta")
 
 
 def test_the_narrower_table_wins_then_the_target_then_the_kind() -> None:
     def level(*rules: PolicyRule) -> Level:
-        return Policy(rules=rules).ruling("drop-column", TABLE, "raw", "delta").level
+        return Policy(rules=rules).find_ruling("drop-column", TABLE, "raw", "delta").level
 
     wide, narrow = PolicyRule("block", tables=("public.*",)), PolicyRule("ignore", tables=("orders",))
     assert level(wide, narrow) == "ignore"
@@ -148,12 +148,12 @@ def test_the_narrower_table_wins_then_the_target_then_the_kind() -> None:
 
 
 def test_without_rules_the_defaults_hold_and_the_short_words_change_them() -> None:
-    assert {kind: Policy().ruling(kind, TABLE, "delta").level for kind in KINDS} == dict(DEFAULTS)
-    assert Policy(drops="drop").ruling("drop-column", TABLE, "delta").level == "approve"
-    assert Policy(comments=False).ruling("change-comment", TABLE, "delta").level == "ignore"
-    assert Policy(upgrades=False).ruling("upgrade", TABLE, "delta").level == "block"
+    assert {kind: Policy().find_ruling(kind, TABLE, "delta").level for kind in KINDS} == dict(DEFAULTS)
+    assert Policy(drops="drop").find_ruling("drop-column", TABLE, "delta").level == "approve"
+    assert Policy(comments=False).find_ruling("change-comment", TABLE, "delta").level == "ignore"
+    assert Policy(upgrades=False).find_ruling("upgrade", TABLE, "delta").level == "block"
     strict = Policy(drops="drop", rules=(PolicyRule("block", ("drop-*",)),))
-    assert strict.ruling("drop-column", TABLE, "delta").why == "drop-column = block, says a rule"
+    assert strict.find_ruling("drop-column", TABLE, "delta").why == "drop-column = block, says a rule"
 
 
 def test_every_default_is_a_level_that_the_kind_can_have() -> None:
@@ -165,8 +165,8 @@ def test_every_default_is_a_level_that_the_kind_can_have() -> None:
 @given(st.lists(st.text('ab.":@ ', min_size=1, max_size=4), min_size=4, max_size=4))
 def test_a_pattern_means_any_end_of_a_name_however_it_is_quoted(parts: list[str]) -> None:
     table = TableId(*parts)
-    assert ".".join(parts[2:]) in names_of(str(table))
-    assert parts[3] in names_of(str(replace(table, stream="dev:1")))
+    assert ".".join(parts[2:]) in list_names(str(table))
+    assert parts[3] in list_names(str(replace(table, stream="dev:1")))
 
 
 # What a level makes of a plan.
@@ -290,19 +290,19 @@ def test_a_proven_rename_is_planned_with_approval_and_only_where_that_is_asked_f
     second = _version(2, "id INT ID 1, b INT ID 4, z INT ID 3, PRIMARY KEY (id)", asked)
     history = TableHistory(TableId("shop", "app", "public", "orders"), "postgresql", (first, second))
     made = lake(format, "id INT, a INT, z INT, PRIMARY KEY (id)")
-    assert "rename not decided" in plan(format, source_of(history), made.live).refusals[0].reason
-    known = source_of(history, proven=True)
+    assert "rename not decided" in plan(format, migration_source(history), made.live).refusals[0].reason
+    known = migration_source(history, proven=True)
     assert (known.proven, known.unanswered, known.former_names) == (("b",), (), {"b": ("a",)})
     drawn = plan(format, known, made.live)
     assert drawn.refusals == ()
     assert "rename-proven = approve by default" in drawn.approvals_needed[0]
     assert plan(format, known, made.live, rename_proven="auto").approvals_needed == ()
-    assert source_of(history, {("a", "b"): False}, proven=True).proven == ()
+    assert migration_source(history, {("a", "b"): False}, proven=True).proven == ()
 
 
 def _version(number: int, ddl: str, *candidates: RenameCandidate) -> SchemaVersion:
     schema = parse_columns(ddl)
-    at = Mark("t", 0, number)
+    at = Coordinates("t", 0, number)
     return SchemaVersion(
         number, fingerprint(schema), 1, "confirmed", (Revision(0, schema, at),), None, at, None, 1, (), (),
         candidates,
@@ -324,7 +324,9 @@ def test_every_kind_is_explained() -> None:
 def test_the_report_says_why_a_change_is_blocked() -> None:
     made = lake("delta", "id INT, PRIMARY KEY (id)")
     drawn = plan("delta", source("id INT, a INT, PRIMARY KEY (id)"), made.live, add_column="block")
-    grids = [block for block in plan_blocks(drawn) if isinstance(block, Grid) and block.caption == "Policy"]
+    grids = [
+        block for block in build_plan_blocks(drawn) if isinstance(block, Grid) and block.caption == "Policy"
+    ]
     assert [[cell[0].text for cell in row] for row in grids[0].rows] == [
         ["add `a` INT", "block", "add-column = block, says a rule"]
     ]

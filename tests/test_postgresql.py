@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from schemaman.debezium.decode import decode
-from schemaman.debezium.key import KeyChange, key_change
-from schemaman.debezium.observation import Aside, Note, Observation
+from schemaman.debezium.key import KeyChange, read_key_change
+from schemaman.debezium.observation import Note, Observation, Skipped
 from schemaman.debezium.records import Record
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.ingest.ingest import ingest
@@ -223,14 +223,14 @@ def test_a_row_that_changes_its_key_is_a_delete_a_tombstone_and_a_create() -> No
     back = replace(event(3, ROW), headers=(("x", None), ("__debezium.oldkey", b'{"id":1}')))
     (version,) = versions(event(0, ROW), gone, stone, back)
     assert (version.records, version.revision) == (3, 0)
-    told = [key_change(r) for r in (gone, stone, back)]
+    told = [read_key_change(r) for r in (gone, stone, back)]
     assert told == [KeyChange("old", '{"id":2}'), KeyChange("old", '{"id":2}'), KeyChange("new", '{"id":1}')]
-    assert key_change(event(0, ROW)) is None
+    assert read_key_change(event(0, ROW)) is None
 
 
 def test_the_two_ends_of_a_recorded_row_find_each_other() -> None:
-    found = files.records(files.find(str(CAPTURES / "postgres" / "shop-json")))
-    ends = [(r, c) for r in found if isinstance(r, Record) and r.value and (c := key_change(r))]
+    found = files.read_records(files.find_file(str(CAPTURES / "postgres" / "shop-json")))
+    ends = [(r, c) for r in found if isinstance(r, Record) and r.value and (c := read_key_change(r))]
     pairs = zip(ends[::2], ends[1::2], strict=True)
     for (old, told), (new, back) in pairs:
         assert (told.end, back.end) == ("old", "new")
@@ -431,17 +431,17 @@ def test_every_operation_tells_the_structure(op: str, version: str) -> None:
 # Recordings: what is no row.
 
 
-def told(run: str) -> Iterable[Observation | Aside | Note]:
-    for record in files.records(files.find(str(CAPTURES / "postgres" / run))):
+def told(run: str) -> Iterable[Observation | Skipped | Note]:
+    for record in files.read_records(files.find_file(str(CAPTURES / "postgres" / run))):
         assert isinstance(record, Record)
         for outcome in decode(alone(record), "main", lambda id: None):
-            assert isinstance(outcome, Observation | Aside | Note)
+            assert isinstance(outcome, Observation | Skipped | Note)
             yield outcome
 
 
 def test_transactions_of_four_releases_are_boundaries_and_nothing_else() -> None:
     found = list(told("shop-upgrade"))
-    assert sum(isinstance(o, Aside) and o.kind == "transaction" for o in found) == 74
+    assert sum(isinstance(o, Skipped) and o.kind == "transaction" for o in found) == 74
     assert {o.table.table for o in found if isinstance(o, Observation)} == {
         "bins",
         "pick-lists",

@@ -14,17 +14,17 @@ from schemaman.errors import BadConfiguration
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.plan import (
+    MigrationSource,
     Plan,
     Policy,
     Refusal,
-    Source,
 )
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import ProjectionRule
-from schemaman.migration.projection.column_names import lake_names, names_told
-from schemaman.migration.projection.metadata_columns import metadata_told
+from schemaman.migration.projection.column_names import map_lake_names, read_names
+from schemaman.migration.projection.metadata_columns import read_metadata_columns
 from schemaman.migration.projection.project import project
-from schemaman.migration.target import Held, Live, Target
+from schemaman.migration.target import LakeTable, LakeType, Target
 from schemaman.migration.targets import delta, iceberg
 from schemaman.migration.type_mapping import CHOICES, DEFAULT, ROLES, VARIANT, Representation
 from schemaman.model.column_list import parse_columns
@@ -58,7 +58,7 @@ HOWS = st.builds(
 
 
 def chosen(option: str, word: str) -> Representation:
-    return Policy(projections=(ProjectionRule(((option, word),)),)).representation("t", "delta")
+    return Policy(projections=(ProjectionRule(((option, word),)),)).find_representation("t", "delta")
 
 
 def options(how: Representation) -> Policy:
@@ -66,12 +66,14 @@ def options(how: Representation) -> Policy:
     return Policy(projections=(ProjectionRule(tuple(chosen)),))
 
 
-def source(ddl: str, **facts) -> Source:
+def source(ddl: str, **facts) -> MigrationSource:
     schema = parse_columns(ddl)
-    return replace(Source("shop.public.t", 1, fingerprint(schema), 0, schema), **facts)
+    return replace(MigrationSource("shop.public.t", 1, fingerprint(schema), 0, schema), **facts)
 
 
-def plan(format: str, following: Source, live: Live | None, how: Representation = DEFAULT) -> Plan:
+def plan(
+    format: str, following: MigrationSource, live: LakeTable | None, how: Representation = DEFAULT
+) -> Plan:
     target, table = TARGETS[format]
     return make_plan(following, live, target, table, options(how))
 
@@ -96,13 +98,13 @@ def test_every_type_of_every_connector_is_held_or_refused_with_a_remedy(
 ) -> None:
     target, how = TARGETS[format][0], chosen(option, word)
     for told in SHEET_TYPES:
-        answer = target.hold(parse_type(told), how)
+        answer = target.hold_type(parse_type(told), how)
         if isinstance(answer, Refusal):
             assert answer.reason, told
             assert answer.instead, told
             continue
         assert sql.type_name(answer.type), told
-        assert target.hold(answer.type, how) == Held(answer.type), told
+        assert target.hold_type(answer.type, how) == LakeType(answer.type), told
         if answer.note is None:
             assert _same_values(parse_type(told), answer.type), told
 
@@ -118,9 +120,9 @@ def _same_values(raw: Type, held: Type) -> bool:
 def test_holding_twice_is_holding_once_whatever_was_chosen(
     format: str, type: Type, how: Representation
 ) -> None:
-    held = TARGETS[format][0].hold(type, how)
-    if isinstance(held, Held):
-        assert TARGETS[format][0].hold(held.type, how) == Held(held.type)
+    held = TARGETS[format][0].hold_type(type, how)
+    if isinstance(held, LakeType):
+        assert TARGETS[format][0].hold_type(held.type, how) == LakeType(held.type)
 
 
 @pytest.mark.parametrize(
@@ -149,8 +151,8 @@ def test_holding_twice_is_holding_once_whatever_was_chosen(
     ],
 )
 def test_a_choice_is_kept_and_what_it_loses_is_said(option, word, raw, held, lost) -> None:
-    answer = delta.TARGET.hold(parse_type(raw), chosen(option, word))
-    assert isinstance(answer, Held)
+    answer = delta.TARGET.hold_type(parse_type(raw), chosen(option, word))
+    assert isinstance(answer, LakeType)
     assert format_type(answer.type) == held
     assert (lost is None) == (answer.note is None)
     assert (lost or "") in (answer.note or "")
@@ -158,9 +160,9 @@ def test_a_choice_is_kept_and_what_it_loses_is_said(option, word, raw, held, los
 
 def test_shapes_may_be_refused() -> None:
     shape = parse_type("STRUCT<x: DOUBLE NOT NULL, y: DOUBLE NOT NULL, wkb: BINARY, srid: INT>")
-    assert isinstance(delta.TARGET.hold(shape, replace(DEFAULT, geometry="refuse")), Refusal)
+    assert isinstance(delta.TARGET.hold_type(shape, replace(DEFAULT, geometry="refuse")), Refusal)
     plain = parse_type("STRUCT<wkb: BINARY>")
-    assert isinstance(delta.TARGET.hold(plain, replace(DEFAULT, geometry="refuse")), Held)
+    assert isinstance(delta.TARGET.hold_type(plain, replace(DEFAULT, geometry="refuse")), LakeType)
 
 
 @both
@@ -209,16 +211,16 @@ def test_the_narrower_projection_decides_each_option_alone_and_two_alike_are_an_
         return ProjectionRule(tuple(chosen.items()), (tables,), (targets,), f"[[projection]] {tables}")
 
     rules = (rule("*", json="variant", time="bigint"), rule("public.*", "raw", time="string"))
-    how = Policy(projections=rules).representation("shop.public.t", "raw", "delta")
+    how = Policy(projections=rules).find_representation("shop.public.t", "raw", "delta")
     assert (how.json, how.time) == ("variant", "string")
-    assert Policy(projections=rules).representation("shop.audit.t", "raw", "delta").time == "bigint"
+    assert Policy(projections=rules).find_representation("shop.audit.t", "raw", "delta").time == "bigint"
     torn = Policy(projections=(rule("t", uuid="binary"), rule("t", uuid="string")))
     with pytest.raises(BadConfiguration, match="choose different uuid for shop"):
-        torn.representation("shop.public.t", "delta")
+        torn.find_representation("shop.public.t", "delta")
     # Where a narrower one decides, others need not agree, in whatever order they stand.
     settled = rule("public.t", uuid="string")
     for order in permutations((*torn.projections, settled)):
-        assert Policy(projections=order).representation("shop.public.t", "delta").uuid == "string"
+        assert Policy(projections=order).find_representation("shop.public.t", "delta").uuid == "string"
 
 
 # Names.
@@ -234,7 +236,7 @@ STYLES = st.builds(
 @both
 @given(life=lives(called=ALIKE), how=STYLES)
 def test_names_never_collide_and_what_is_in_the_lake_keeps_its_name(
-    format: str, life: list[Source], how: Representation
+    format: str, life: list[MigrationSource], how: Representation
 ) -> None:
     made = PaperLake(TARGETS[format][1])
     ages: dict[int, tuple[str, str]] = {}
@@ -248,7 +250,7 @@ def test_names_never_collide_and_what_is_in_the_lake_keeps_its_name(
         lowered = [name.lower() for name in made.live.schema.names]
         assert len(lowered) == len(set(lowered))
         assert plan(format, following, made.live, how).steps == ()
-        names = lake_names(following.schema, made.live)
+        names = map_lake_names(following.schema, made.live)
         if drawn.refusals:
             return
         assert names.keys() == set(following.schema.names)
@@ -278,7 +280,7 @@ def test_names_that_become_one_are_refused_or_numbered_by_age(format: str, colli
     assert "`X-y`: the lake calls it `x_y_2`" in drawn.notes
     made = migrated(PaperLake(TARGETS[format][1]), drawn)
     assert made.live is not None
-    assert names_told(made.live) == {"x_y_2": "X-y"}
+    assert read_names(made.live) == {"x_y_2": "X-y"}
     later = source("`X-y` INT ID 2, x_y INT ID 1, z INT ID 3, X_Y INT ID 4")
     grown = plan(format, later, made.live, how)
     assert grown.wanted.names == ("x_y_2", "x_y", "z", "x_y_3")
@@ -312,7 +314,7 @@ def test_a_column_of_which_only_case_tells_one_that_left_stays_itself(
         migrated(made, plan(format, following, made.live, how))
         assert plan(format, following, made.live, how).steps == ()
     assert made.live is not None
-    (here,) = lake_names(schemas[-1], made.live).values()
+    (here,) = map_lake_names(schemas[-1], made.live).values()
     assert made.fields[here] == field
 
 
@@ -327,7 +329,7 @@ def test_another_style_for_a_table_that_is_there_renames_nothing(format: str) ->
 
 @both
 def test_a_table_that_someone_made_with_legal_names_is_taken_as_it_is(format: str) -> None:
-    live = Live(TARGETS[format][1], parse_columns("id INT, a_b INT"), "i", "0")
+    live = LakeTable(TARGETS[format][1], parse_columns("id INT, a_b INT"), "i", "0")
     drawn = plan(format, source("id INT, `a b` INT"), live, Representation(names="avro"))
     assert [s.kind for s in drawn.steps] == ["set-properties"]
     assert '"a_b": "a b"' in drawn.steps[0].statement
@@ -368,7 +370,7 @@ def test_metadata_columns_stand_behind_all_others_and_come_once(format: str) -> 
     assert drawn.refusals == ()
     assert drawn.wanted.names == ("id", *(name for _, name in ALL_ROLES))
     made = migrated(PaperLake(TARGETS[format][1]), drawn)
-    assert metadata_told(made.live) == dict(ALL_ROLES)
+    assert read_metadata_columns(made.live) == dict(ALL_ROLES)
     assert plan(format, following, made.live, how).steps == ()
     later = plan(format, source("id INT NOT NULL, b INT, PRIMARY KEY (id)"), made.live, how)
     assert later.wanted.names[-1] == "b"
@@ -404,7 +406,7 @@ def test_a_metadata_column_has_a_name_that_a_table_can_have(format: str, name: s
 @both
 @pytest.mark.parametrize("name", ["", "${x}", "__schemaman_1"])
 def test_a_member_has_a_name_that_a_table_can_have(format: str, name: str) -> None:
-    held = TARGETS[format][0].hold(Struct((Field("a", Integer(32)), Field(name, Integer(32)))))
+    held = TARGETS[format][0].hold_type(Struct((Field("a", Integer(32)), Field(name, Integer(32)))))
     assert isinstance(held, Refusal)
     assert "rename the members at the source" in held.instead
 
@@ -418,7 +420,7 @@ def test_a_metadata_column_never_takes_the_name_of_a_column_nor_gives_its_own(fo
     late = plan(format, source("id INT, _op INT"), made.live, how)
     assert late.steps == ()
     assert "a metadata column of this name" in late.refusals[0].reason
-    assert metadata_told(made.live) == {"op": "_op"}
+    assert read_metadata_columns(made.live) == {"op": "_op"}
 
 
 def test_iceberg_keeps_the_name_deleted_for_itself() -> None:

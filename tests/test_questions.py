@@ -19,7 +19,7 @@ from click.shell_completion import ShellComplete
 from jsonschema import Draft202012Validator
 
 from schemaman.history.references import AsOf
-from schemaman.languages.language import NOTATIONS
+from schemaman.languages.language import SCHEMA_LANGUAGES
 from schemaman.report.json import schemas
 from schemaman_cli.commands.show import LANGUAGES
 from schemaman_cli.main import main, root
@@ -263,7 +263,7 @@ def test_files_of_every_language_are_structures(ask: Ask, tmp_path: Path) -> Non
 
 
 def test_the_languages_are_those_on_the_shelf() -> None:
-    assert set(LANGUAGES) == {*NOTATIONS.names(), "json"}
+    assert set(LANGUAGES) == {*SCHEMA_LANGUAGES.names(), "json"}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -318,7 +318,7 @@ def test_the_wire_face_is_what_an_event_carried(ask: Ask) -> None:
     declared, emitted = ([(c["name"], c["type"]) for c in shown["columns"]] for shown in (source, wire))
     assert ("SKU", "CHAR(12)") in declared
     assert ("SKU", "STRING") in emitted
-    Draft202012Validator(schemas.get("show")).validate(wire)
+    Draft202012Validator(schemas.read_schema("show")).validate(wire)
 
 
 def test_the_wire_face_has_the_names_on_the_wire(ask: Ask) -> None:
@@ -497,7 +497,7 @@ def test_the_last_versions_alone(ask: Ask) -> None:
     whole = ask(ORDERS, "history", "orders", "--format", "json").json
     found = ask(ORDERS, "history", "orders", "--last", 3, "--format", "json").json
     assert found["versions"] == whole["versions"][-3:]
-    Draft202012Validator(schemas.get("history")).validate(found)
+    Draft202012Validator(schemas.read_schema("history")).validate(found)
     text = ask(ORDERS, "history", "orders", "--last", 3).out
     every = ask(ORDERS, "history", "orders").out
     assert "11 earlier versions not shown" in text
@@ -515,7 +515,7 @@ def test_the_document_of_history_holds_what_was_promised(ask: Ask) -> None:
     for recording in (ORDERS, BOOKS, DB2, MONGO, FLAT):
         for table in ask(recording, "tables", "--format", "json").json["tables"]:
             found = ask(recording, "history", table["id"], "--format", "json").json
-            Draft202012Validator(schemas.get("history")).validate(found)
+            Draft202012Validator(schemas.read_schema("history")).validate(found)
             assert {"id", "stream", "connector", "server", "database", "schema", "name", "identity"} <= set(
                 found["table"]
             )

@@ -143,7 +143,7 @@ def test_a_table_made_anew_is_suspected_where_key_and_columns_jump() -> None:
 def test_db2_repeats_images_and_mixes_in_columns_of_others(run: str) -> None:
     told = chain.histories(f"db2/{run}")
     said = [o for _, o in outcomes(CAPTURES / "db2" / run) if isinstance(o, Observation)]
-    changes = [o for o in said if o.witness == "declared"]
+    changes = [o for o in said if o.evidence == "declared"]
     declared = [v for h in told for v in h.versions if v.status != "phantom"]
     assert len(changes) > len(declared)
     for history in told:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.compat.snapshots import snapshot, to_text
+from schemaman.compat.snapshots import take_snapshot, to_text
 from schemaman.debezium.observation import Observation
-from schemaman.debezium.records import Mark, Position
+from schemaman.debezium.records import Coordinates, Position
 from schemaman.errors import (
     AmbiguousName,
     BadConfiguration,
@@ -42,7 +42,7 @@ from schemaman.history.references import (
 from schemaman.model.schema import SCHEMES, TableId, TableSchema
 from schemaman.model.types import Integer
 from schemaman.registry import Registry
-from schemaman.resolve import Readers, select
+from schemaman.resolve import ReferenceReaders, select_version
 from schemaman.store.log import Observed
 from schemaman.store.memory import MemoryStore
 from tests.orders import ORDERS, fold, mark, said, schema
@@ -293,7 +293,7 @@ def test_an_id_that_begins_several_shapes_is_ambiguous(shop: Registry):
     history = shop.history(ORDERS)
     versions = tuple(replace(v, id=f"9f2c{n}".ljust(12, "0")) for n, v in enumerate(history.versions))
     with pytest.raises(AmbiguousName, match="several shapes begin so: 9f2c00000000, 9f2c10000000"):
-        select(replace(history, versions=versions), Shape("9f2c"))
+        select_version(replace(history, versions=versions), Shape("9f2c"))
 
 
 def test_a_version_that_was_declared_later_is_found_by_the_id_that_it_had():
@@ -302,7 +302,7 @@ def test_a_version_that_was_declared_later_is_found_by_the_id_that_it_had():
     declared = replace(A, columns=tuple(replace(c, type=Integer(32, signed=False)) for c in A.columns))
     former = registry(said(wide, 5)).resolve("orders").version
     assert former is not None
-    shop = registry(said(wide, 5), replace(said(declared, 0), witness="declared"))
+    shop = registry(said(wide, 5), replace(said(declared, 0), evidence="declared"))
     for digits in (former.id, former.id[:6]):
         found = shop.resolve(f"orders@id:{digits}").version
         assert found is not None
@@ -311,7 +311,9 @@ def test_a_version_that_was_declared_later_is_found_by_the_id_that_it_had():
 
 def test_a_revision_has_its_own_attributes():
     commented = replace(A, comment="what was ordered")
-    shop = registry(replace(said(A, 0), witness="declared"), replace(said(commented, 5), witness="declared"))
+    shop = registry(
+        replace(said(A, 0), evidence="declared"), replace(said(commented, 5), evidence="declared")
+    )
     assert shop.schema("orders@1.0").comment is None
     assert shop.schema("orders@1.1").comment == "what was ordered"
     assert shop.schema("orders@1").comment == "what was ordered"
@@ -321,7 +323,7 @@ def test_a_revision_has_its_own_attributes():
 
 
 def test_a_dropped_table_did_not_stand_afterwards():
-    drop = replace(said(None, 20), action="drop", witness="declared")
+    drop = replace(said(None, 20), action="drop", evidence="declared")
     shop = registry(said(A, 0, 10), drop, said(AB, 30, 40))
     assert number(shop, f"orders@{time(10)}") == 1
     with pytest.raises(NoHistory, match="was dropped by then"):
@@ -336,7 +338,7 @@ def test_two_versions_at_one_position_are_named_both(shop: Registry):
     evidence = replace(second.evidence[0], first=mark(10))
     second = replace(second, at=mark(10), evidence=(evidence,))
     with pytest.raises(UsageError, match="version 1 or version 2"):
-        select(replace(history, versions=(first, second, *rest)), Place("lsn", "1010"))
+        select_version(replace(history, versions=(first, second, *rest)), Place("lsn", "1010"))
 
 
 def test_a_phantom_never_stood(shop: Registry):
@@ -344,7 +346,7 @@ def test_a_phantom_never_stood(shop: Registry):
     first, second, *_ = history.versions
     found = replace(history, versions=(first, replace(second, status="phantom")))
     for place in (second.at.position.value, "999999"):
-        resolved = select(found, Place("lsn", place))
+        resolved = select_version(found, Place("lsn", place))
         assert resolved.version == first
 
 
@@ -352,12 +354,12 @@ def test_a_table_of_phantoms_alone_never_stood(shop: Registry):
     history = shop.history(ORDERS)
     phantoms = replace(history, versions=tuple(replace(v, status="phantom") for v in history.versions))
     with pytest.raises(NoHistory, match="nothing is known so early"):
-        select(phantoms, AsOf(1_800_000_000_000))
+        select_version(phantoms, AsOf(1_800_000_000_000))
     with pytest.raises(UsageError, match="it has no positions"):
-        select(phantoms, Place("lsn", "1020"))
+        select_version(phantoms, Place("lsn", "1020"))
 
 
-def at(offset: int, commit: int | None, lsn: int) -> Mark:
+def at(offset: int, commit: int | None, lsn: int) -> Coordinates:
     commit_text = None if commit is None else str(commit)
     return replace(mark(offset), position=Position("lsn", str(lsn), commit_text))
 
@@ -397,7 +399,7 @@ RECORD = f"""{{"schema": {{"type": "struct", "fields": [
 
 @pytest.mark.parametrize("text", ["id INT NOT NULL, note STRING", AVRO, CONNECT, RECORD, f"\n {RECORD}\n"])
 def test_a_file_may_hold_several_languages(shop: Registry, text: str):
-    found = shop.resolve("file:orders.txt", Readers(file={"orders.txt": text}.__getitem__))
+    found = shop.resolve("file:orders.txt", ReferenceReaders(file={"orders.txt": text}.__getitem__))
     assert [(c.name, c.nullable) for c in found.schema.columns] == [("id", False), ("note", True)]
     assert found.ref == "file:orders.txt"
     assert found.table is None
@@ -405,20 +407,22 @@ def test_a_file_may_hold_several_languages(shop: Registry, text: str):
 
 def test_a_snapshot_is_the_structure_that_was_accepted(shop: Registry):
     history = shop.history(ORDERS)
-    text = to_text(snapshot(history, history.versions[1]))
-    assert shop.schema("git:main:schemas/orders.json", Readers(git=lambda *_: text)).names == AB.names
+    text = to_text(take_snapshot(history, history.versions[1]))
+    assert (
+        shop.schema("git:main:schemas/orders.json", ReferenceReaders(git=lambda *_: text)).names == AB.names
+    )
     with pytest.raises(BadConfiguration, match="git:main:x: "):
-        shop.schema("git:main:x", Readers(git=lambda *_: text.replace('"columns"', '"colums"')))
+        shop.schema("git:main:x", ReferenceReaders(git=lambda *_: text.replace('"columns"', '"colums"')))
 
 
 def test_a_dumped_record_brings_its_key(shop: Registry):
     key = '{"schema": {"type": "struct", "fields": [{"field": "id", "type": "int32"}]}, "payload": {"id": 1}}'
     line = json.dumps({"topic": "t", "offset": 0, "key": key, "payload": RECORD})
-    assert shop.schema("file:line", Readers(file=lambda _: line)).key == ("id",)
+    assert shop.schema("file:line", ReferenceReaders(file=lambda _: line)).key == ("id",)
 
 
 def test_each_kind_has_its_reader(shop: Registry):
-    readers = Readers(
+    readers = ReferenceReaders(
         file=lambda path: f"{path} INT",
         git=lambda revision, path: f"{revision}_{path} INT",
         registry=lambda subject, version: f"{subject}_{version} INT",
@@ -447,6 +451,6 @@ def test_each_kind_has_its_reader(shop: Registry):
 )
 def test_a_file_that_holds_no_structure_is_refused(shop: Registry, text: str):
     with pytest.raises(UnreadableInput, match=r"^file:x: ") as caught:
-        shop.schema("file:x", Readers(file=lambda _: text))
+        shop.schema("file:x", ReferenceReaders(file=lambda _: text))
     assert caught.value.hint
     assert len(caught.value.message) < 120, "of a file its name is told, not its whole text"

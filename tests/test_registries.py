@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 from schemaman.debezium.converters.avro import to_connect
-from schemaman.debezium.converters.avro_references import inlined
-from schemaman.debezium.observation import awaits_schema
+from schemaman.debezium.converters.avro_references import inline_references
+from schemaman.debezium.observation import is_awaiting_schema
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import Form, Forms, SchemaId
 from schemaman.errors import BadConfiguration, BadReference, RegistryUnavailable, UnknownName, UnreadableInput
 from schemaman.ingest.ingest import Summary, ingest
 from schemaman.io import files, schema_registry
 from schemaman.io.confluent import Confluent
-from schemaman.io.schema_registry import Export, opened
+from schemaman.io.schema_registry import RegistryExport, open_registry
 from schemaman.registry import Registry
 from schemaman.store.memory import MemoryStore
 from schemaman_cli.main import main
@@ -42,12 +42,12 @@ def entries() -> list[dict[str, Any]]:
 
 @cache
 def recorded() -> tuple[Record, ...]:
-    return tuple(r for r in files.records(files.find(str(RUN))) if isinstance(r, Record))
+    return tuple(r for r in files.read_records(files.find_file(str(RUN))) if isinstance(r, Record))
 
 
 @cache
-def export() -> Export:
-    return schema_registry.load(str(RUN / "registry.json"))
+def export() -> RegistryExport:
+    return schema_registry.load_export(str(RUN / "registry.json"))
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def apicurio_ids(record: Record, add: int) -> Record:
 
 
 def test_a_live_registry_gives_the_history_of_its_export(served: Served) -> None:
-    told, desk = read(recorded(), opened(served.url, {}))
+    told, desk = read(recorded(), open_registry(served.url, {}))
     expected, file = read(recorded(), export())
     assert told == expected
     assert desk.tables() == file.tables()
@@ -82,7 +82,7 @@ def test_a_live_registry_gives_the_history_of_its_export(served: Served) -> None
 @pytest.mark.parametrize(("form", "add"), [("apicurio-global-8", GLOBAL), ("apicurio-content-8", CONTENT)])
 def test_a_live_registry_of_apicurio_gives_it_too(served: Served, path: str, form: Form, add: int) -> None:
     records = [apicurio_ids(r, add) for r in recorded()]
-    told, desk = read(records, opened(f"{served.url}/{path}", {}), form)
+    told, desk = read(records, open_registry(f"{served.url}/{path}", {}), form)
     assert told.rejects == 0
     assert [t.versions for t in desk.tables()] == [t.versions for t in read(recorded(), export())[1].tables()]
     assert len(served.asked) == len(set(served.asked))
@@ -90,18 +90,18 @@ def test_a_live_registry_of_apicurio_gives_it_too(served: Served, path: str, for
 
 @pytest.mark.parametrize("path", ["", *APICURIO])
 def test_a_registry_can_be_sent_to_executors(served: Served, path: str) -> None:
-    schemas = opened(f"{served.url}/{path}", {"timeout": "5"})
+    schemas = open_registry(f"{served.url}/{path}", {"timeout": "5"})
     id: SchemaId = f"globalId:{1 + GLOBAL}" if path else 1
     assert pickle.loads(pickle.dumps(schemas))(id) == schemas(id) == export()(1)
 
 
 def test_ids_of_every_kind(served: Served) -> None:
-    confluent = opened(served.url, {})
+    confluent = open_registry(served.url, {})
     assert confluent(f"guid:{guid(1)}") == confluent(1) == export()(1)
     assert confluent(9_999) is None
     assert confluent(f"guid:{guid(9_999)}") is None
     for path in APICURIO:
-        apicurio = opened(f"{served.url}/{path}", {})
+        apicurio = open_registry(f"{served.url}/{path}", {})
         subject, version = entries()[0]["subject"], entries()[0]["version"]
         assert apicurio(f"artifact:default/{subject}/{version}") == export()(1)
         assert apicurio(f"artifact:default/{entries()[-1]['subject']}/latest") is not None
@@ -118,8 +118,8 @@ def test_ids_of_every_kind(served: Served) -> None:
 )
 def test_ids_of_another_kind_of_registry_wait(served: Served, path: str, id: SchemaId, reason: str) -> None:
     with pytest.raises(UnreadableInput, match=reason) as fault:
-        opened(f"{served.url}/{path}", {})(id)
-    assert awaits_schema(fault.value.message)
+        open_registry(f"{served.url}/{path}", {})(id)
+    assert is_awaiting_schema(fault.value.message)
 
 
 @pytest.mark.case(55)
@@ -127,11 +127,11 @@ def test_what_the_registry_does_not_know_yet_is_read_later() -> None:
     late = [e for e in entries() if e["id"] <= 10]
     desk = Registry(MemoryStore(lambda: 0), lambda: 0)
     with serving(late) as served:
-        first = ingest(recorded(), desk, "main", opened(served.url, {}))
+        first = ingest(recorded(), desk, "main", open_registry(served.url, {}))
     assert first.rejects > 0
-    assert all(awaits_schema(reject.reason) for reject in desk.rejects("main"))
+    assert all(is_awaiting_schema(reject.reason) for reject in desk.rejects("main"))
     with serving(entries()) as served:
-        assert ingest(recorded(), desk, "main", opened(served.url, {})).rejects == 0
+        assert ingest(recorded(), desk, "main", open_registry(served.url, {})).rejects == 0
     assert desk.rejects("main") == ()
     assert len(desk.tables()) == len(read(recorded(), export())[1].tables())
 
@@ -144,9 +144,9 @@ def test_an_outage_is_no_fault_of_a_record(path: str) -> None:
     id: SchemaId = "globalId:1" if path else 1
     options = {"timeout": "5"} if path else QUICK
     with serving(entries()) as served:
-        schemas = opened(f"{served.url}/{path}", options)
+        schemas = open_registry(f"{served.url}/{path}", options)
         with pytest.raises(RegistryUnavailable, match="answers 404"):
-            opened(f"{served.url}/elsewhere/{path}", options)(id)
+            open_registry(f"{served.url}/elsewhere/{path}", options)(id)
         served.down = True
         with pytest.raises(RegistryUnavailable, match="answers 500"):
             schemas(id)
@@ -159,7 +159,7 @@ def test_an_outage_is_no_fault_of_a_record(path: str) -> None:
     forms = Forms("apicurio-global-8", "apicurio-global-8") if path else Forms()
     with pytest.raises(RegistryUnavailable):
         ingest(records, desk, "main", schemas, forms=forms)
-    assert (desk.tables(), desk.covered("main")) == ((), {})
+    assert (desk.tables(), desk.offsets("main")) == ((), {})
 
 
 @pytest.mark.parametrize("path", ["", *APICURIO])
@@ -169,14 +169,14 @@ def test_an_answer_that_trickles_is_not_waited_for(path: str) -> None:
         served.pause = 0.05
         began = time.monotonic()
         with pytest.raises(RegistryUnavailable, match=r"cannot be reached: its answer was not whole after"):
-            opened(f"{served.url}/{path}", options)("globalId:1" if path else 1)
+            open_registry(f"{served.url}/{path}", options)("globalId:1" if path else 1)
         assert 0.5 < time.monotonic() - began < 5
         served.pause = 0
 
 
 def test_all_tries_that_the_options_allow_are_waited_for() -> None:
-    assert Confluent("http://host").patience == 60
-    assert Confluent("http://host", {"max.retries": "9"}).patience == 120
+    assert Confluent("http://host").answer_timeout == 60
+    assert Confluent("http://host", {"max.retries": "9"}).answer_timeout == 120
 
 
 @pytest.mark.parametrize("path", ["", *APICURIO])
@@ -186,7 +186,7 @@ def test_all_tries_that_the_options_allow_are_waited_for() -> None:
 )
 def test_a_refusal_is_said_in_one_line_and_only_strangers_are_told_to_sign_in(path: str, page: str) -> None:
     with serving(entries()) as served:
-        schemas = opened(f"{served.url}/{path}", {"timeout": "5"} if path else QUICK)
+        schemas = open_registry(f"{served.url}/{path}", {"timeout": "5"} if path else QUICK)
         served.page = page
         for status in (500, 503, 401, 403, 404, 302):
             served.status = status
@@ -206,7 +206,7 @@ def test_a_refusal_is_said_in_one_line_and_only_strangers_are_told_to_sign_in(pa
 )  # fmt: skip
 def test_what_is_no_address_of_a_registry(url: str) -> None:
     with pytest.raises(BadReference) as fault:
-        opened(url, {})
+        open_registry(url, {})
     assert fault.value.hint
     assert "hush" not in fault.value.message
 
@@ -214,14 +214,14 @@ def test_what_is_no_address_of_a_registry(url: str) -> None:
 def test_what_answers_like_no_registry() -> None:
     with serving([{"id": 1, "subject": "s", "version": 1, "schema": 5}]) as served:
         with pytest.raises(RegistryUnavailable, match="not as a registry does: the schema 1 has no text"):
-            opened(served.url, QUICK)(1)
+            open_registry(served.url, QUICK)(1)
         served.page = "<html>hello</html>"
         with pytest.raises(RegistryUnavailable, match="not as a registry does"):
-            opened(served.url, QUICK)(2)
+            open_registry(served.url, QUICK)(2)
         for path in APICURIO:
             for served.page in ("<html>hello</html>", "[1]", '[{"a": 1}]', "5"):
                 with pytest.raises(RegistryUnavailable, match="not as a registry does"):
-                    opened(f"{served.url}/{path}", {"timeout": "5"})("globalId:2")
+                    open_registry(f"{served.url}/{path}", {"timeout": "5"})("globalId:2")
 
 
 @pytest.mark.parametrize("path", ["", *APICURIO])
@@ -229,20 +229,20 @@ def test_who_asks_is_told_apart(path: str) -> None:
     id: SchemaId = f"globalId:{1 + GLOBAL}" if path else 1
     with serving(entries(), user="me:hush") as served:
         url = f"{served.url}/{path}"
-        assert opened(url, {"basic.auth.user.info": "me:hush"})(id) == export()(1)
+        assert open_registry(url, {"basic.auth.user.info": "me:hush"})(id) == export()(1)
         with pytest.raises(RegistryUnavailable, match="answers 401") as fault:
-            opened(url, {"basic.auth.user.info": "me:wrong"})(id)
+            open_registry(url, {"basic.auth.user.info": "me:wrong"})(id)
         assert "wrong" not in fault.value.message
         with pytest.raises(RegistryUnavailable, match="answers 401"):
-            opened(url, {})(id)
+            open_registry(url, {})(id)
         with pytest.raises(BadConfiguration, match=r"no\.such"):
-            opened(url, {"no.such": "option"})(id)
+            open_registry(url, {"no.such": "option"})(id)
         with pytest.raises(BadConfiguration, match="option"):
-            opened(url, {"timeout": "soon"})(id)
+            open_registry(url, {"timeout": "soon"})(id)
         with pytest.raises(BadConfiguration, match="option"):
-            opened(url, {"ssl.ca.location": "/no/such/file"})(id)
+            open_registry(url, {"ssl.ca.location": "/no/such/file"})(id)
     with pytest.raises(BadReference, match="no place in an address"):
-        opened("http://me:hush@127.0.0.1/", {})
+        open_registry("http://me:hush@127.0.0.1/", {})
 
 
 @pytest.mark.parametrize("path", ["", *APICURIO])
@@ -251,9 +251,9 @@ def test_tls(path: str, tmp_path: Path) -> None:
     certificate = self_signed(tmp_path)
     with serving(entries(), certificate=certificate) as served:
         url = f"{served.url}/{path}"
-        assert opened(url, {"ssl.ca.location": str(certificate)})(id) == export()(1)
+        assert open_registry(url, {"ssl.ca.location": str(certificate)})(id) == export()(1)
         with pytest.raises(RegistryUnavailable, match="certificate verify failed"):
-            opened(url, {} if path else QUICK)(id)
+            open_registry(url, {} if path else QUICK)(id)
 
 
 MONEY = {"type": "record", "name": "Money", "namespace": "common", "fields": [
@@ -293,18 +293,18 @@ REFERRING = [
 
 
 def test_types_described_elsewhere_are_written_at_their_first_use() -> None:
-    text = inlined(json.dumps(VALUE), [json.dumps(MONEY), json.dumps(PRICE)])
+    text = inline_references(json.dumps(VALUE), [json.dumps(MONEY), json.dumps(PRICE)])
     assert json.loads(text) == WHOLE
     to_connect(text)
-    assert json.loads(inlined(text, [json.dumps(MONEY)])) == WHOLE
-    assert inlined("anything", []) == "anything"
+    assert json.loads(inline_references(text, [json.dumps(MONEY)])) == WHOLE
+    assert inline_references("anything", []) == "anything"
     with pytest.raises(UnreadableInput, match="not JSON"):
-        inlined(text, ["{"])
+        inline_references(text, ["{"])
 
 
 def test_an_export_with_references(tmp_path: Path) -> None:
     (tmp_path / "registry.json").write_text(json.dumps(REFERRING))
-    found = schema_registry.load(str(tmp_path / "registry.json"))
+    found = schema_registry.load_export(str(tmp_path / "registry.json"))
     assert json.loads(found(3) or "") == WHOLE
     assert found(f"guid:{guid(3)}") == found(3)
     assert (found(4), found(5), found(7)) == (None, None, None)
@@ -315,7 +315,7 @@ def test_an_export_with_references(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["", *APICURIO])
 def test_a_live_registry_with_references(path: str) -> None:
     with serving(REFERRING) as served:
-        schemas = opened(f"{served.url}/{path}", {})
+        schemas = open_registry(f"{served.url}/{path}", {})
         ids: list[SchemaId] = [f"globalId:{n + GLOBAL}" if path else n for n in range(7)]
         assert json.loads(schemas(ids[3]) or "") == WHOLE
         for id in (ids[4], ids[5]):
@@ -329,28 +329,28 @@ def test_a_live_registry_with_references(path: str) -> None:
 
 def test_a_schema_that_is_not_avro() -> None:
     with serving(REFERRING) as served, pytest.raises(UnreadableInput, match="6 is of type PROTOBUF"):
-        opened(served.url, {})(6)
+        open_registry(served.url, {})(6)
 
 
 def test_without_a_registry_the_reason_says_how_to_name_one() -> None:
     told, desk = read(recorded(), schema_registry.NO_REGISTRY)
-    assert told.rejects == len(recorded()) - sum(n for kind, n in told.asides if kind == "tombstone")
+    assert told.rejects == len(recorded()) - sum(n for kind, n in told.skipped if kind == "tombstone")
     (reason, *_) = {r.reason for r in desk.rejects()}
     assert "no registry is named, say --registry URL or FILE" in reason
-    assert all(awaits_schema(r.reason) for r in desk.rejects())
+    assert all(is_awaiting_schema(r.reason) for r in desk.rejects())
     assert pickle.loads(pickle.dumps(schema_registry.NO_REGISTRY)) == schema_registry.NO_REGISTRY
     assert ingest(recorded(), desk, "main", export()).rejects == 0
 
 
 def test_subjects(served: Served) -> None:
     entry = entries()[0]
-    schemas = opened(served.url, {})
+    schemas = open_registry(served.url, {})
     assert isinstance(schemas, Confluent)
-    assert schemas.subject(entry["subject"], entry["version"]) == entry["schema"]
+    assert schemas.fetch_subject(entry["subject"], entry["version"]) == entry["schema"]
     newest = max((e for e in entries() if e["subject"] == entry["subject"]), key=lambda e: e["version"])
-    assert schemas.subject(entry["subject"]) == newest["schema"]
+    assert schemas.fetch_subject(entry["subject"]) == newest["schema"]
     with pytest.raises(UnknownName, match="no subject 'none'"):
-        schemas.subject("none")
+        schemas.fetch_subject("none")
 
 
 def test_the_commands_ask_a_live_registry(

@@ -14,17 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.debezium.observation import (
-    Aside,
     Note,
     Observation,
     Outcome,
     Reject,
+    Skipped,
 )
 from schemaman.errors import AmbiguousName, BadReference, Conflict, Locked, NoHistory, UsageError
 from schemaman.history.references import TableRef, parse, told_apart
 from schemaman.model.schema import SCHEMES, TableId, TableSchema
-from schemaman.registry import Recorded, Registry
-from schemaman.report.views.overview import short_names
+from schemaman.registry import RecordResult, Registry
+from schemaman.report.views.overview import shorten_names
 from schemaman.store.log import Covered, Migrated, Moved, Observed, Renumbered
 from schemaman.store.memory import MemoryStore
 from schemaman.store.offsets import GAPS, holes, missing
@@ -65,17 +65,17 @@ def reject(offset: int, **more: object) -> Reject:
 
 
 def test_what_is_recorded_is_told(registry: Registry):
-    first = registry.record([said(A, 0, 4), reject(5), Aside("tombstone", mark(6), 1)], [covered(0, 6)])
-    assert (first.observations, first.rejects, first.skipped, first.end) == (1, 1, 0, 3)
+    first = registry.record([said(A, 0, 4), reject(5), Skipped("tombstone", mark(6), 1)], [covered(0, 6)])
+    assert (first.observations, first.rejects, first.known_outcomes, first.end) == (1, 1, 0, 3)
     (table,) = first.tables
     assert (table.table, table.before) == (ORDERS, None)
     assert [v.number for v in table.new] == [1]
     second = registry.record([said(AB, 7, 9)], [covered(7, 9)])
     (table,) = second.tables
     assert [v.schema.names for v in table.new] == [("id", "a", "b")]
-    assert (table.changed, table.gone) == ((), ())
+    assert (table.changed, table.removed) == ((), ())
     assert table.after == registry.history(ORDERS)
-    assert registry.covered("main") == {(TOPIC, 0): ((0, 9),)}
+    assert registry.offsets("main") == {(TOPIC, 0): ((0, 9),)}
     known = {offset: registry.edges("main").hash(TOPIC, 0, offset) for offset in range(11)}
     assert {offset: hash for offset, hash in known.items() if hash} == {0: "h0", 6: "h6", 7: "h7", 9: "h9"}
     assert registry.rejects() == (reject(5),)
@@ -88,9 +88,9 @@ def test_recording_twice_adds_nothing(registry: Registry):
     end = registry.record(outcomes, [covered(0, 9)]).end
     history = registry.history(ORDERS)
     again = registry.record(outcomes, [covered(0, 9)])
-    assert again == Recorded(end, skipped=3)
+    assert again == RecordResult(end, known_outcomes=3)
     inside = registry.record([said(A, 2, 3)], [covered(2, 3)])
-    assert inside == Recorded(end, skipped=1)
+    assert inside == RecordResult(end, known_outcomes=1)
     assert registry.history(ORDERS) == history
 
 
@@ -116,11 +116,11 @@ def test_a_run_over_a_gap_that_was_known_enters_whole_or_not_at_all(registry: Re
     registry.record([said(A, 4, 5)], [covered(4, 5)])
     around = [covered(0, 3), covered(6, 9)]
     assert registry.record([said(A, 0, 9)], around).observations == 1
-    assert registry.record([said(A, 0, 9)], around).skipped == 1
+    assert registry.record([said(A, 0, 9)], around).known_outcomes == 1
     registry.record([], [covered(10, 12)])
     with pytest.raises(Conflict, match=r"\[0\]@10..15: a part of this run has been read meanwhile"):
         registry.record([said(A, 10, 15)], [covered(10, 12), covered(13, 15)])
-    assert registry.covered("main") == {(TOPIC, 0): ((0, 12),)}
+    assert registry.offsets("main") == {(TOPIC, 0): ((0, 12),)}
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,8 @@ def test_other_bytes_at_a_known_offset_are_another_stream(registry: Registry, ot
 def test_edges_inside_of_what_was_joined_are_not_forgotten(registry: Registry, other: Covered):
     registry.record([said(A, 7, 9)], [covered(5, 9, edges=((7, "h7"),))])
     registry.record([said(A, 0, 4)], [covered(0, 4)])
-    assert registry.covered("main") == {(TOPIC, 0): ((0, 9),)}
-    assert registry.record([], [covered(6, 9, edges=((7, "h7"),))]).skipped == 0
+    assert registry.offsets("main") == {(TOPIC, 0): ((0, 9),)}
+    assert registry.record([], [covered(6, 9, edges=((7, "h7"),))]).known_outcomes == 0
     with pytest.raises(UsageError, match="other bytes than those read before in stream 'main'"):
         registry.record([], [other])
 
@@ -169,7 +169,7 @@ def test_a_torn_line_enters_once(registry: Registry):
     torn = reject(17, topic="dump.jsonl", partition=-1)
     assert registry.record([torn, said(A, 0)], [covered(0, 0)]).rejects == 1
     again = registry.record([torn, said(A, 0)], [covered(0, 0)])
-    assert (again.rejects, again.skipped) == (0, 2)
+    assert (again.rejects, again.known_outcomes) == (0, 2)
     assert registry.record([replace(torn, sha256="f" * 64)], []).rejects == 1
     assert len(registry.rejects()) == 2
 
@@ -199,7 +199,7 @@ def test_late_evidence_is_told_as_what_it_is(registry: Registry):
     (table,) = recorded.tables
     assert [v.number for v in table.new] == [2]
     assert table.new[0].schema.names == AB.names
-    assert table.gone == ()
+    assert table.removed == ()
     assert [v.number for v in registry.history(ORDERS).versions] == [1, 2, 3]
     shift = Renumbered(ORDERS, (Moved(ids[1], 2, 3),))
     assert recorded.shifts == (shift,)
@@ -210,7 +210,7 @@ def test_late_evidence_is_told_as_what_it_is(registry: Registry):
 
 
 def open_beginnings(registry: Registry) -> list[tuple[int, int, int, bool]]:
-    found = holes(registry.history(ORDERS), registry.covered("main"))
+    found = holes(registry.history(ORDERS), registry.offsets("main"))
     return [(hole.version, hole.first, hole.last, hole.head) for hole in found]
 
 
@@ -256,9 +256,9 @@ def test_a_history_that_grows_moves_nothing(before: list[str], more: list[str]):
 
 
 def test_a_new_revision_is_a_change(registry: Registry):
-    declared = replace(said(A, 0), witness="declared")
+    declared = replace(said(A, 0), evidence="declared")
     registry.record([declared], [covered(0, 0)])
-    commented = replace(said(replace(A, comment="ordered"), 1), witness="declared")
+    commented = replace(said(replace(A, comment="ordered"), 1), evidence="declared")
     (table,) = registry.record([commented], [covered(1, 1)]).tables
     assert [(v.number, v.revision) for v in table.changed] == [(1, 1)]
     assert table.new == ()
@@ -290,7 +290,7 @@ def read(
     truth: list[TableSchema], registry: Registry, first: int, last: int
 ) -> tuple[list[Outcome], list[Covered]]:
     """What an ingest reads of a part: only what the registry lacks."""
-    lacking = missing(first, last, registry.covered("main").get((TOPIC, 0), ()))
+    lacking = missing(first, last, registry.offsets("main").get((TOPIC, 0), ()))
     outcomes: list[Outcome] = [o for span in lacking for o in runs(truth, *span)]
     return outcomes, [covered(*span) for span in lacking]
 
@@ -312,7 +312,7 @@ def test_any_crowd_of_readers_adds_up_to_one(truth: list[TableSchema], data: st.
             crowd.record(*job)
         except Conflict:
             pending.append((span, read(truth, crowd, *span)))
-    assert crowd.covered("main") == {(TOPIC, 0): ((0, end),)}
+    assert crowd.offsets("main") == {(TOPIC, 0): ((0, end),)}
     assert sum(o.count for o in store.load(ORDERS)) == len(truth)
     assert crowd.history(ORDERS) == alone.history(ORDERS)
 
@@ -449,7 +449,7 @@ def test_a_word_that_is_a_database_here_and_a_schema_there_names_two_tables():
     )
     assert registry.find('shop."".app.orders') == schema
     assert registry.find('app."".orders') == database
-    assert short_names([schema, database]) == {
+    assert shorten_names([schema, database]) == {
         schema: 'main:shop."".app.orders',
         database: 'main:shop.app."".orders',
     }

@@ -35,10 +35,10 @@ def explained(run: str) -> Counter[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=named)
 def test_nothing_is_set_aside_without_a_reason(path: Path, figure: Callable[[str, object], None]) -> None:
-    file = files.find(str(path))
-    schemas = schema_registry.load(file.registry) if file.registry else schema_registry.NO_REGISTRY
+    file = files.find_file(str(path))
+    schemas = schema_registry.load_export(file.registry) if file.registry else schema_registry.NO_REGISTRY
     store = MemoryStore()
-    summary = ingest(files.records(file), Registry(store, lambda: 0), "main", schemas)
+    summary = ingest(files.read_records(file), Registry(store, lambda: 0), "main", schemas)
     found: Counter[str] = Counter()
     for reject in (s.entry.reject for s in store.read() if isinstance(s.entry, Rejected)):
         found[reject.reason] += reject.count

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from schemaman.errors import Locked, OtherStore, PartlyApplied, SchemamanError, Stale, StalePlan
 from schemaman.migration.apply.apply import LEASE_MS, Migration, apply, check
-from schemaman.migration.apply.journal import StoreJournal, progress, target_id
-from schemaman.migration.apply.lease import Tenure
-from schemaman.migration.conditions import structure
-from schemaman.migration.plan import Plan, Policy, Source
+from schemaman.migration.apply.journal import StoreJournal, count_progress, target_id
+from schemaman.migration.apply.lease import TargetLease
+from schemaman.migration.conditions import fingerprint_structure
+from schemaman.migration.plan import MigrationSource, Plan, Policy
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.planner import make_plan
 from schemaman.migration.properties.names import FENCE_PROPERTY, PLAN_PROPERTY, STORE_PROPERTY
@@ -51,7 +51,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 def draw(ddl: str, lake: PaperLake) -> Plan:
-    source = Source("shop.public.t", 1, "v1", 0, parse_columns(ddl))
+    source = MigrationSource("shop.public.t", 1, "v1", 0, parse_columns(ddl))
     return make_plan(source, lake.live, delta.TARGET, TABLE, Policy())
 
 
@@ -68,7 +68,7 @@ def made(store: Store) -> PaperLake:
 
 
 def lines(store: Store, plan: Plan) -> list[Migrated]:
-    return list(StoreJournal(store).journal(plan_hash(plan)))
+    return list(StoreJournal(store).read_plan_lines(plan_hash(plan)))
 
 
 def steps_of(lake: PaperLake, plan: Plan) -> list[str]:
@@ -152,11 +152,11 @@ def test_who_was_taken_for_dead_does_not_go_on(number: int, side: str, skew_ms: 
     assert len(winners) == len(losers) == 1
     assert isinstance(losers[0], Locked)
     assert winners[0].run == ("rival" if skew_ms > LEASE_MS else "first")
-    assert structure(lake.live.schema) == structure(plan.wanted)  # type: ignore[union-attr]
+    assert fingerprint_structure(lake.live.schema) == fingerprint_structure(plan.wanted)  # type: ignore[union-attr]
     assert winners[0].differences == ()
     # A statement that was on its way when its sender was replaced may run beside that of the other.
     assert set(steps_of(lake, plan)) == {step.statement for step in plan.steps}
-    assert progress(lines(store, plan)) == (3, 3)
+    assert count_progress(lines(store, plan)) == (3, 3)
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
@@ -164,7 +164,7 @@ def test_who_was_taken_for_dead_does_not_go_on(number: int, side: str, skew_ms: 
 def test_two_names_of_one_table_have_two_leases_and_still_one_winner(number: int, side: str) -> None:
     store = MemoryStore()
     lake = made(store)
-    source = Source("shop.public.t", 1, "v1", 0, parse_columns(LATER))
+    source = MigrationSource("shop.public.t", 1, "v1", 0, parse_columns(LATER))
     plan, other = (make_plan(source, lake.live, delta.TARGET, name, Policy()) for name in (TABLE, "lake.t"))
     assert target_id("delta", other.table) != TARGET
     came: list[Migration | SchemamanError] = []
@@ -184,7 +184,7 @@ def test_two_names_of_one_table_have_two_leases_and_still_one_winner(number: int
     if not winners:
         # each has found the other; whoever comes next finds the table where they left it
         assert run(draw(LATER, lake), lake, store, "next").differences == ()
-    assert structure(lake.live.schema) == structure(plan.wanted)  # type: ignore[union-attr]
+    assert fingerprint_structure(lake.live.schema) == fingerprint_structure(plan.wanted)  # type: ignore[union-attr]
 
 
 @given(data=st.data())
@@ -214,7 +214,7 @@ def test_of_two_plans_one_wins_and_the_other_is_told(data: st.DataObject) -> Non
     if wins:
         wanted = one if wins == ["first"] else other
         assert lake.live is not None
-        if structure(lake.live.schema) != structure(wanted.wanted):
+        if fingerprint_structure(lake.live.schema) != fingerprint_structure(wanted.wanted):
             # No lake runs a statement on a condition: one that was on its way comes through.
             lost = came["first"]
             assert isinstance(lost, Locked)
@@ -242,7 +242,7 @@ def test_a_lease_is_kept_while_a_statement_takes_long(store: Store) -> None:
     told: list[str] = []
     done = apply(
         plan, lake, StoreJournal(store), lambda: ticks[0], run="r", leases=store, store=store.id,
-        lease_ms=120, tell=lambda now: told.append(f"{now.done} of {now.steps}: {now.doing}"),
+        lease_ms=120, tell=lambda now: told.append(f"{now.done} of {now.steps}: {now.activity}"),
     )  # fmt: skip
     assert done.differences == ()
     assert ticks == [500]
@@ -252,14 +252,14 @@ def test_a_lease_is_kept_while_a_statement_takes_long(store: Store) -> None:
 
 
 def test_a_lease_that_was_lost_is_noticed_before_the_next_statement(store: Store) -> None:
-    with Tenure(store, TARGET, "me@host (1)", lambda: 0, ttl_ms=30) as tenure:
-        tenure.hold()
+    with TargetLease(store, TARGET, "me@host (1)", lambda: 0, ttl_ms=30) as tenure:
+        tenure.require_held()
         (lease,) = store.leases()
         assert (lease.target, lease.owner) == (TARGET, "me@host (1)")
         store.release(TARGET, lease.token)
         threading.Event().wait(0.1)
         with pytest.raises(Locked, match="no longer ours"):
-            tenure.hold()
+            tenure.require_held()
 
 
 def test_a_listener_that_fails_does_not_cost_the_lease(store: Store) -> None:
@@ -267,7 +267,7 @@ def test_a_listener_that_fails_does_not_cost_the_lease(store: Store) -> None:
         raise OSError("nobody listens")
 
     now = [0]
-    with Tenure(store, TARGET, "me@host (1)", lambda: now[0], ttl_ms=30, tick=fail):
+    with TargetLease(store, TARGET, "me@host (1)", lambda: now[0], ttl_ms=30, tick=fail):
         now[0] = 20
         threading.Event().wait(0.5)
         assert [lease.expires_ms for lease in store.leases()] == [50]

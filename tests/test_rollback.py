@@ -14,22 +14,22 @@ from hypothesis import strategies as st
 
 from schemaman.errors import StalePlan
 from schemaman.migration.apply.apply import apply, check
-from schemaman.migration.apply.journal import progress
-from schemaman.migration.apply.resume import reached
-from schemaman.migration.conditions import structure
+from schemaman.migration.apply.journal import count_progress
+from schemaman.migration.apply.resume import count_steps_behind
+from schemaman.migration.conditions import fingerprint_structure
 from schemaman.migration.plan import (
     DropPolicy,
+    MigrationSource,
     Plan,
     Policy,
-    Source,
 )
 from schemaman.migration.plan_file import from_text, plan_hash, to_sql, to_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule
 from schemaman.migration.properties.names import BEGAN_PROPERTY
-from schemaman.migration.rollback import restored, rollback, rows_written, version_before
-from schemaman.migration.target import Live
-from schemaman.report.views.plans import plan_blocks
+from schemaman.migration.rollback import find_version_before, list_row_writes, plan_restore, plan_rollback
+from schemaman.migration.target import LakeTable
+from schemaman.report.views.plans import build_plan_blocks
 from schemaman.store.log import Migrated
 from tests.lives import lives
 from tests.paper_lake import PaperJournal, PaperLake
@@ -40,17 +40,17 @@ from tests.test_recipes import cook, live_of
 def forth(plan: Plan, made: PaperLake) -> int:
     journal = PaperJournal()
     apply(plan, made, journal, lambda: 0, run="r", partial=True, approved=True)
-    return progress(journal.lines)[0]
+    return count_progress(journal.lines)[0]
 
 
-def stamps(live: Live) -> Mapping[str, str]:
+def stamps(live: LakeTable) -> Mapping[str, str]:
     return {k: v for k, v in live.properties.items() if k.startswith("schemaman.") and v != "{}"}
 
 
 @both
 @given(life=lives(), drops=st.sampled_from(["drop", "keep"]))
 def test_what_was_undone_is_as_it_was_and_may_be_done_again(
-    format: str, life: list[Source], drops: DropPolicy
+    format: str, life: list[MigrationSource], drops: DropPolicy
 ) -> None:
     target, table = TARGETS[format]
     made = PaperLake(table)
@@ -60,7 +60,7 @@ def test_what_was_undone_is_as_it_was_and_may_be_done_again(
         if not drawn.steps and before is None:
             return
         done = forth(drawn, made)
-        back = rollback(drawn, made.live, done)
+        back = plan_rollback(drawn, made.live, done)
         assert from_text(to_text(back)) == back
         undoable = all(step.undo or step.kind == "create-namespace" for step in drawn.steps)
         assert bool(back.refusals) == (before is None or not undoable)
@@ -70,7 +70,7 @@ def test_what_was_undone_is_as_it_was_and_may_be_done_again(
             continue
         forth(back, made)
         after = live_of(made)
-        assert structure(after.schema) == structure(before.schema)
+        assert fingerprint_structure(after.schema) == fingerprint_structure(before.schema)
         assert stamps(after) == stamps(before)
         assert made.fields == fields
         again = make_plan(following, after, target, table, Policy(drops=drops))
@@ -88,11 +88,11 @@ def test_a_plan_that_stopped_half_way_is_taken_back_from_there(format: str) -> N
         half = replace(drawn, steps=drawn.steps[:done])
         for step in half.steps:
             made.run(step.statement)
-        back = rollback(drawn, made.live, done)
+        back = plan_rollback(drawn, made.live, done)
         assert len(back.steps) == done
         for step in back.steps:
             made.run(step.statement)
-        assert structure(live_of(made).schema) == structure(before.schema)
+        assert fingerprint_structure(live_of(made).schema) == fingerprint_structure(before.schema)
 
 
 @both
@@ -107,11 +107,11 @@ def test_a_plan_that_stopped_in_a_step_is_taken_back_whether_it_was_made_or_not(
         before, drawn = live_of(made), plan(format, later, made.live)
         for step in drawn.steps[: begun + after]:
             made.run(step.statement)
-        done = reached(drawn, made.live, begun, begun + 1)
+        done = count_steps_behind(drawn, made.live, begun, begun + 1)
         assert done == begun + after
-        for step in rollback(drawn, made.live, done).steps:
+        for step in plan_rollback(drawn, made.live, done).steps:
             made.run(step.statement)
-        assert structure(live_of(made).schema) == structure(before.schema)
+        assert fingerprint_structure(live_of(made).schema) == fingerprint_structure(before.schema)
         assert stamps(live_of(made)) == stamps(before)
 
 
@@ -122,17 +122,17 @@ def test_a_table_that_moved_is_not_taken_back(format: str) -> None:
     done = forth(drawn, made)
     made.run(f"ALTER TABLE {TARGETS[format][0].table_name(made.table)} ADD COLUMNS (`mine` INT)")
     with pytest.raises(StalePlan, match="someone changed it"):
-        rollback(drawn, made.live, done)
+        plan_rollback(drawn, made.live, done)
 
 
 @both
 def test_a_table_that_the_plan_made_is_not_dropped(format: str) -> None:
     made = PaperLake(TARGETS[format][1])
     drawn = plan(format, source("id INT"), None)
-    back = rollback(drawn, made.live if forth(drawn, made) else None, len(drawn.steps))
+    back = plan_rollback(drawn, made.live if forth(drawn, made) else None, len(drawn.steps))
     assert "nothing says whether somebody needs its rows" in back.refusals[0].reason
     assert "DROP TABLE" in back.refusals[0].instead
-    told = repr(list(plan_blocks(drawn)))
+    told = repr(list(build_plan_blocks(drawn)))
     assert "Every step can be undone" not in told
     assert "by hand alone, once nobody needs its rows" in told
 
@@ -142,20 +142,20 @@ def test_phases_of_a_recipe_are_taken_back(format: str) -> None:
     made = lake(format, "id INT NOT NULL, a INT, PRIMARY KEY (id)")
     before = live_of(made)
     later = source("id INT NOT NULL, a TEXT, PRIMARY KEY (id)")
-    expand, backfill, swap, contract = cook(format, later).plans(before)
+    expand, backfill, swap, contract = cook(format, later).make_plans(before)
     for one in (expand, backfill, swap):
         forth(one, made)
-    back = rollback(swap, made.live, len(swap.steps))
+    back = plan_rollback(swap, made.live, len(swap.steps))
     assert back.refusals == ()
     forth(back, made)
     assert set(live_of(made).schema.names) == {"id", "a", "a__new"}
-    again = rollback(backfill, made.live, 1)
+    again = plan_rollback(backfill, made.live, 1)
     assert "SET `a__new` = NULL" in again.steps[0].statement
     forth(again, made)
-    last = rollback(expand, made.live, len(expand.steps))
+    last = plan_rollback(expand, made.live, len(expand.steps))
     assert last.approvals_needed
     forth(last, made)
-    assert structure(live_of(made).schema) == structure(before.schema)
+    assert fingerprint_structure(live_of(made).schema) == fingerprint_structure(before.schema)
     assert stamps(live_of(made)) == stamps(before)
     assert contract.point_of_no_return == 1
 
@@ -170,7 +170,7 @@ def test_stamps_that_were_there_and_others_are_taken_back_by_a_step_each(format:
     assert any(BEGAN_PROPERTY in step.statement for step in drawn.steps)
     assert drawn.point_of_no_return is None
     done = forth(drawn, made)
-    back = rollback(drawn, made.live, done)
+    back = plan_rollback(drawn, made.live, done)
     assert [step.kind for step in back.steps] == ["set-properties", "set-properties", "drop-columns"]
     assert [" UNSET " in step.statement for step in back.steps] == [False, True, False]
     forth(back, made)
@@ -188,7 +188,7 @@ def test_null_is_forbidden_again_where_no_row_holds_it() -> None:
     )
     assert "drop-constraint" in [step.kind for step in drawn.steps]
     done = forth(drawn, made)
-    back = rollback(drawn, made.live, done)
+    back = plan_rollback(drawn, made.live, done)
     gates = [cast("Mapping[str, int]", step.precondition.get("counts", {})) for step in back.steps]
     name = target.table_name(table)
     assert gates[0] == {f"SELECT count(*) FROM {name} WHERE `b` IS NULL": 0}
@@ -229,7 +229,7 @@ def on_rows(made: PaperLake, database: sqlite3.Connection) -> None:
 def test_rows_written_since_a_swap_are_neither_lost_nor_hidden_by_the_way_back() -> None:
     made = lake("iceberg", "id INT NOT NULL, a INT, PRIMARY KEY (id)")
     later = source("id INT NOT NULL, a TEXT, PRIMARY KEY (id)")
-    expand, backfill, swap, _ = cook("iceberg", later).plans(live_of(made))
+    expand, backfill, swap, _ = cook("iceberg", later).make_plans(live_of(made))
     with sqlite3.connect(":memory:") as database:
         database.execute("CREATE TABLE t (id INT, a INT)")
         database.execute("INSERT INTO t VALUES (1, 10), (2, 20), (3, NULL)")
@@ -238,8 +238,8 @@ def test_rows_written_since_a_swap_are_neither_lost_nor_hidden_by_the_way_back()
             forth(one, made)
         database.execute("UPDATE t SET a = '11' WHERE id = 1")
         database.execute("INSERT INTO t (id, a) VALUES (4, '40')")
-        assert "no row that was written since stands against it" in repr(list(plan_blocks(swap)))
-        back = rollback(swap, made.live, len(swap.steps))
+        assert "no row that was written since stands against it" in repr(list(build_plan_blocks(swap)))
+        back = plan_rollback(swap, made.live, len(swap.steps))
         assert any("write such values into `a__old` first" in note for note in back.notes)
         with pytest.raises(StalePlan, match="gives 2, not 0"):
             check(back, made, PaperJournal(), lambda: 0, approved=True)
@@ -261,12 +261,12 @@ def test_rows_written_since_a_swap_are_neither_lost_nor_hidden_by_the_way_back()
 def test_a_swap_of_two_columns_asks_each_pair_before_its_names_go_back(format: str, done: int) -> None:
     made = lake(format, "id INT NOT NULL, a INT, b INT, PRIMARY KEY (id)")
     later = source("id INT NOT NULL, a TEXT, b TEXT, PRIMARY KEY (id)")
-    expand, backfill, swap, _ = cook(format, later).plans(live_of(made))
+    expand, backfill, swap, _ = cook(format, later).make_plans(live_of(made))
     for one in (expand, backfill):
         forth(one, made)
     for step in swap.steps[:done]:
         made.run(step.statement)
-    back = rollback(swap, made.live, done)
+    back = plan_rollback(swap, made.live, done)
     for place, step in enumerate(back.steps):
         gate = cast("Mapping[str, int]", step.precondition.get("counts", {}))
         pairs = {name for name in "ab" for query in gate if f"`{name}__old`" in query}
@@ -291,11 +291,13 @@ def test_a_swap_of_two_columns_asks_each_pair_before_its_names_go_back(format: s
 def test_a_key_is_taken_back_where_it_still_tells_the_rows_apart_and_with_approval(format: str) -> None:
     made = lake(format, "id INT NOT NULL, code INT NOT NULL, PRIMARY KEY (id)")
     before = live_of(made)
-    (rekey,) = cook(format, source("id INT NOT NULL, code INT NOT NULL, PRIMARY KEY (code)")).plans(before)
+    (rekey,) = cook(format, source("id INT NOT NULL, code INT NOT NULL, PRIMARY KEY (code)")).make_plans(
+        before
+    )
     assert rekey.point_of_no_return is None
     done = forth(rekey, made)
     assert live_of(made).schema.key == ("code",)
-    back = rollback(rekey, made.live, done)
+    back = plan_rollback(rekey, made.live, done)
     assert back.refusals == ()
     assert back.approvals_needed
     assert apply(back, made, PaperJournal(), lambda: 0, run="r").state == "refused"
@@ -314,14 +316,14 @@ def test_a_key_is_taken_back_where_it_still_tells_the_rows_apart_and_with_approv
 def test_a_key_that_was_changed_again_is_not_taken_back_over_the_later_one(format: str) -> None:
     columns = "id INT NOT NULL, code INT NOT NULL, shop INT NOT NULL"
     made = lake(format, f"{columns}, PRIMARY KEY (id)")
-    (first,) = cook(format, source(f"{columns}, PRIMARY KEY (code)")).plans(live_of(made))
+    (first,) = cook(format, source(f"{columns}, PRIMARY KEY (code)")).make_plans(live_of(made))
     done = forth(first, made)
-    (second,) = cook(format, source(f"{columns}, PRIMARY KEY (shop)")).plans(live_of(made))
+    (second,) = cook(format, source(f"{columns}, PRIMARY KEY (shop)")).make_plans(live_of(made))
     later = forth(second, made)
     with pytest.raises(StalePlan, match="someone changed it"):
-        rollback(first, made.live, done)
-    forth(rollback(second, made.live, later), made)
-    assert rollback(first, made.live, done).refusals == ()
+        plan_rollback(first, made.live, done)
+    forth(plan_rollback(second, made.live, later), made)
+    assert plan_rollback(first, made.live, done).refusals == ()
 
 
 @both
@@ -329,12 +331,12 @@ def test_a_table_that_was_filled_keeps_its_rows(format: str) -> None:
     made = lake(format, "id INT NOT NULL, a INT, PRIMARY KEY (id)")
     new = "/lake/t2" if format == "delta" else "ice.raw.t2"
     later = source("id INT NOT NULL, a TEXT, PRIMARY KEY (id)")
-    _, fill = cook(format, later).plans(live_of(made), new)
-    back = rollback(fill, Live(new, fill.wanted, "i", "1"), len(fill.steps))
+    _, fill = cook(format, later).make_plans(live_of(made), new)
+    back = plan_rollback(fill, LakeTable(new, fill.wanted, "i", "1"), len(fill.steps))
     assert back.steps == ()
     assert "nothing says whether somebody needs its rows" in back.refusals[0].reason
     assert "point readers and writers back" in back.refusals[0].instead
-    told = repr(list(plan_blocks(fill)))
+    told = repr(list(build_plan_blocks(fill)))
     assert "Every step can be undone" not in told
     assert "by hand alone, once nobody needs them" in told
 
@@ -344,13 +346,13 @@ def test_a_delta_table_is_set_back_by_time_travel_unless_rows_were_written() -> 
     drawn = plan("delta", source("id BIGINT, a INT"), made.live)
     version = live_of(made).version
     forth(drawn, made)
-    back = restored(drawn, live_of(made), version, TARGETS["delta"][0])
+    back = plan_restore(drawn, live_of(made), version, TARGETS["delta"][0])
     assert back.steps[0].statement == f"RESTORE TABLE `delta`.`/lake/t` TO VERSION AS OF {version}"
     assert back.steps[0].precondition["version"] == live_of(made).version
     assert back.approvals_needed
-    assert rows_written([(0, "CREATE TABLE"), (1, "SET TBLPROPERTIES"), (2, "CHANGE COLUMN")], "0") == ()
-    assert rows_written([(0, "CREATE TABLE"), (1, "MERGE")], "0") == ("MERGE made version 1",)
-    assert rows_written([(1, "SOMETHING NEW")], "0") == ("SOMETHING NEW made version 1",)
+    assert list_row_writes([(0, "CREATE TABLE"), (1, "SET TBLPROPERTIES"), (2, "CHANGE COLUMN")], "0") == ()
+    assert list_row_writes([(0, "CREATE TABLE"), (1, "MERGE")], "0") == ("MERGE made version 1",)
+    assert list_row_writes([(1, "SOMETHING NEW")], "0") == ("SOMETHING NEW made version 1",)
 
 
 def test_the_journal_tells_how_far_a_plan_came() -> None:
@@ -358,9 +360,9 @@ def test_the_journal_tells_how_far_a_plan_came() -> None:
         return Migrated("r", "p", "delta:/t", step, state, "", version, "")  # type: ignore[arg-type]
 
     lines = [line(None, "started", "3"), line(0, "intent"), line(0, "done"), line(1, "intent")]
-    assert progress(lines) == (1, 2)
-    assert version_before(lines) == "3"
-    assert (progress([]), version_before([])) == ((0, 0), None)
+    assert count_progress(lines) == (1, 2)
+    assert find_version_before(lines) == "3"
+    assert (count_progress([]), find_version_before([])) == ((0, 0), None)
 
 
 def test_the_file_for_people_says_where_there_is_no_way_back() -> None:

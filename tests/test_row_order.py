@@ -8,18 +8,18 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.debezium.observation import Aside, Reject
+from schemaman.debezium.observation import Reject, Skipped
 from schemaman.debezium.records import (
-    NOWHERE,
-    Mark,
+    NO_POSITION,
+    Coordinates,
     Position,
     Record,
 )
 from schemaman.model.schema import TableId
-from schemaman.sink.progress import Doubts, Horizon
+from schemaman.sink.progress import OrderAmbiguity, ReadProgress
 from schemaman.sink.reader import RowReader
 from schemaman.sink.row_change import RowChange
-from schemaman.sink.row_order import order, place_in
+from schemaman.sink.row_order import format_order, parse_order
 from tests import chain
 from tests.house import CAPTURES
 from tests.records import event, node, record, records, registry, struct
@@ -44,29 +44,29 @@ BINLOG = st.builds(
 
 @given(POSITIONS, POSITIONS)
 def test_texts_compare_as_places_of_postgresql_do(one: Position, other: Position) -> None:
-    assert (order(one, 1, 0, 0) < order(other, 1, 0, 0)) == (one.rank < other.rank)
+    assert (format_order(one, 1, 0, 0) < format_order(other, 1, 0, 0)) == (one.rank < other.rank)
 
 
 @given(BINLOG, BINLOG)
 def test_texts_compare_as_places_of_the_binary_log_do(one: Position, other: Position) -> None:
-    assert (order(one, 1, 0, 0) < order(other, 1, 0, 0)) == (one.rank < other.rank)
+    assert (format_order(one, 1, 0, 0) < format_order(other, 1, 0, 0)) == (one.rank < other.rank)
 
 
 def test_a_file_with_more_digits_is_a_later_one() -> None:
     last, next_one = Position("binlog", "binlog.999999:9:0"), Position("binlog", "binlog.1000000:4:0")
-    assert order(last, 1, 0, 0) < order(next_one, 1, 0, 0)
+    assert format_order(last, 1, 0, 0) < format_order(next_one, 1, 0, 0)
 
 
 @given(st.integers(0, 10**5), st.integers(0, 2**62), st.integers(0, 10**5), st.integers(0, 2**62))
 def test_ties_are_broken_by_partition_and_offset(p: int, o: int, q: int, r: int) -> None:
     here = Position("lsn", "7", "7")
-    assert (order(here, 1, p, o) < order(here, 1, q, r)) == ((p, o) < (q, r))
+    assert (format_order(here, 1, p, o) < format_order(here, 1, q, r)) == ((p, o) < (q, r))
 
 
 def test_of_one_place_the_snapshot_comes_first_and_a_read_beside_the_stream_last() -> None:
     here = Position("lsn", "7", "7")
-    assert order(here, 0, 0, 9) < order(here, 1, 0, 5) < order(here, 2, 0, 3)
-    assert place_in(order(here, 2, 0, 3)) == ("00000000000000000007.00000000000000000007", 2)
+    assert format_order(here, 0, 0, 9) < format_order(here, 1, 0, 5) < format_order(here, 2, 0, 3)
+    assert parse_order(format_order(here, 2, 0, 3)) == ("00000000000000000007.00000000000000000007", 2)
 
 
 def told(offset: int, op: str = "c", n: int = 0, topic: str = "srv.public.t", **source: object) -> Record:
@@ -83,7 +83,7 @@ def newest(*given: Record, reader: RowReader | None = None) -> int:
     found = [(reader or RowReader()).read(r) for r in given] if reader else list(RowReader().read_all(given))
     changes = [c for c in found if isinstance(c, RowChange)]
     assert len(changes) == len(given)
-    return max(changes, key=lambda c: c.order).place.offset
+    return max(changes, key=lambda c: c.order).record.offset
 
 
 def streamed(offset: int, lsn: int, commit: int | None, op: str = "u") -> Record:
@@ -115,9 +115,9 @@ def test_so_does_one_of_oracle_of_which_no_commit_is_told() -> None:
     assert newest(read, of_oracle(1, 25), of_oracle(2, 26)) == 2
     # another process knows of the read from the history
     here = (TableId("srv", "shop", "public", "t"), "srv.public.t", 0)
-    past = Horizon({}, {here: [order(Position("scn", "30"), 0, 0, 0)]})
-    mark = Mark(*here[1:], 1, Position("scn", "25"))
-    assert past.order(here[0], mark, {}, read=False)[0] > order(Position("scn", "30"), 0, 0, 0)
+    past = ReadProgress({}, {here: [format_order(Position("scn", "30"), 0, 0, 0)]})
+    mark = Coordinates(*here[1:], 1, Position("scn", "25"))
+    assert past.order_change(here[0], mark, {}, read=False)[0] > format_order(Position("scn", "30"), 0, 0, 0)
     # what stands behind the snapshot is where it was, and so is what tells its commit
     assert newest(read, of_oracle(1, 50), of_oracle(2, 40)) == 1
     assert newest(read, of_oracle(1, 25, 29)) == 0
@@ -131,7 +131,7 @@ def test_a_change_never_stands_before_its_own_number() -> None:
     assert newest(of_oracle(0, 95, 100), of_oracle(1, 110, 50)) == 1
     assert newest(of_oracle(0, 95, 100), of_oracle(1, 110, 50), of_oracle(2, 111, 120)) == 2
     # one that is told right is where it was
-    assert order(Position("scn", "95", "100"), 1, 0, 0).startswith(f"{100:020}.{95:020}/")
+    assert format_order(Position("scn", "95", "100"), 1, 0, 0).startswith(f"{100:020}.{95:020}/")
 
 
 def test_a_second_snapshot_wins_over_what_was_streamed_before_it() -> None:
@@ -164,7 +164,7 @@ def test_another_reader_goes_on_where_the_first_one_ended() -> None:
     change = first.read(before)
     assert isinstance(change, RowChange)
     read = told(1, "r", snapshot="incremental", **{**MYSQL, "file": "", "pos": 0})
-    later = RowReader(horizons=first.horizons).read(read)
+    later = RowReader(horizons=first.greatest_orders).read(read)
     assert isinstance(later, RowChange)
     assert later.order > change.order
     # one that knows nothing of what was read before cannot know better
@@ -193,7 +193,7 @@ def test_flattened_rows_without_a_place_are_ordered_by_their_offsets() -> None:
     # a tombstone behind a delete that was rewritten says nothing new; behind anything else it is the delete
     gone = row(11, "true")
     assert isinstance(reader.read(gone), RowChange)
-    assert isinstance(reader.read(Record("srv.public.t", 0, 12, 1, gone.key, None)), Aside)
+    assert isinstance(reader.read(Record("srv.public.t", 0, 12, 1, gone.key, None)), Skipped)
     reader.read(row(13, "false"))
     alone = reader.read(Record("srv.public.t", 0, 14, 1, gone.key, None))
     assert isinstance(alone, RowChange)
@@ -209,7 +209,7 @@ def test_a_flattened_delete_of_which_only_the_key_is_left() -> None:
     assert (found.op, found.key, found.before, found.after) == ("d", {"id": 7}, None, None)
     # a bare null may be the tombstone of an event, unless a header tells, or rows of the topic were flat
     bare = record(None, key)
-    assert isinstance(RowReader().read(bare), Aside)
+    assert isinstance(RowReader().read(bare), Skipped)
     header = Record(bare.topic, 0, 5, 1, bare.key, None, (("__op", b"d"),))
     told = RowReader().read(header)
     assert isinstance(told, RowChange)
@@ -261,7 +261,7 @@ def test_a_bare_null_is_a_delete_where_the_history_knows_flattened_rows_alone() 
     first = RowReader(known)
     change = first.read(rows[0])
     assert isinstance(change, RowChange)
-    later = RowReader(known, horizons=first.horizons).read(
+    later = RowReader(known, horizons=first.greatest_orders).read(
         Record(rows[0].topic, rows[0].partition, rows[0].offset + 1, 1, rows[0].key, None)
     )
     assert isinstance(later, RowChange)
@@ -276,7 +276,7 @@ def test_of_events_a_bare_null_is_the_tombstone_of_the_delete_before_it_and_else
     found = [(r, reader.read(r)) for r in told]
     tombstones = [outcome for r, outcome in found if r.value is None]
     assert len(tombstones) == 13
-    assert all(isinstance(outcome, Aside) for outcome in tombstones)
+    assert all(isinstance(outcome, Skipped) for outcome in tombstones)
     # compaction keeps tombstones alone: without the event before it each of them is the delete
     deletes = {(r.topic, r.partition, r.offset) for r, o in found if isinstance(o, RowChange) and o.deleted}
     left = [r for r in told if (r.topic, r.partition, r.offset) not in deletes]
@@ -295,13 +295,13 @@ def flat_delete(offset: int) -> Record:
 HERE = (TableId("srv", "shop", "public", "t"), "srv.public.t", 0)
 
 
-def doubted(doubts: Doubts, *told: tuple[int, int | None]) -> list[int]:
+def doubted(doubts: OrderAmbiguity, *told: tuple[int, int | None]) -> list[int]:
     """The offsets of records, which have those places or none, whose order cannot be told for sure."""
-    reader = Horizon({}, {HERE: [order(Position("lsn", "100"), 1, 0, 3)]}, doubts)
+    reader = ReadProgress({}, {HERE: [format_order(Position("lsn", "100"), 1, 0, 3)]}, doubts)
     found = []
     for offset, lsn in told:
-        position = NOWHERE if lsn is None else Position("lsn", str(lsn))
-        *_, doubt = reader.order(HERE[0], Mark(*HERE[1:], offset, position), {}, read=False)
+        position = NO_POSITION if lsn is None else Position("lsn", str(lsn))
+        *_, doubt = reader.order_change(HERE[0], Coordinates(*HERE[1:], offset, position), {}, read=False)
         found += [offset] if doubt else []
     return found
 
@@ -310,17 +310,17 @@ def test_a_record_without_a_place_is_in_doubt_where_nobody_has_read_what_stands_
     ahead = {HERE: [(2, 9)]}
     asked = frozenset({(*HERE[1:], 5)})
     # once this process has read on itself, it knows
-    assert doubted(Doubts(ahead), (5, None), (6, 140), (7, None)) == [5]
-    assert doubted(Doubts(ahead), (5, 140), (6, None)) == []
-    assert doubted(Doubts(ahead, frozenset({HERE})), (5, None)) == []
-    assert doubted(Doubts({HERE: [(2, 4)]}), (5, None)) == []
-    assert doubted(Doubts(ahead, asked=asked), (5, None), (6, None)) == []
-    assert doubted(Doubts(ahead, asked=frozenset()), (5, None), (6, None)) == [5, 6]
+    assert doubted(OrderAmbiguity(ahead), (5, None), (6, 140), (7, None)) == [5]
+    assert doubted(OrderAmbiguity(ahead), (5, 140), (6, None)) == []
+    assert doubted(OrderAmbiguity(ahead, frozenset({HERE})), (5, None)) == []
+    assert doubted(OrderAmbiguity({HERE: [(2, 4)]}), (5, None)) == []
+    assert doubted(OrderAmbiguity(ahead, queried_offsets=asked), (5, None), (6, None)) == []
+    assert doubted(OrderAmbiguity(ahead, queried_offsets=frozenset()), (5, None), (6, None)) == [5, 6]
     # what may be delivered again behind such a delete
-    assert doubted(Doubts(), (5, 100), (6, 90), (7, 110)) == [5]
-    assert doubted(Doubts(), (5, 110), (6, 90)) == []
+    assert doubted(OrderAmbiguity(), (5, 100), (6, 90), (7, 110)) == [5]
+    assert doubted(OrderAmbiguity(), (5, 110), (6, 90)) == []
     # of records with gaps between them those are known that follow one that is, without a gap
-    gaps = Doubts(ahead, frozenset({HERE}), gaps=True, asked=asked)
+    gaps = OrderAmbiguity(ahead, frozenset({HERE}), has_gaps=True, queried_offsets=asked)
     assert doubted(gaps, (5, None), (6, 140), (7, None), (9, None), (10, None)) == [9]
 
 
@@ -362,7 +362,7 @@ def test_whatever_bytes_come_a_record_has_one_outcome(data: st.DataObject) -> No
     histories = {h.table: h for h in chain.histories(run)}
     for reader in (RowReader(histories, registry(CAPTURES / run)), RowReader(None, registry(CAPTURES / run))):
         found = reader.read(record)
-        assert isinstance(found, RowChange | Reject | Aside)
+        assert isinstance(found, RowChange | Reject | Skipped)
         assert not isinstance(found, Reject) or found.reason
 
 

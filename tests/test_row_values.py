@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.debezium.observation import Reject
-from schemaman.migration.target import Held
+from schemaman.migration.target import LakeType
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.schema import Column
 from schemaman.model.types import (
@@ -40,13 +40,19 @@ from schemaman.model.types import (
 from schemaman.sink.reader import RowReader
 from schemaman.sink.row_change import RowChange
 from schemaman.sink.values import temporal
-from schemaman.sink.values.connector_modes import UNTOLD, BinaryMode, DecimalMode, Modes
-from schemaman.sink.values.from_connect import Written
-from schemaman.sink.values.row_decoder import UnreadableCell, cell, decoder, lenient, untold
-from schemaman.sink.values.to_lake import fit, fitter
-from schemaman.sink.values.to_lake_options import chosen
-from schemaman.sink.values.unavailable import configured
-from schemaman.sink.values.values import Beyond, Unfit, UnfitValue, Value
+from schemaman.sink.values.connector_modes import UNKNOWN_MODES, BinaryMode, ConnectorModes, DecimalMode
+from schemaman.sink.values.from_connect import CellEncoding
+from schemaman.sink.values.row_decoder import (
+    UnreadableCell,
+    make_cell,
+    make_cell_by_modes,
+    make_decoder,
+    make_lenient_decoder,
+)
+from schemaman.sink.values.to_lake import fit_value, make_fitter
+from schemaman.sink.values.to_lake_options import choose_converter
+from schemaman.sink.values.unavailable import parse_placeholder
+from schemaman.sink.values.values import OutOfRange, UnfitColumn, UnfitValue, Value
 from tests.connect_cells import CELLS, SCALARS, C, Cell, D, T, node, text64, two_complement
 from tests.records import event, record, struct
 
@@ -56,16 +62,16 @@ def local(*parts: int) -> datetime:
     return datetime(*parts)  # type: ignore[arg-type]  # noqa: DTZ001
 
 
-def decoded(told: Cell, written: Written) -> Value:
+def decoded(told: Cell, written: CellEncoding) -> Value:
     """What a cell is after the road that it takes through JSON, or as Avro's decoder gives it."""
     wire = told.avro if written == "avro" else json.loads(json.dumps(told.json))
-    made = cell({**told.node, "field": "c"}, Column("c", told.type), written, told.modes)
-    return decoder([made])({"c": wire}).row["c"]
+    made = make_cell({**told.node, "field": "c"}, Column("c", told.type), written, told.modes)
+    return make_decoder([made])({"c": wire}).row["c"]
 
 
-def read(type: Type, told: dict[str, object], wire: object, modes: Modes = UNTOLD) -> Value:
-    made = cell({**told, "field": "c"}, Column("c", type), "json", modes)
-    return decoder([made])({"c": wire}).row["c"]
+def read(type: Type, told: dict[str, object], wire: object, modes: ConnectorModes = UNKNOWN_MODES) -> Value:
+    made = make_cell({**told, "field": "c"}, Column("c", type), "json", modes)
+    return make_decoder([made])({"c": wire}).row["c"]
 
 
 @given(CELLS)
@@ -76,7 +82,7 @@ def test_a_cell_is_the_value_that_was_written_in_json_and_in_avro(told: Cell) ->
         assert repr(found) == repr(told.value), written
 
 
-@given(st.lists(CELLS.filter(lambda told: told.modes == UNTOLD), min_size=1, max_size=5))
+@given(st.lists(CELLS.filter(lambda told: told.modes == UNKNOWN_MODES), min_size=1, max_size=5))
 def test_a_record_gives_its_row(cells: list[Cell]) -> None:
     row = struct("srv.public.t.Value", **{f"c{i}": dict(told.node) for i, told in enumerate(cells)})
     value = event(row)
@@ -92,22 +98,22 @@ def test_a_record_gives_its_row(cells: list[Cell]) -> None:
 
 @given(SCALARS)
 def test_a_damaged_cell_is_refused_with_its_column(told: Cell) -> None:
-    made = cell({**told.node, "field": "c"}, Column("amount", told.type), "json", told.modes)
+    made = make_cell({**told.node, "field": "c"}, Column("amount", told.type), "json", told.modes)
     for damaged in ({"a": 1}, [1], "\ud800 no value"):
         if isinstance(told.json, str) and isinstance(damaged, str):
             continue
         if type(damaged) is type(told.json):
             continue
         with pytest.raises(UnreadableCell, match=r"amount: "):
-            decoder([made])({"c": damaged})
+            make_decoder([made])({"c": damaged})
 
 
 @given(CELLS, st.sampled_from([delta.TARGET, iceberg.TARGET]))
 def test_what_a_lake_gets_is_the_value(told: Cell, target: delta.DeltaTarget | iceberg.IcebergTarget) -> None:
-    held = target.hold(told.type)
-    assert isinstance(held, Held)
-    found = fit(told.value, told.type, held.type, "c")
-    if isinstance(found, Unfit):
+    held = target.hold_type(told.type)
+    assert isinstance(held, LakeType)
+    found = fit_value(told.value, told.type, held.type, "c")
+    if isinstance(found, UnfitColumn):
         # what no type of a lake holds
         assert "no" in found.reason
         assert not _plain(told.value)
@@ -123,15 +129,15 @@ NARROW: list[Type] = [
 
 @given(SCALARS, st.sampled_from(NARROW))
 def test_a_narrow_column_holds_the_very_value_or_refuses(told: Cell, lake: Type) -> None:
-    found = fit(told.value, told.type, lake, "c")
-    if chosen(told.type, lake) is not None:
+    found = fit_value(told.value, told.type, lake, "c")
+    if choose_converter(told.type, lake) is not None:
         return  # another form of the value, as somebody asked for
-    assert isinstance(found, Unfit) or _equal(found, told.value), (found, told.value)
+    assert isinstance(found, UnfitColumn) or _equal(found, told.value), (found, told.value)
 
 
 def _plain(value: Value) -> bool:
     match value:
-        case Beyond():
+        case OutOfRange():
             return False
         case Number():
             return value.is_finite()
@@ -175,13 +181,13 @@ def _equal(found: object, value: object) -> bool:
         (Numeric(), Number("1.005"), Decimal(10, 2), "1.005 has more than 2 digits behind the point"),
         (Decimal(12, 2), Number("1234567890.12"), Decimal(10, 2), "has too many digits for DECIMAL(10,2)"),
         (Numeric(), Number("NaN"), Decimal(10, 2), "DECIMAL(10,2) has no NaN"),
-        (Date(), Beyond("infinity"), Date(), "infinity is no DATE of a lake"),
-        (Timestamp(9), Beyond("2024-01-01T00:00:00.000000001Z"), Timestamp(6),
+        (Date(), OutOfRange("infinity"), Date(), "infinity is no DATE of a lake"),
+        (Timestamp(9), OutOfRange("2024-01-01T00:00:00.000000001Z"), Timestamp(6),
          'is finer than the microseconds of TIMESTAMP; `nanoseconds = "string"` keeps such values in a'),
-        (Timestamp(7, zoned=False), Beyond("2024-01-01T00:00:00.0000001"), Timestamp(6, zoned=False),
+        (Timestamp(7, zoned=False), OutOfRange("2024-01-01T00:00:00.0000001"), Timestamp(6, zoned=False),
          ".0000001 is finer than the microseconds of TIMESTAMP_NTZ; `nanoseconds"),
-        (Timestamp(6), Beyond("+10000-01-01T00:00:00Z"), Timestamp(6), "00Z is no TIMESTAMP of a lake: the "),
-        (Timestamp(6), Beyond("+10000-01-01T00:00:00.000001Z"), Timestamp(6), "the years 1 to 9999"),
+        (Timestamp(6), OutOfRange("+10000-01-01T00:00:00Z"), Timestamp(6), "00Z is no TIMESTAMP of a lake: the "),
+        (Timestamp(6), OutOfRange("+10000-01-01T00:00:00.000001Z"), Timestamp(6), "the years 1 to 9999"),
         (String(5), "grüße!", String(5), "a text of 6 characters is longer than 5"),
         (String(), "\ud800", String(), "half a surrogate pair"),
         (Floating(64), 0.1, Floating(32), "0.1 is not exactly a number of FLOAT"),
@@ -193,30 +199,33 @@ def _equal(found: object, value: object) -> bool:
     ],
 )  # fmt: skip
 def test_what_does_not_fit_says_why(type: Type, value: Value, lake: Type, reason: str) -> None:
-    found = fit(value, type, lake, "amount")
-    assert isinstance(found, Unfit)
+    found = fit_value(value, type, lake, "amount")
+    assert isinstance(found, UnfitColumn)
     assert found.column == "amount"
     assert reason in found.reason
 
 
 def test_a_value_that_fits_is_of_the_type_that_a_writer_needs() -> None:
-    assert fit(5, Integer(64, signed=False), Decimal(20, 0), "c") == Number(5)
-    assert repr(fit(Number("1.5"), Numeric(), Decimal(10, 3), "c")) == "Decimal('1.500')"
-    assert fit("12:00:00.5", Time(3), String(), "c") == "12:00:00.5"
+    assert fit_value(5, Integer(64, signed=False), Decimal(20, 0), "c") == Number(5)
+    assert repr(fit_value(Number("1.5"), Numeric(), Decimal(10, 3), "c")) == "Decimal('1.500')"
+    assert fit_value("12:00:00.5", Time(3), String(), "c") == "12:00:00.5"
     whole = datetime(2024, 3, 10, 2, 30, tzinfo=UTC)
-    assert fit(whole, Timestamp(9), String(), "c") == "2024-03-10T02:30:00Z"
+    assert fit_value(whole, Timestamp(9), String(), "c") == "2024-03-10T02:30:00Z"
     finer = datetime(2024, 3, 10, 2, 30, 0, 120_000, UTC)
-    assert fit(finer, Timestamp(9), String(), "c") == "2024-03-10T02:30:00.12Z"
-    assert fit(local(2024, 3, 10, 2, 30), Timestamp(9, zoned=False), String(), "c") == "2024-03-10T02:30:00"
+    assert fit_value(finer, Timestamp(9), String(), "c") == "2024-03-10T02:30:00.12Z"
+    assert (
+        fit_value(local(2024, 3, 10, 2, 30), Timestamp(9, zoned=False), String(), "c")
+        == "2024-03-10T02:30:00"
+    )
     early = local(1, 1, 1, 0, 0, 10, 10)
-    assert fit(early, Timestamp(6, zoned=False), String(), "c") == "0001-01-01T00:00:10.00001"
-    assert fit((1, None), Array(Integer(8)), Array(Integer(32)), "c") == [1, None]
-    assert fit(date(1, 1, 1), Date(), Timestamp(6, zoned=False), "c") == local(1, 1, 1)
-    assert fit({"a": 1}, Map(String(), Integer(32)), Map(String(), Integer(64)), "c") == {"a": 1}
-    assert fit(Number("1.50"), Numeric(), String(), "c") == "1.50"
-    assert fit(None, Integer(8), Integer(8), "c") is None
+    assert fit_value(early, Timestamp(6, zoned=False), String(), "c") == "0001-01-01T00:00:10.00001"
+    assert fit_value((1, None), Array(Integer(8)), Array(Integer(32)), "c") == [1, None]
+    assert fit_value(date(1, 1, 1), Date(), Timestamp(6, zoned=False), "c") == local(1, 1, 1)
+    assert fit_value({"a": 1}, Map(String(), Integer(32)), Map(String(), Integer(64)), "c") == {"a": 1}
+    assert fit_value(Number("1.50"), Numeric(), String(), "c") == "1.50"
+    assert fit_value(None, Integer(8), Integer(8), "c") is None
     with pytest.raises(UnfitValue):
-        fitter(Integer(64), Integer(8))(300)
+        make_fitter(Integer(64), Integer(8))(300)
 
 
 SCALE_30 = node("bytes", f"{C}Decimal", parameters={"scale": "30"})
@@ -271,10 +280,10 @@ def test_a_placeholder_is_no_value_whatever_its_type(
     found = RowReader().read(record(value))
     assert isinstance(found, RowChange)
     assert (found.after, found.unavailable) == ({"id": 1}, frozenset({"big"}))
-    made = cell({**told, "field": "big"}, Column("big", found.schema.columns[1].type), "avro")
-    assert decoder([made])({"big": avro}).unavailable == {"big"}
+    made = make_cell({**told, "field": "big"}, Column("big", found.schema.columns[1].type), "avro")
+    assert make_decoder([made])({"big": avro}).unavailable == {"big"}
     # another word is a value where that one is configured
-    reader = RowReader(placeholder=configured(OTHER_WORD))
+    reader = RowReader(placeholder=parse_placeholder(OTHER_WORD))
     again = reader.read(record(value))
     assert isinstance(again, RowChange | Reject)
     assert told == GEOMETRY or not isinstance(again, RowChange) or again.unavailable == frozenset()
@@ -316,7 +325,7 @@ def test_of_a_deleted_row_it_is_said_which_values_were_not_sent() -> None:
     value["payload"] |= {"before": {"id": 1, "big": WORD}, "after": None}
     found = RowReader().read(record(value))
     assert isinstance(found, RowChange)
-    assert (found.before, found.unread) == ({"id": 1}, {"big": "the value was not sent"})
+    assert (found.before, found.unread_reasons) == ({"id": 1}, {"big": "the value was not sent"})
 
 
 def test_two_fields_of_one_name_are_refused() -> None:
@@ -329,7 +338,7 @@ def test_two_fields_of_one_name_are_refused() -> None:
 
 
 def test_another_placeholder_may_be_configured_in_hexadecimal_digits() -> None:
-    word = configured("hex:" + OTHER_WORD.encode().hex())
+    word = parse_placeholder("hex:" + OTHER_WORD.encode().hex())
     assert word == OTHER_WORD.encode()
     value = event(
         struct("srv.public.t.Value", a=node("string"), b=node("array", items=node("int32"))), op="u"
@@ -345,10 +354,10 @@ def test_another_placeholder_may_be_configured_in_hexadecimal_digits() -> None:
     [
         (-719162, date(1, 1, 1)),
         (2932896, date(9999, 12, 31)),
-        (2932897, Beyond("+10000-01-01")),
-        (-719163, Beyond("0000-12-31")),
-        (-719529, Beyond("-0001-12-31")),
-        (-622191234, Beyond("infinity")),
+        (2932897, OutOfRange("+10000-01-01")),
+        (-719163, OutOfRange("0000-12-31")),
+        (-719529, OutOfRange("-0001-12-31")),
+        (-622191234, OutOfRange("infinity")),
     ],
 )
 def test_days_of_all_years(days: int, value: Value) -> None:
@@ -360,16 +369,16 @@ def test_days_of_all_years(days: int, value: Value) -> None:
     [
         ("Timestamp", -1, local(1969, 12, 31, 23, 59, 59, 999_000)),
         ("MicroTimestamp", -1, local(1969, 12, 31, 23, 59, 59, 999_999)),
-        ("NanoTimestamp", 1, Beyond("1970-01-01T00:00:00.000000001")),
-        ("NanoTimestamp", -1, Beyond("1969-12-31T23:59:59.999999999")),
-        ("MicroTimestamp", 9_223_372_036_825_200_000, Beyond("infinity")),
-        ("Timestamp", -9_223_372_036_832_400_000, Beyond("-infinity")),
-        ("NanoTimestamp", 9_223_372_036_825_200_000, Beyond("infinity")),
-        ("NanoTimestamp", -9_223_372_036_832_400_000, Beyond("-infinity")),
-        ("NanoTimestamp", (1 << 63) - 1, Beyond("infinity")),
-        ("NanoTimestamp", -(1 << 63), Beyond("-infinity")),
+        ("NanoTimestamp", 1, OutOfRange("1970-01-01T00:00:00.000000001")),
+        ("NanoTimestamp", -1, OutOfRange("1969-12-31T23:59:59.999999999")),
+        ("MicroTimestamp", 9_223_372_036_825_200_000, OutOfRange("infinity")),
+        ("Timestamp", -9_223_372_036_832_400_000, OutOfRange("-infinity")),
+        ("NanoTimestamp", 9_223_372_036_825_200_000, OutOfRange("infinity")),
+        ("NanoTimestamp", -9_223_372_036_832_400_000, OutOfRange("-infinity")),
+        ("NanoTimestamp", (1 << 63) - 1, OutOfRange("infinity")),
+        ("NanoTimestamp", -(1 << 63), OutOfRange("-infinity")),
         ("NanoTimestamp", 9_223_372_036_825_199_000, local(2262, 4, 11, 23, 47, 16, 825_199)),
-        ("MicroTimestamp", 253_402_300_800_000_000, Beyond("+10000-01-01T00:00:00")),
+        ("MicroTimestamp", 253_402_300_800_000_000, OutOfRange("+10000-01-01T00:00:00")),
     ],
 )  # fmt: skip
 def test_timestamps_at_the_edges(form: str, count: int, value: Value) -> None:
@@ -377,20 +386,20 @@ def test_timestamps_at_the_edges(form: str, count: int, value: Value) -> None:
 
 
 def test_an_infinite_instant_is_no_day_of_the_year_2262_whatever_the_unit() -> None:
-    for instant in (temporal.instant_ms, temporal.instant_us, temporal.instant_ns):
-        assert instant(9_223_372_036_825_200_000) == Beyond("infinity")
-        assert instant(-9_223_372_036_832_400_000) == Beyond("-infinity")
+    for instant in (temporal.read_instant_ms, temporal.read_instant_us, temporal.read_instant_ns):
+        assert instant(9_223_372_036_825_200_000) == OutOfRange("infinity")
+        assert instant(-9_223_372_036_832_400_000) == OutOfRange("-infinity")
 
 
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("infinity", Beyond("infinity")),
-        ("-infinity", Beyond("-infinity")),
-        ("-292275055-05-16T23:00:00Z", Beyond("-infinity")),
-        ("2024-01-01T00:00:00.1234567Z", Beyond("2024-01-01T00:00:00.1234567Z")),
-        ("9999-12-31T23:59:59-05:00", Beyond("9999-12-31T23:59:59-05:00")),
-        ("-0043-03-15T00:00:00Z", Beyond("-0043-03-15T00:00:00Z")),
+        ("infinity", OutOfRange("infinity")),
+        ("-infinity", OutOfRange("-infinity")),
+        ("-292275055-05-16T23:00:00Z", OutOfRange("-infinity")),
+        ("2024-01-01T00:00:00.1234567Z", OutOfRange("2024-01-01T00:00:00.1234567Z")),
+        ("9999-12-31T23:59:59-05:00", OutOfRange("9999-12-31T23:59:59-05:00")),
+        ("-0043-03-15T00:00:00Z", OutOfRange("-0043-03-15T00:00:00Z")),
     ],
 )
 def test_instants_at_the_edges(text: str, value: Value) -> None:
@@ -460,18 +469,18 @@ def test_a_column_that_travelled_otherwise_keeps_its_type_and_its_values(type: T
 
 @pytest.mark.parametrize("decimal", ["precise", "string", "double"])
 def test_a_decimal_without_a_fraction_may_come_as_a_whole_number_in_any_mode(decimal: DecimalMode) -> None:
-    modes = Modes(decimal=decimal)
-    made = untold("c", Column("c", Decimal(9, 0)), modes, "json", RAW)
-    assert decoder([made])({"c": 7}).row == {"c": 7}
+    modes = ConnectorModes(decimal=decimal)
+    made = make_cell_by_modes("c", Column("c", Decimal(9, 0)), modes, "json", RAW)
+    assert make_decoder([made])({"c": 7}).row == {"c": 7}
     with pytest.raises(UnreadableCell):
-        decoder([made])({"c": True})
+        make_decoder([made])({"c": True})
 
 
 @pytest.mark.parametrize("binary", ["bytes", "base64", "base64-url-safe", "hex"])
 def test_no_mode_changes_what_is_written_inside_of_a_geometry(binary: BinaryMode) -> None:
     shape = Struct((Field("wkb", Binary()), Field("srid", Integer(32))))
-    made = untold("c", Column("c", shape), Modes(binary=binary), "json", RAW)
-    told = decoder([made])({"c": {"wkb": text64(b"\xfb\xff\x01"), "srid": None}})
+    made = make_cell_by_modes("c", Column("c", shape), ConnectorModes(binary=binary), "json", RAW)
+    told = make_decoder([made])({"c": {"wkb": text64(b"\xfb\xff\x01"), "srid": None}})
     assert told.row == {"c": {"wkb": b"\xfb\xff\x01", "srid": None}}
 
 
@@ -518,10 +527,10 @@ def test_null_of_a_type_that_a_column_cannot_have_is_not_its_null(
     wire: dict[str, object], column: Type
 ) -> None:
     cells = [
-        cell({**wire, "optional": True, "field": "a"}, Column("a", column), "json"),
-        cell({**NUMBER, "field": "b"}, Column("b", Integer(32)), "json"),
+        make_cell({**wire, "optional": True, "field": "a"}, Column("a", column), "json"),
+        make_cell({**NUMBER, "field": "b"}, Column("b", Integer(32)), "json"),
     ]
     with pytest.raises(UnreadableCell, match=r"^a: INT does not carry STRING$"):
-        decoder(cells)({"a": None, "b": 1})
-    partly = lenient(cells)({"a": None, "b": 1})
-    assert (partly.row, partly.unread) == ({"b": 1}, {"a": "INT does not carry STRING"})
+        make_decoder(cells)({"a": None, "b": 1})
+    partly = make_lenient_decoder(cells)({"a": None, "b": 1})
+    assert (partly.row, partly.unread_reasons) == ({"b": 1}, {"a": "INT does not carry STRING"})

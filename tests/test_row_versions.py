@@ -13,7 +13,7 @@ import fastavro
 import pytest
 
 from schemaman.debezium.observation import Reject
-from schemaman.debezium.raw_record import parse
+from schemaman.debezium.raw_record import parse_json
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import Forms
 from schemaman.history.versions import TableHistory
@@ -22,7 +22,7 @@ from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.sink.reader import RowReader
 from schemaman.sink.row_change import RowChange, RowOutcome
-from schemaman.sink.values.connector_modes import Modes
+from schemaman.sink.values.connector_modes import ConnectorModes
 from schemaman.store.memory import MemoryStore
 from tests.connect_cells import C, node, text64
 from tests.orders import fold
@@ -110,7 +110,7 @@ def mysql(offset: int, row: Mapping[str, Any], fields: Mapping[str, Any] | None 
     if fields is not None:
         return streamed(offset, row, fields=fields, **source)
     full = streamed(offset, row, **source)
-    value: Any = parse(full.value or b"")
+    value: Any = parse_json(full.value or b"")
     made = record(value["payload"], {"id": 1})
     return Record(full.topic, 0, offset, 1, made.key, made.value)
 
@@ -155,14 +155,16 @@ def test_a_declared_column_has_its_own_name_and_type_whatever_carries_it() -> No
 def test_rows_without_schemas_are_typed_by_what_is_declared() -> None:
     plain = mysql(1, {"id": 1, "order-no": 7, "price": text64(b"\x01\xf4"), "at": 1_000_000})
     known = histories([declared(*COLUMNS), plain])
-    modes = Modes(decimal="precise", time="adaptive_time_microseconds", unsigned="long")
+    modes = ConnectorModes(decimal="precise", time="adaptive_time_microseconds", unsigned="long")
     (found,) = changes([RowReader(known, modes=modes).read(plain)])
     assert found.after is not None
     assert found.after["price"] == Decimal("5.00")
     assert str(found.after["at"]) == "1970-01-01 00:00:01"
     assert found.key == {"id": 1}
     # the same bytes under another mode are another value, so that nobody may guess
-    text = RowReader(known, modes=Modes(decimal="string", time="connect", unsigned="long")).read(plain)
+    text = RowReader(known, modes=ConnectorModes(decimal="string", time="connect", unsigned="long")).read(
+        plain
+    )
     assert isinstance(text, Reject)
     assert text.reason == "price: 'AfQ=' is no decimal number"
     untold = RowReader(known).read(plain)
@@ -180,7 +182,7 @@ def test_a_negative_number_of_mysql_whose_sign_nobody_declares_is_refused() -> N
     assert isinstance(refused, Reject)
     assert refused.reason.startswith("n: -5 may be 18446744073709551611 of a BIGINT UNSIGNED")
     # in the mode that writes such numbers as decimals it is what it is; and so it is where it is declared
-    (told,) = changes([RowReader(known, modes=Modes(unsigned="precise")).read(bad)])
+    (told,) = changes([RowReader(known, modes=ConnectorModes(unsigned="precise")).read(bad)])
     assert told.after == {"id": 1, "n": -5}
     declares = declared(column("id", "INT"), column("n", "BIGINT"))
     (sure,) = changes([RowReader(histories([declares, bad])).read(bad)])
@@ -190,11 +192,13 @@ def test_a_negative_number_of_mysql_whose_sign_nobody_declares_is_refused() -> N
 def test_a_sign_that_nobody_declares_is_doubted_in_rows_without_schemas_too() -> None:
     fields = {"n": node("int64")}
     known = histories([mysql(1, {"id": 1, "n": 5}, fields)])
-    for modes in (Modes(unsigned="long"), Modes()):
+    for modes in (ConnectorModes(unsigned="long"), ConnectorModes()):
         refused = RowReader(known, modes=modes).read(mysql(2, {"id": 1, "n": -5}))
         assert isinstance(refused, Reject)
         assert refused.reason.startswith("n: -5 may be 18446744073709551611 of a BIGINT UNSIGNED")
-    (told,) = changes([RowReader(known, modes=Modes(unsigned="precise")).read(mysql(2, {"id": 1, "n": -5}))])
+    (told,) = changes(
+        [RowReader(known, modes=ConnectorModes(unsigned="precise")).read(mysql(2, {"id": 1, "n": -5}))]
+    )
     assert told.after == {"id": 1, "n": -5}
     (fits,) = changes([RowReader(known).read(mysql(2, {"id": 1, "n": 6}))])
     assert fits.after == {"id": 1, "n": 6}

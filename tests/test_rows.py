@@ -12,13 +12,13 @@ from functools import cache
 
 import pytest
 
-from schemaman.debezium.observation import Aside, Reject
-from schemaman.model.name_adjustment import adjusted_forms
+from schemaman.debezium.observation import Reject, Skipped
+from schemaman.model.name_adjustment import list_adjusted_forms
 from schemaman.model.types import Integer
 from schemaman.sink.reader import RowReader
 from schemaman.sink.row_change import RowChange, RowOutcome
-from schemaman.sink.values.connector_modes import UNTOLD, Modes
-from schemaman.sink.values.values import Beyond
+from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
+from schemaman.sink.values.values import OutOfRange
 from tests import chain
 from tests.house import CAPTURES
 from tests.lake_state import cells as judged
@@ -42,8 +42,10 @@ TYPED = (
 
 
 PLAIN = {
-    "mariadb": Modes(decimal="precise", time="adaptive_time_microseconds", binary="bytes", unsigned="long"),
-    "db2": Modes(decimal="precise", time="adaptive", binary="bytes"),
+    "mariadb": ConnectorModes(
+        decimal="precise", time="adaptive_time_microseconds", binary="bytes", unsigned="long"
+    ),
+    "db2": ConnectorModes(decimal="precise", time="adaptive", binary="bytes"),
 }
 """What the connectors do where nothing is configured, in the recordings without schemas."""
 DB2 = tuple(
@@ -58,7 +60,7 @@ def outcomes(run: str) -> tuple[RowOutcome, ...]:
     """What each record of a recording is, in the order of arrival."""
     folder = CAPTURES / run
     histories = {history.table: history for history in chain.histories(run)}
-    modes = PLAIN.get(run.partition("/")[0], UNTOLD) if run.endswith("-plain") else UNTOLD
+    modes = PLAIN.get(run.partition("/")[0], UNKNOWN_MODES) if run.endswith("-plain") else UNKNOWN_MODES
     reader = RowReader(histories, registry(folder), stream=chain.STREAM, modes=modes)
     return tuple(reader.read_all(records(folder)))
 
@@ -87,7 +89,7 @@ def changes(run: str, table: str = "") -> list[RowChange]:
 @pytest.mark.parametrize("run", [*TYPED, *DB2])
 def test_each_record_of_a_recording_is_a_change_of_a_row_or_known_to_be_none(run: str) -> None:
     told = outcomes(run)
-    kinds = Counter(o.kind if isinstance(o, Aside) else type(o).__name__ for o in told)
+    kinds = Counter(o.kind if isinstance(o, Skipped) else type(o).__name__ for o in told)
     # 1.4 declares no structure: -1 is 2^64-1 of a BIGINT UNSIGNED there, and might be itself
     assert kinds.pop("Reject", 0) == (1 if run.endswith("mysql-1.4.2-json") else 0)
     assert kinds.keys() <= {"RowChange", "tombstone", "transaction", "heartbeat", "message", "schema-change"}
@@ -135,8 +137,8 @@ def test_every_type_of_postgresql_has_its_exact_value() -> None:
         "c_tsrange": '["2024-01-01 00:00:00","2024-02-01 00:00:00")', "c_tsvector": "'cat' 'fat'",
     }  # fmt: skip
     endless = rows["00000000-0000-0000-0000-000000000003"]
-    assert endless["c_ts6"] == endless["c_date"] == Beyond("infinity")
-    assert endless["c_tstz"] == Beyond("-infinity")
+    assert endless["c_ts6"] == endless["c_date"] == OutOfRange("infinity")
+    assert endless["c_tstz"] == OutOfRange("-infinity")
 
 
 @pytest.mark.parametrize(("run", "rows"), [("mariadb/bookshop-mariadb-3.5.0", 35), ("db2/shop-3.4.1", 31)])
@@ -162,8 +164,8 @@ def test_rows_without_schemas_are_refused_where_a_mode_could_change_them() -> No
     # a row that holds nothing of the kind is read, and of one that was deleted nothing but its key is asked
     assert sum(isinstance(o, RowChange) for o in told) == 21
     gone = [o for o in told if isinstance(o, RowChange) and o.deleted]
-    assert [bool(o.unread) for o in gone] == [True, True]
-    assert all("nobody told" in reason for o in gone for reason in o.unread.values())
+    assert [bool(o.unread_reasons) for o in gone] == [True, True]
+    assert all("nobody told" in reason for o in gone for reason in o.unread_reasons.values())
 
 
 @pytest.mark.parametrize("run", ["shop-modes", "shop-flat-plain"])
@@ -222,7 +224,9 @@ def test_the_order_of_a_row_is_that_in_which_its_changes_arrived(run: str) -> No
     arrived: dict[object, list[RowChange]] = {}
     for change in changes(run):
         key = None if change.key is None else tuple(sorted(change.key.items()))
-        arrived.setdefault((change.table, change.place.topic, change.place.partition, key), []).append(change)
+        arrived.setdefault((change.table, change.record.topic, change.record.partition, key), []).append(
+            change
+        )
     for told in arrived.values():
         assert [c.order for c in told] == sorted(c.order for c in told)
 
@@ -256,7 +260,7 @@ def _local(microseconds: int) -> datetime:
 
 @pytest.mark.parametrize("run", [*TYPED, "mariadb/bookshop-mariadb-3.5.0-plain"])
 def test_each_cell_is_what_a_reader_of_its_own_finds_in_it(run: str, figure: Figure) -> None:
-    told = {(c.place.topic, c.place.partition, c.place.offset): c for c in changes(run)}
+    told = {(c.record.topic, c.record.partition, c.record.offset): c for c in changes(run)}
     settings = json.loads((CAPTURES / run / "meta.json").read_text("utf-8"))["settings"][0]
     compared = 0
     refused = {(o.topic, o.partition, o.offset) for o in outcomes(run) if isinstance(o, Reject)}
@@ -294,7 +298,7 @@ def _column(field: str, fields: tuple[str, ...], names: tuple[str, ...]) -> str:
     """The column that travels in a field: by its place, as adjusted names may be those of other columns."""
     if len(fields) == len(names):
         return names[fields.index(field)]
-    return field if field in names else next(name for name in names if field in adjusted_forms(name))
+    return field if field in names else next(name for name in names if field in list_adjusted_forms(name))
 
 
 def _untold(change: RowChange, name: str, settings: dict[str, str]) -> Wire:
@@ -313,7 +317,7 @@ def _agree(own: object, wanted: object) -> bool:
     """Whether a value is a cell of the judge, who has spans where here are texts."""
     match wanted:
         case judged.Beyond():
-            return isinstance(own, Beyond)
+            return isinstance(own, OutOfRange)
         case timedelta():
             return isinstance(own, str) and _span(own) == wanted
         case tuple():

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from schemaman.migration.type_mapping import VARIANT
 from schemaman.model.ddl import parse_type
 from schemaman.model.types import Json
-from schemaman.sink.values.to_lake import fit
-from schemaman.sink.values.to_lake_options import json_text
-from schemaman.sink.values.values import Beyond, Unfit
+from schemaman.sink.values.to_lake import fit_value
+from schemaman.sink.values.to_lake_options import format_json
+from schemaman.sink.values.values import OutOfRange, UnfitColumn
 
 NOON = datetime.fromisoformat("2024-02-29T12:00:00.000005")
 NUMBERS = st.integers(0, 59)
 
 
 def held(value, source: str, lake: str):
-    return fit(value, parse_type(source), parse_type(lake), "c")
+    return fit_value(value, parse_type(source), parse_type(lake), "c")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_uuid_is_sixteen_bytes() -> None:
     [
         ("10:20:30.1234567", "TIME(7)", "BIGINT"),
         ("noon", "TIME(6)", "BIGINT"),
-        (Beyond("infinity"), "TIMESTAMP_NTZ(6)", "TIMESTAMP"),
+        (OutOfRange("infinity"), "TIMESTAMP_NTZ(6)", "TIMESTAMP"),
         (2**64 - 1, "BIGINT UNSIGNED", "BIGINT"),
         (Decimal("1e400"), "NUMERIC", "DOUBLE"),
         (Decimal("1.12345678901"), "NUMERIC", "DECIMAL(38,10)"),
@@ -71,7 +71,7 @@ def test_a_uuid_is_sixteen_bytes() -> None:
     ],
 )
 def test_what_the_form_cannot_tell_is_unfit(value, source: str, lake: str) -> None:
-    assert isinstance(held(value, source, lake), Unfit)
+    assert isinstance(held(value, source, lake), UnfitColumn)
 
 
 @given(hours=st.integers(0, 838), minutes=NUMBERS, seconds=NUMBERS, micros=st.integers(0, 999_999))
@@ -95,7 +95,7 @@ JSON_VALUES = st.recursive(
 
 @given(JSON_VALUES)
 def test_nested_values_as_json_are_read_back_digit_by_digit(value) -> None:
-    told = json.loads(str(json_text(value)), parse_float=Decimal, parse_int=Decimal)
+    told = json.loads(str(format_json(value)), parse_float=Decimal, parse_int=Decimal)
     assert told == _plain(value)
 
 
@@ -118,10 +118,10 @@ def test_what_json_has_no_word_for_is_text() -> None:
         "at": NOON,
         "day": date(2024, 2, 29),
         "raw": b"\xff",
-        "far": Beyond("infinity"),
+        "far": OutOfRange("infinity"),
         "nan": float("nan"),
     }
-    assert json.loads(str(json_text(day))) == {
+    assert json.loads(str(format_json(day))) == {
         "at": "2024-02-29T12:00:00.000005", "day": "2024-02-29", "raw": "ff", "far": "infinity", "nan": "nan",
     }  # fmt: skip
 
@@ -146,9 +146,9 @@ def test_what_json_has_no_word_for_is_text() -> None:
     ],
 )
 def test_a_document_is_held_as_a_variant_exactly_or_not_at_all(text: str, reason: str | None) -> None:
-    found = fit(text, Json(), VARIANT, "d")
+    found = fit_value(text, Json(), VARIANT, "d")
     if reason is None:
         assert found == text
     else:
-        assert isinstance(found, Unfit)
+        assert isinstance(found, UnfitColumn)
         assert reason in found.reason

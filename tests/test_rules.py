@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from schemaman.compat.judge import READERS, RULES, Example, Rule, judge
+from schemaman.compat.judge import READERS, RULES, Example, Rule, judge_transition
 from schemaman.model.schema import Path
 from tests.house import FIXTURES
 
-ALL_RULES = RULES.all()
+ALL_RULES = RULES.load_all()
 FIRST_RELEASE = {
     "avro-name-collision",
     "became-required",
@@ -67,7 +67,7 @@ def test_a_rule_has_an_example_and_two_near_misses(rule: Rule) -> None:
 )
 def test_a_rule_fires_exactly_where_its_example_says(rule: Rule, example: Example) -> None:
     fired: list[Path] = []
-    for finding in rule.check(example.transition()):
+    for finding in rule.check(example.build_transition()):
         fired.append(finding.path)
         assert finding.rule == rule.name
         assert set(finding.verdicts) <= set(READERS)
@@ -83,7 +83,7 @@ def test_every_rule_looks_at_every_example(bless: bool) -> None:
     lines: list[str] = []
     for rule, number, example in all_examples():
         lines.append(f"{rule.name} {number}: {example.old or 'no table'}  ->  {example.new or 'no table'}")
-        for finding in judge(example.transition(), ALL_RULES):
+        for finding in judge_transition(example.build_transition(), ALL_RULES):
             verdicts = ", ".join(f"{r} {finding.verdicts[r]}" for r in READERS if r in finding.verdicts)
             lines.append(f"    {finding.rule} {'.'.join(finding.path) or '(table)'}: {verdicts}")
             lines.append(f"        {finding.message}")

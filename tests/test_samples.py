@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from schemaman.debezium.decode import decode
-from schemaman.debezium.observation import Aside, Observation
-from schemaman.ingest.chunks import wires
+from schemaman.debezium.observation import Observation, Skipped
+from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.scan import scan
 from schemaman.model.types import Integer
 from tests.house import FIXTURES
@@ -32,7 +32,7 @@ def test_every_sample_says_what_it_means(name: str) -> None:
     outcome = said(SAMPLES[name])
     found = outcome.action if isinstance(outcome, Observation) else outcome.kind
     assert found == SAMPLES[name]["says"]
-    assert isinstance(outcome, Observation | Aside)
+    assert isinstance(outcome, Observation | Skipped)
 
 
 @pytest.mark.parametrize("name", [n for n, sample in SAMPLES.items() if sample["says"] == "image"])
@@ -50,7 +50,7 @@ def test_a_boolean_tells_a_snapshot_and_a_text_a_time() -> None:
     assert not said(SAMPLES["update with identity DEFAULT"]).snapshot
     assert said(SAMPLES["read by an incremental snapshot"]).snapshot
     sample = SAMPLES["read by an incremental snapshot"]
-    (run,) = scan([record(sample["value"], sample["key"])], wires(lambda id: None))
+    (run,) = scan([record(sample["value"], sample["key"])], build_reading(lambda id: None))
     assert (run.first.read_ms, run.first.position.kind) == (1700000000999, "none")
 
 

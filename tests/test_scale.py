@@ -60,7 +60,7 @@ def declared(versions: int, hidden: int) -> list[Observation]:
         schema = replace(image, columns=(*image.columns, *more))
         mark = replace(rows.first, topic="erp", offset=version)
         statement = replace(
-            rows, witness="declared", action="image" if version else "create", first=mark, last=mark, count=1,
+            rows, evidence="declared", action="image" if version else "create", first=mark, last=mark, count=1,
             schema=schema,
         )  # fmt: skip
         found += [placed(statement, 20 * version), rows]
@@ -89,7 +89,7 @@ def test_a_fold_costs_what_its_versions_cost(said: Callable[[int], list[Observat
 def test_fields_that_no_version_has_are_not_sought_in_each_column() -> None:
     def said(count: int) -> list[Observation]:
         return [
-            one if one.schema is None or one.witness == "declared" else replace(
+            one if one.schema is None or one.evidence == "declared" else replace(
                 one, schema=replace(one.schema, columns=(*one.schema.columns, Column("added", Integer(32))))
             )
             for one in declared(count, 0)

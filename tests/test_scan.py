@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.debezium.converters.avro import decode_body, reader_schema
-from schemaman.debezium.observation import ALTERNATIONS, Run
+from schemaman.debezium.converters.avro import decode_body, reduce_schema
+from schemaman.debezium.observation import ALTERNATIONS, SchemaRun
 from schemaman.debezium.records import Position, Record
-from schemaman.ingest.chunks import position_of, wires
+from schemaman.ingest.chunks import build_reading, read_position
 from schemaman.ingest.scan import merge, scan
 from schemaman.io import files, schema_registry
 from tests.house import CAPTURES
@@ -39,17 +39,17 @@ class Seen:
 
 @cache
 def recorded(run: str) -> tuple[Record, ...]:
-    found = files.records(files.find(str(CAPTURES / run)))
+    found = files.read_records(files.find_file(str(CAPTURES / run)))
     return tuple(r for r in found if isinstance(r, Record))
 
 
 @cache
-def registry(run: str) -> schema_registry.Export:
+def registry(run: str) -> schema_registry.RegistryExport:
     path = CAPTURES / run / "registry.json"
-    return schema_registry.load(str(path)) if path.exists() else schema_registry.NO_REGISTRY
+    return schema_registry.load_export(str(path)) if path.exists() else schema_registry.NO_REGISTRY
 
 
-def body(data: bytes | None, schemas: schema_registry.Export) -> tuple[object, str, object]:
+def body(data: bytes | None, schemas: schema_registry.RegistryExport) -> tuple[object, str, object]:
     """Schema, its name and payload, by parsing all of it."""
     if data is None:
         return None, "", None
@@ -57,12 +57,12 @@ def body(data: bytes | None, schemas: schema_registry.Export) -> tuple[object, s
         text = schemas(int.from_bytes(data[1:5], "big"))
         assert text is not None
         schema = json.loads(text)
-        return data[:5], f"{schema['namespace']}.{schema['name']}", decode_body(reader_schema(text), data)
+        return data[:5], f"{schema['namespace']}.{schema['name']}", decode_body(reduce_schema(text), data)
     document = json.loads(data)
     return json.dumps(document["schema"]), document["schema"].get("name", ""), document["payload"]
 
 
-def see(record: Record, schemas: schema_registry.Export) -> Seen:
+def see(record: Record, schemas: schema_registry.RegistryExport) -> Seen:
     if record.value is None:
         return Seen(record, ("tombstone",), "tombstone", Position("none", ""))
     schema, name, payload = body(record.value, schemas)
@@ -71,7 +71,7 @@ def see(record: Record, schemas: schema_registry.Export) -> Seen:
     key = None if record.key is None else body(record.key, schemas)[0]
     if not isinstance(source, dict):
         return Seen(record, (name,), (schema, key), Position("none", ""))
-    place = position_of(source["connector"], source)
+    place = read_position(source["connector"], source)
     streamed = source["snapshot"] in ("false", None)
     proof = (schema, key, source["version"], source["connector"], streamed, "c" if op in ("u", "d") else op)
     if op is None:
@@ -82,7 +82,7 @@ def see(record: Record, schemas: schema_registry.Export) -> Seen:
     return Seen(record, table, proof, place)
 
 
-def reference(records: Iterable[Record], schemas: schema_registry.Export) -> list[tuple[object, ...]]:
+def reference(records: Iterable[Record], schemas: schema_registry.RegistryExport) -> list[tuple[object, ...]]:
     """The runs, told as (table, first, last, count, interrupted, group of equal proofs)."""
     told: list[tuple[object, ...]] = []
     runs: dict[tuple[object, ...], list[list[Seen]]] = {}
@@ -116,7 +116,7 @@ def edges(table: object, first: Seen, last: Seen, count: int, interrupted: bool)
     return (*place, table, *whole, count, interrupted, first.record)
 
 
-def plain(runs: Iterable[Run]) -> list[tuple[object, ...]]:
+def plain(runs: Iterable[SchemaRun]) -> list[tuple[object, ...]]:
     """Runs in the words of the reference."""
     return sorted(
         (
@@ -181,13 +181,13 @@ def interleavings(draw: st.DrawFn) -> tuple[str, list[Record]]:
 def test_recordings(run):
     name = str(run.relative_to(CAPTURES))
     records, schemas = recorded(name), registry(name)
-    assert plain(scan(records, wires(schemas))) == reference(records, schemas)
+    assert plain(scan(records, build_reading(schemas))) == reference(records, schemas)
 
 
 @pytest.mark.parametrize("run", RECORDINGS, ids=lambda p: p.name)
 def test_recordings_by_comparing_and_by_parsing(run):
     name = str(run.relative_to(CAPTURES))
-    records, reading = recorded(name), wires(registry(name))
+    records, reading = recorded(name), build_reading(registry(name))
     runs = scan(records, reading)
     assert runs == scan(records, reading, quick=False)
     assert sum(r.count for r in runs) == len(records)
@@ -196,7 +196,7 @@ def test_recordings_by_comparing_and_by_parsing(run):
 @given(interleavings())
 def test_comparing_says_what_parsing_says(case):
     run, records = case
-    reading = wires(registry(run))
+    reading = build_reading(registry(run))
     runs = scan(records, reading)
     assert plain(runs) == reference(records, registry(run))
     assert runs == scan(records, reading, quick=False)
@@ -205,7 +205,7 @@ def test_comparing_says_what_parsing_says(case):
 @given(interleavings(), st.lists(st.integers(0, 320), max_size=5), st.randoms(use_true_random=False))
 def test_parts_merged_are_the_whole(case, cuts, random):
     run, records = case
-    reading = wires(registry(run))
+    reading = build_reading(registry(run))
     bounds = sorted({0, len(records), *(c for c in cuts if c < len(records))})
     parts = [scan(records[a:b], reading) for a, b in pairwise(bounds)]
     half = len(parts) // 2
@@ -230,8 +230,8 @@ def one_shape() -> list[Record]:
     return in_order(moved(streamed()[0], 8 * i) for i in range(100))
 
 
-def no_registry(records: Sequence[Record], *, quick: bool = True) -> tuple[Run, ...]:
-    return scan(records, wires(schema_registry.NO_REGISTRY), quick=quick)
+def no_registry(records: Sequence[Record], *, quick: bool = True) -> tuple[SchemaRun, ...]:
+    return scan(records, build_reading(schema_registry.NO_REGISTRY), quick=quick)
 
 
 def test_a_hundred_events_are_one_run():
@@ -345,7 +345,7 @@ def test_shapes_that_alternate_become_counted_intervals():
         (50, 0, 98, True),
         (50, 1, 99, True),
     ]
-    reading = wires(schema_registry.NO_REGISTRY)
+    reading = build_reading(schema_registry.NO_REGISTRY)
     for cut in (10, 66, 70):
         assert merge((*no_registry(mixed[:cut]), *no_registry(mixed[cut:])), reading) == runs
 
@@ -484,8 +484,8 @@ def test_an_unknown_id_of_a_registry_hides_nothing_around_it():
     records = list(recorded("postgres/shop-avro"))
     full = registry("postgres/shop-avro")
     lost = int.from_bytes((records[100].value or b"")[1:5], "big")
-    less = schema_registry.Export({i: t for i, t in full.schemas.items() if i != lost})
-    runs = scan(records, wires(less))
+    less = schema_registry.RegistryExport({i: t for i, t in full.schemas.items() if i != lost})
+    runs = scan(records, build_reading(less))
     bad = [r for r in runs if r.fault]
     ids = [(r.value or b"")[1:5] for r in records]
     assert len(bad) == ids.count(lost.to_bytes(4, "big"))
@@ -496,7 +496,7 @@ def test_an_unknown_id_of_a_registry_hides_nothing_around_it():
 def test_merging_what_was_collapsed_keeps_counts():
     mixed = in_order(r if i % 2 else other_shape(r) for i, r in enumerate(one_shape() * 3))
     parts = [no_registry(mixed[a : a + 75]) for a in range(0, 300, 75)]
-    reading = wires(schema_registry.NO_REGISTRY)
+    reading = build_reading(schema_registry.NO_REGISTRY)
     assert merge((r for p in parts for r in p), reading) == no_registry(mixed)
     halves = (merge((*one, *other), reading) for one, other in (parts[:2], parts[2:]))
     assert merge((r for half in halves for r in half), reading) == no_registry(mixed)
@@ -513,7 +513,7 @@ def test_shapes_that_say_the_same_are_joined_when_they_are_too_many(times):
     assert sum(r.count for r in runs) == times
     assert not any(r.interrupted for r in runs)
     assert runs == no_registry(mixed, quick=False)
-    reading = wires(schema_registry.NO_REGISTRY)
+    reading = build_reading(schema_registry.NO_REGISTRY)
     for size in (7, 60, 64, 65, 130):
         parts = [no_registry(mixed[a : a + size]) for a in range(0, times, size)]
         assert merge((r for p in reversed(parts) for r in p), reading) == runs

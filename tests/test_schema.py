@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.model.ddl import format_type, parse_type
-from schemaman.model.schema import Column, TableId, TableSchema, fingerprint, quote_part, walk
+from schemaman.model.schema import Column, TableId, TableSchema, fingerprint, quote_part, walk_fields
 from schemaman.model.types import Integer, String, without_labels
 from tests.strategies import NAMES, TYPES, schemas
 
@@ -67,7 +67,7 @@ def test_a_fingerprint_stays_what_it_was() -> None:
 
 @given(schemas())
 def test_walking_names_every_place_once_parents_first(schema: TableSchema) -> None:
-    paths = [path for path, _, _ in walk(schema)]
+    paths = [path for path, _, _ in walk_fields(schema)]
     assert len(set(paths)) == len(paths)
     assert all(path[:-1] in paths[:i] or len(path) == 1 for i, path in enumerate(paths))
     assert {p[0] for p in paths} == set(schema.names)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from schemaman.debezium.ddl.statement import TableStatement, table_statements
+from schemaman.debezium.ddl.statement import TableStatement, find_table_statements
 from schemaman.debezium.decode import decode
 from schemaman.debezium.observation import Observation, Outcome, Reject
 from schemaman.debezium.records import Record
@@ -143,7 +143,7 @@ def test_statements_that_say_nothing_of_a_table(ddl):
 ])  # fmt: skip
 def test_tables_of_a_statement(ddl, tables):
     action: Literal["drop", "truncate"] = "truncate" if ddl.startswith("TR") else "drop"
-    assert table_statements(ddl) == tuple(TableStatement(action, parts) for parts in tables)
+    assert find_table_statements(ddl) == tuple(TableStatement(action, parts) for parts in tables)
 
 
 @pytest.mark.parametrize(("ddl", "previous"), [

@@ -10,8 +10,8 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from schemaman.errors import EngineUnavailable
-from schemaman.spark.session import launch_settings, require_java
-from schemaman.spark.sql_errors import failure
+from schemaman.spark.session import require_java, select_launch_settings
+from schemaman.spark.sql_errors import make_failure
 from tests.house import ROOT
 
 
@@ -96,7 +96,7 @@ def test_no_secret_becomes_a_word_of_a_command_line() -> None:
         "spark.sql.catalog.lake.jdbc.password": "p",
         "spark.hadoop.fs.s3a.secret.key": "s",
     }
-    assert list(launch_settings(settings)) == ["spark.master", "spark.sql.catalog.lake.uri"]
+    assert list(select_launch_settings(settings)) == ["spark.master", "spark.sql.catalog.lake.uri"]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_no_secret_becomes_a_word_of_a_command_line() -> None:
 )
 def test_what_a_catalogue_says_of_its_address_shows_no_password(address: str) -> None:
     told = f"Failed to connect: {address % 'hunter2'}, as me@example.org asked"
-    message = failure(AnalysisException(told), "inspect ice.raw.t").message
+    message = make_failure(AnalysisException(told), "inspect ice.raw.t").message
     assert "hunter2" not in message
     assert message.startswith("inspect ice.raw.t: Failed to connect: jdbc:")
     assert message.endswith(", as me@example.org asked")

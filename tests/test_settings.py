@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from schemaman.compat.judge import READERS
 from schemaman.errors import BadConfiguration, UnknownName
-from schemaman.migration.spark_sql import table_parts
+from schemaman.migration.spark_sql import split_table_name
 from schemaman.model.schema import TableId
-from schemaman.settings import KEYS, Settings, SettingsFile, TargetSetting, read
+from schemaman.settings import KEYS, Settings, SettingsFile, TargetSetting, read_settings
 
 ORDERS = TableId("shop", "app", "public", "orders")
 
@@ -20,11 +20,11 @@ ORDERS = TableId("shop", "app", "public", "orders")
 def of(
     text: str, flags: dict[str, object] | None = None, environment: dict[str, str] | None = None
 ) -> Settings:
-    return read(flags or {}, environment or {}, SettingsFile("/p/schemaman.toml", text))
+    return read_settings(flags or {}, environment or {}, SettingsFile("/p/schemaman.toml", text))
 
 
 def test_without_anything_the_defaults_hold() -> None:
-    settings = read({}, {})
+    settings = read_settings({}, {})
     assert (settings.store.value, settings.store.origin) == ("sqlite:///schemaman.db", "default")
     assert settings.readers.value == READERS
     assert settings.fail_on.value == "break"
@@ -33,7 +33,7 @@ def test_without_anything_the_defaults_hold() -> None:
 
 @given(st.booleans(), st.booleans(), st.booleans())
 def test_flag_wins_over_environment_over_file_over_default(flag: bool, variable: bool, file: bool) -> None:
-    settings = read(
+    settings = read_settings(
         {"stream": "f" if flag else None},
         {"SCHEMAMAN_STREAM": "v"} if variable else {},
         SettingsFile("s.toml", 'stream = "t"' if file else ""),
@@ -45,14 +45,14 @@ def test_flag_wins_over_environment_over_file_over_default(flag: bool, variable:
 
 
 def test_every_key_can_be_printed_with_its_origin() -> None:
-    names = [name for name, _, _ in read({}, {}).origins()]
+    names = [name for name, _, _ in read_settings({}, {}).origins()]
     several = {"targets": "target", "policies": "policy", "projections": "projection"}
     assert {several.get(name, name) for name in names} == set(KEYS)
 
 
 def test_a_section_of_pyproject_is_read_alike() -> None:
     text = "[project]\n[tool.schemaman]\nstream = 'prod'\n[tool.schemaman.rules]\ncolumn-dropped = 'note'"
-    settings = read({}, {}, SettingsFile("pyproject.toml", text, ("tool", "schemaman")))
+    settings = read_settings({}, {}, SettingsFile("pyproject.toml", text, ("tool", "schemaman")))
     assert settings.stream.value == "prod"
     assert settings.rules.value == (("column-dropped", "note"),)
 
@@ -85,11 +85,11 @@ def test_what_is_wrong_is_said_with_file_and_key(text: str, message: str, hint: 
 
 def test_a_wrong_variable_is_named() -> None:
     with pytest.raises(BadConfiguration, match="environment variable SCHEMAMAN_FAIL_ON"):
-        read({}, {"SCHEMAMAN_FAIL_ON": "never"})
+        read_settings({}, {"SCHEMAMAN_FAIL_ON": "never"})
 
 
 def test_variables_of_others_are_left_alone() -> None:
-    assert read({}, {"SCHEMAMAN_PROOF": "1", "SCHEMAMAN_STOR": "x"}).store.origin == "default"
+    assert read_settings({}, {"SCHEMAMAN_PROOF": "1", "SCHEMAMAN_STOR": "x"}).store.origin == "default"
 
 
 def test_a_target_holds_tables_by_pattern_and_names_them() -> None:
@@ -107,14 +107,14 @@ def test_a_target_holds_tables_by_pattern_and_names_them() -> None:
     """
     settings = of(text)
     raw, files = settings.target("raw"), settings.target("files")
-    assert raw.holds(ORDERS)
+    assert raw.has_table(ORDERS)
     assert raw.address(ORDERS) == "ice.raw.public_orders"
-    assert files.holds(ORDERS)
+    assert files.has_table(ORDERS)
     assert files.address(ORDERS) == "/lake/main/app/orders"
     assert files.address(TableId("shop", "..", "", "../../etc/a")) == "/lake/main/__/.._.._etc_a"
     other = TableId("shop", "app", "audit", "orders")
-    assert not raw.holds(other)
-    assert not files.holds(other)
+    assert not raw.has_table(other)
+    assert not files.has_table(other)
 
 
 ODD_NAMES = st.text("a.b`/ {}:T", min_size=1, max_size=8)
@@ -128,7 +128,7 @@ def test_a_name_of_the_source_adds_no_part_to_that_of_the_lake(
     template: str, schema: str, table: str
 ) -> None:
     target = TargetSetting("raw", "iceberg", ("*",), table=template)
-    parts = table_parts(target.address(TableId("shop", "app", schema, table)))
+    parts = split_table_name(target.address(TableId("shop", "app", schema, table)))
     wanted = template.removeprefix("ice.raw.").strip("`").format(schema=schema, table=table)
     assert parts == ("ice", "raw", wanted)
 
@@ -165,13 +165,15 @@ def test_an_unknown_target_lists_the_known_ones() -> None:
 @given(st.text(), st.text())
 def test_a_file_is_settings_or_one_clear_error(path: str, text: str) -> None:
     try:
-        read({}, {}, SettingsFile(path, text))
+        read_settings({}, {}, SettingsFile(path, text))
     except BadConfiguration as error:
         assert error.message.startswith(path)  # noqa: PT017 - both ends are right
 
 
 def test_lists_and_tables_may_stand_in_variables() -> None:
-    settings = read({}, {"SCHEMAMAN_READERS": "spark, delta", "SCHEMAMAN_RULES": "column-dropped=off"})
+    settings = read_settings(
+        {}, {"SCHEMAMAN_READERS": "spark, delta", "SCHEMAMAN_RULES": "column-dropped=off"}
+    )
     assert settings.readers.value == ("spark", "delta")
     assert settings.rules.value == (("column-dropped", "off"),)
 
@@ -189,10 +191,12 @@ def test_policy_entries_become_rules_that_say_where_they_stand() -> None:
     """
     settings = of(text)
     policy = settings.policy
-    assert policy.ruling("drop-column", "shop.app.billing.x", "raw", "delta").why.endswith("[[policy]] 1")
-    assert policy.ruling("drop-column", "shop.app.billing.x", "raw", "iceberg").level == "approve"
-    assert policy.ruling("rename-stated", "shop.app.public.orders", "delta").level == "approve"
-    assert policy.ruling("widen", "t", "iceberg").why == "widen = ignore, says [[policy]] 2"
+    assert policy.find_ruling("drop-column", "shop.app.billing.x", "raw", "delta").why.endswith(
+        "[[policy]] 1"
+    )
+    assert policy.find_ruling("drop-column", "shop.app.billing.x", "raw", "iceberg").level == "approve"
+    assert policy.find_ruling("rename-stated", "shop.app.public.orders", "delta").level == "approve"
+    assert policy.find_ruling("widen", "t", "iceberg").why == "widen = ignore, says [[policy]] 2"
     assert settings.policies.origin == "/p/schemaman.toml"
 
 

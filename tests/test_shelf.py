@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from schemaman.debezium.connector import Dialect
+from schemaman.debezium.connector import Connector
 from schemaman.errors import UnknownName
 from schemaman.plugins import Plugins
 
@@ -31,7 +31,7 @@ def test_things_by_name(package):
     shelf: Plugins[str] = Plugins(package, "FRUIT")
     assert shelf.names() == ("apple", "blood-orange")
     assert shelf.get("blood-orange") == "a blood orange"
-    assert shelf.all() == ("an apple", "a blood orange")
+    assert shelf.load_all() == ("an apple", "a blood orange")
 
 
 def test_only_what_is_asked_for_is_imported(package):
@@ -70,7 +70,7 @@ def test_plug_ins_stand_beside_but_never_replace(package, tmp_path, monkeypatch)
 
 
 def test_the_dialects():
-    shelf: Plugins[Dialect] = Plugins("schemaman.debezium.connectors", "DIALECT")
+    shelf: Plugins[Connector] = Plugins("schemaman.debezium.connectors", "CONNECTOR")
     assert shelf.names() == (
         "db2", "informix", "mariadb", "mongodb", "mysql", "oracle", "postgresql",
         "sqlserver", "unknown", "vitess",

@@ -20,7 +20,7 @@ from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.migration.properties.names import VERSION_PROPERTY
 from schemaman.migration.row_columns import DELETED
 from schemaman.registry import Registry
-from schemaman.spark.streaming.micro_batch import remember
+from schemaman.spark.streaming.micro_batch import record_batch
 from schemaman.store.sql.store import SqlStore
 from tests.house import PROOF
 from tests.paper_mirror import PaperMirror, batch_of
@@ -71,7 +71,7 @@ def mirrored(source: SimulatedSource, store: SqlStore, chance: random.Random) ->
         if happens < 0.1:
             lake = opened(store, lake)
         elif happens < 0.15:  # killed between the history and the rows
-            remember(batch_of(batch), Registry(store, lambda: 0), "main", lambda _: None)
+            record_batch(batch_of(batch), Registry(store, lambda: 0), "main", lambda _: None)
             lake = opened(store, lake)
         elif happens < 0.4:
             lake.decisions = answers(store, source)

@@ -14,7 +14,7 @@ from schemaman.history.references import Place
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.types import without_labels
-from schemaman.resolve import select
+from schemaman.resolve import select_version
 from tests.house import PROOF
 from tests.simulated_mysql import DECLARED, STEPS, Database, State, database
 from tests.test_order import Desk
@@ -133,7 +133,7 @@ def test_beside_rows_alone_a_table_is_told_to_be_gone_only_where_it_is(made: Dat
 def answer(history: TableHistory, place: int) -> str:
     """The version at a place, or why none is told."""
     try:
-        found = select(history, Place("binlog", f"binlog.000003:{place}:0"))
+        found = select_version(history, Place("binlog", f"binlog.000003:{place}:0"))
     except (NoHistory, UsageError) as error:
         return error.message
     return f"version {found.ref}"

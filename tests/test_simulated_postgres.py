@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from schemaman.debezium.records import Mark, Record
+from schemaman.debezium.records import Coordinates, Record
 from schemaman.history.versions import SchemaVersion
 from schemaman.model.ddl import format_type
 from schemaman.model.types import without_labels
@@ -89,7 +89,7 @@ def shape_of(version: SchemaVersion) -> Shape:
     return tuple((c.name, WORDS.index(format_type(without_labels(c.type)))) for c in columns)
 
 
-def place(mark: Mark) -> tuple[str, int, int]:
+def place(mark: Coordinates) -> tuple[str, int, int]:
     return (mark.topic, mark.partition, mark.offset)
 
 

@@ -10,14 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.compat.snapshots import Snapshot, file_name, from_text, snapshot, to_text, without_ids
-from schemaman.debezium.records import Mark, Position
+from schemaman.compat.snapshots import (
+    Snapshot,
+    build_file_name,
+    from_text,
+    remove_ids,
+    take_snapshot,
+    to_text,
+)
+from schemaman.debezium.records import Coordinates, Position
 from schemaman.errors import BadConfiguration
 from schemaman.model.schema import TableId, TableSchema
 from tests.lines import ORDERS, told
 from tests.strategies import NAMES, schemas
 
-MARKS = st.one_of(st.none(), st.builds(Mark, st.just("t"), st.integers(0, 3), st.integers(0, 99)))
+MARKS = st.one_of(st.none(), st.builds(Coordinates, st.just("t"), st.integers(0, 3), st.integers(0, 99)))
 TABLES = st.builds(
     TableId, NAMES, NAMES, st.one_of(st.just(""), NAMES), NAMES, st.one_of(st.just("main"), NAMES)
 )
@@ -25,9 +32,9 @@ TABLES = st.builds(
 
 @given(TABLES, schemas(ids=True), st.text("0123456789abcdef", max_size=12), MARKS)
 def test_a_snapshot_is_read_as_it_was_written(
-    table: TableId, schema: TableSchema, version: str, at: Mark | None
+    table: TableId, schema: TableSchema, version: str, at: Coordinates | None
 ) -> None:
-    kept = Snapshot(table, without_ids(schema), version, at)
+    kept = Snapshot(table, remove_ids(schema), version, at)
     assert from_text(to_text(kept)) == kept
     assert to_text(from_text(to_text(kept))) == to_text(kept)
     assert to_text(replace(kept, schema=schema)) == to_text(kept)
@@ -46,33 +53,33 @@ def test_a_changed_column_is_one_changed_line() -> None:
 
 def test_a_snapshot_of_a_history_knows_its_version_and_where_it_began() -> None:
     history = told("id INT", "id INT, n INT", "id INT, n INT DEFAULT 5", "id INT")
-    old = snapshot(history, history.versions[1])
+    old = take_snapshot(history, history.versions[1])
     assert (old.version, old.at) == (history.versions[1].id, history.versions[1].at)
     assert old.schema.columns[1].default == 5
-    assert snapshot(history, history.versions[1], revision=0).schema.columns[1].default is None
+    assert take_snapshot(history, history.versions[1], revision=0).schema.columns[1].default is None
     assert old.at is not None
     assert old.at.position == Position("lsn", "1001", "1001")
 
 
 @given(TABLES, TABLES)
 def test_two_tables_never_share_a_file(a: TableId, b: TableId) -> None:
-    assert (file_name(a) == file_name(b)) == (a == b)
-    assert all(part not in ("", ".", "..") for part in file_name(a).split("/"))
+    assert (build_file_name(a) == build_file_name(b)) == (a == b)
+    assert all(part not in ("", ".", "..") for part in build_file_name(a).split("/"))
 
 
 def test_a_file_is_called_as_its_table() -> None:
-    assert file_name(ORDERS) == "shop.app.public.orders.json"
-    assert file_name(TableId("shop", "app", "", "a/b.c", "dev")) == "dev/shop.app.a%2Fb%2Ec.json"
+    assert build_file_name(ORDERS) == "shop.app.public.orders.json"
+    assert build_file_name(TableId("shop", "app", "", "a/b.c", "dev")) == "dev/shop.app.a%2Fb%2Ec.json"
 
 
 @pytest.mark.parametrize("letter", ["a", "ü", "漢"])
 def test_a_long_name_is_cut_and_stays_its_own(letter: str) -> None:
     long = [TableId("s", "d", "", letter * 299 + last, "s" * 300) for last in "xy"]
-    names = [file_name(table) for table in long]
+    names = [build_file_name(table) for table in long]
     assert len(set(names)) == 2
     assert all(len(part) < 200 and part.isascii() for name in names for part in name.split("/"))
-    assert names == [file_name(table) for table in long]
-    assert "~" not in file_name(TableId("s", "d", "", "~"))
+    assert names == [build_file_name(table) for table in long]
+    assert "~" not in build_file_name(TableId("s", "d", "", "~"))
 
 
 GOOD = json.loads(to_text(Snapshot(ORDERS, told("id INT NOT NULL, PRIMARY KEY (id)").latest.schema)))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.debezium.ddl.parser import LONGEST, Told, told
-from schemaman.debezium.ddl.statement import Subject, subjects
-from schemaman.debezium.ddl.tokens import remade, stated, stated_tables
+from schemaman.debezium.ddl.parser import LONGEST, DdlFacts, read_ddl
+from schemaman.debezium.ddl.statement import Subject, find_subjects
+from schemaman.debezium.ddl.tokens import find_column_renames, find_recreated_columns, find_table_renames
 from tests.house import CAPTURES
 from tests.records import records
 
@@ -49,9 +49,9 @@ def texts() -> list[str]:
     ("CREATE TABLE t LIKE u", {}),
 ])  # fmt: skip
 def test_defaults_and_comments(ddl, expected):
-    found = told(ddl, "mysql")
+    found = read_ddl(ddl, "mysql")
     assert found.parsed
-    assert {(column, attribute): text for column, attribute, text in found.stated} == expected
+    assert {(column, attribute): text for column, attribute, text in found.stated_attributes} == expected
 
 
 @pytest.mark.parametrize(("ddl", "renames", "stated_"), [
@@ -62,9 +62,9 @@ def test_defaults_and_comments(ddl, expected):
      {("A", "default"): "1", ("B", "default"): None}),
 ])  # fmt: skip
 def test_oracle_keeps_names_in_capitals(ddl, renames, stated_):
-    found = told(ddl, "oracle")
+    found = read_ddl(ddl, "oracle")
     assert found.renames == renames
-    assert {(column, attribute): text for column, attribute, text in found.stated} == stated_
+    assert {(column, attribute): text for column, attribute, text in found.stated_attributes} == stated_
 
 
 @pytest.mark.parametrize("ddl", [
@@ -73,9 +73,12 @@ def test_oracle_keeps_names_in_capitals(ddl, renames, stated_):
     f"ALTER TABLE t CHANGE a b INT COMMENT '{'x' * LONGEST}'",
 ])  # fmt: skip
 def test_what_cannot_be_parsed_still_tells_its_renames(ddl):
-    found = told(ddl, "mysql")
-    assert all(fact == "anew" for _, fact, _ in found.stated)
-    assert (found.renames, found.tables) == (stated(ddl, "mysql"), stated_tables(ddl, "mysql"))
+    found = read_ddl(ddl, "mysql")
+    assert all(fact == "anew" for _, fact, _ in found.stated_attributes)
+    assert (found.renames, found.tables) == (
+        find_column_renames(ddl, "mysql"),
+        find_table_renames(ddl, "mysql"),
+    )
     assert found.renames or found.tables
 
 
@@ -93,26 +96,32 @@ def test_what_cannot_be_parsed_still_tells_its_renames(ddl):
 ])  # fmt: skip
 def test_columns_made_anew(ddl, anew):
     ddl = f"ALTER TABLE t {ddl}"
-    assert remade(ddl, "mysql") == anew
-    assert tuple(column for column, fact, _ in told(ddl, "mysql").stated if fact == "anew") == anew
+    assert find_recreated_columns(ddl, "mysql") == anew
+    assert (
+        tuple(column for column, fact, _ in read_ddl(ddl, "mysql").stated_attributes if fact == "anew")
+        == anew
+    )
 
 
 def test_other_connectors_write_no_statements():
-    assert told("ALTER TABLE t RENAME COLUMN a TO b", "db2") == Told()
+    assert read_ddl("ALTER TABLE t RENAME COLUMN a TO b", "db2") == DdlFacts()
 
 
 def test_parser_and_tokenizer_agree_on_every_recorded_statement(figure):
     parsed = 0
     for ddl in texts():
-        found = told(ddl, "mariadb")
+        found = read_ddl(ddl, "mariadb")
         parsed += found.parsed
-        assert (found.renames, found.tables) == (stated(ddl, "mariadb"), stated_tables(ddl, "mariadb"))
+        assert (found.renames, found.tables) == (
+            find_column_renames(ddl, "mariadb"),
+            find_table_renames(ddl, "mariadb"),
+        )
     figure("recorded DDL texts that sqlglot reads", f"{parsed} of {len(texts())}")
     assert parsed > 0.85 * len(texts())
 
 
 def test_nothing_is_written_to_the_terminal(capfd):
-    told("ALTER TABLE t REORGANIZE PARTITION p INTO (PARTITION p VALUES LESS THAN (1))", "mysql")
+    read_ddl("ALTER TABLE t REORGANIZE PARTITION p INTO (PARTITION p VALUES LESS THAN (1))", "mysql")
     assert capfd.readouterr() == ("", "")
 
 
@@ -125,9 +134,9 @@ DDL = st.lists(WORDS, max_size=40).map(" ".join) | st.text(max_size=60)
 
 @given(DDL, st.sampled_from(["mysql", "oracle"]))
 def test_any_text_is_read_without_a_fault(ddl, connector):
-    found = told(ddl, connector)
-    assert isinstance(found, Told)
-    assert isinstance(subjects(ddl), tuple)
+    found = read_ddl(ddl, connector)
+    assert isinstance(found, DdlFacts)
+    assert isinstance(find_subjects(ddl), tuple)
 
 
 @pytest.mark.parametrize("ddl", [
@@ -137,8 +146,8 @@ def test_any_text_is_read_without_a_fault(ddl, connector):
 ])  # fmt: skip
 def test_a_long_text_is_read_in_bounded_time(ddl):
     began = time.perf_counter()
-    told(ddl, "mysql")
-    subjects(ddl)
+    read_ddl(ddl, "mysql")
+    find_subjects(ddl)
     assert time.perf_counter() - began < 15
 
 
@@ -156,4 +165,4 @@ def test_a_long_text_is_read_in_bounded_time(ddl):
     ("CREATE", []), ("", []), ("DROP INDEX", [Subject("DROP", "index", ())]),
 ])  # fmt: skip
 def test_what_a_statement_is_about(ddl, expected):
-    assert list(subjects(ddl)) == expected
+    assert list(find_subjects(ddl)) == expected

@@ -7,21 +7,21 @@ from dataclasses import replace
 
 import pytest
 
-from schemaman.migration.plan import Plan, Policy, Source
+from schemaman.migration.plan import MigrationSource, Plan, Policy
 from schemaman.migration.plan_file import from_text, to_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule, ProjectionRule
-from schemaman.migration.properties.displaced_columns import retired
+from schemaman.migration.properties.displaced_columns import read_displaced
 from schemaman.migration.properties.names import (
+    DISPLACED_PROPERTY,
     KEPT_PROPERTY,
     NAMES_PROPERTY,
-    RETIRED_PROPERTY,
     TRUNCATED_PROPERTY,
 )
-from schemaman.migration.row_columns import KEYED, KEYLESS, with_row_columns
-from schemaman.migration.source import source_of
-from schemaman.migration.spark_sql import properties_in
-from schemaman.migration.target import Live
+from schemaman.migration.row_columns import KEYED, KEYLESS, add_row_columns
+from schemaman.migration.source import migration_source
+from schemaman.migration.spark_sql import read_set_properties
+from schemaman.migration.target import LakeTable
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Integer
 from tests.lives import history
@@ -33,20 +33,22 @@ NEW = {"delta": "/lake/new", "iceberg": "ice.raw.new"}
 KEY = "PRIMARY KEY (id)"
 
 
-def mirrored(format: str, *versions: Source, **policy) -> Live:
+def mirrored(format: str, *versions: MigrationSource, **policy) -> LakeTable:
     """A table that a mirror brought from version to version."""
     made = made_for(format, "unused INT")
     made.live = None
     for version in versions:
-        drawn = plan(format, with_row_columns(version), made.live, **policy)
+        drawn = plan(format, add_row_columns(version), made.live, **policy)
         assert not drawn.refusals
         for step in drawn.steps:
             made.run(step.statement)
     return live_of(made)
 
 
-def into(format: str, following: Source, live: Live, policy: Policy | None = None) -> tuple[Plan, ...]:
-    plans = cook(format, following, policy=policy or Policy()).plans(live, NEW[format])
+def into(
+    format: str, following: MigrationSource, live: LakeTable, policy: Policy | None = None
+) -> tuple[Plan, ...]:
+    plans = cook(format, following, policy=policy or Policy()).make_plans(live, NEW[format])
     assert [from_text(to_text(each)) for each in plans] == list(plans)
     return plans
 
@@ -67,12 +69,12 @@ def test_what_a_kept_column_is_goes_along_where_another_one_has_had_its_name_sin
     sources = []
     for columns in ({"id": 1, "x": 2}, {"id": 1}, {"id": 1, "x": 3}, {"id": 1, "y": 3}):
         told.append(TableSchema(tuple(Column(n, Integer(32), id=i) for n, i in columns.items()), ("id",)))
-        sources.append(source_of(history(told)))
+        sources.append(migration_source(history(told)))
     live = mirrored(format, sources[0])
-    made = next(iter(into(format, with_row_columns(sources[3]), live)))
+    made = next(iter(into(format, add_row_columns(sources[3]), live)))
     (create,) = (s.statement for s in made.steps if s.kind == "create-table")
-    said = properties_in(create, (RETIRED_PROPERTY,))
-    found = retired(replace(live, schema=made.wanted, properties=said))
+    said = read_set_properties(create, (DISPLACED_PROPERTY,))
+    found = read_displaced(replace(live, schema=made.wanted, properties=said))
     assert {name: (each.column, each.version) for name, each in found.items()} == {"x": ("x", sources[0].id)}
 
 
@@ -137,10 +139,10 @@ def test_a_log_of_changes_and_rows_by_key_are_not_each_others(format: str, way: 
         live = mirrored(format, before)
         columns = KEYLESS if before is keyless else KEYED
         assert {name for name, _ in columns} <= set(live.schema.names)
-        plans = into(format, after, live) if way == "into" else cook(format, after).plans(live)
+        plans = into(format, after, live) if way == "into" else cook(format, after).make_plans(live)
         assert words in reasons(plans)
         assert "snapshot" in reasons(plans)
-        ordinary = make_plan(with_row_columns(after), live, *TARGETS[format], Policy())
+        ordinary = make_plan(add_row_columns(after), live, *TARGETS[format], Policy())
         assert [r.instead for r in ordinary.refusals] == [r.instead for r in plans[0].refusals]
 
 

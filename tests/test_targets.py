@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schemaman.errors import BadReference
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.plan import Refusal
-from schemaman.migration.target import Draft, Held, Live
+from schemaman.migration.target import Draft, LakeTable, LakeType
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import format_type, parse_type
@@ -38,7 +38,7 @@ from schemaman.model.types import (
     Unknown,
     widens,
 )
-from schemaman.spark.iceberg_metadata import described_live, iceberg_live
+from schemaman.spark.iceberg_metadata import read_description, read_metadata
 from tests.house import FIXTURES
 from tests.strategies import NAMES, TEXTS, TYPES
 
@@ -48,15 +48,15 @@ TARGETS = (delta.TARGET, iceberg.TARGET)
 REFUSED = {"delta": "spark", "delta_plain": "spark", "iceberg": "spark"}
 
 
-def live(ddl: str, **properties: str) -> Live:
+def live(ddl: str, **properties: str) -> LakeTable:
     mapped = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
     ntz = {"delta.feature.timestampNtz": "supported"}
-    return Live("ice.db.t", parse_columns(ddl), "id", "1", mapped | ntz | properties)
+    return LakeTable("ice.db.t", parse_columns(ddl), "id", "1", mapped | ntz | properties)
 
 
 def hold(target, type: Type) -> Type:
     held = target.hold(type)
-    assert isinstance(held, Held)
+    assert isinstance(held, LakeType)
     return held.type
 
 
@@ -67,8 +67,8 @@ def test_delta_changes_types_in_place_as_measured(old: str) -> None:
         cell, b = CELLS.get((old, new), REFUSED), parse_type(new)
         assert delta.widens_in_place(a, b) == (cell["delta"] == "ok"), new
         if cell["delta"] == "ok":
-            plain = Live("/t", TableSchema((Column("c", a),)), "id", "1")
-            needed = delta.TARGET.needs(plain, ChangeType(("c",), a, b))
+            plain = LakeTable("/t", TableSchema((Column("c", a),)), "id", "1")
+            needed = delta.TARGET.find_missing_properties(plain, ChangeType(("c",), a, b))
             assert (not needed) == (cell["delta_plain"] == "ok"), new
 
 
@@ -98,7 +98,7 @@ def test_parts_of_columns_change_as_measured(target, cell) -> None:
     path = tuple(cell["path"].split("."))
     old = parse_type(cell["from"]) if cell["from"] != "void" else Unknown("void")
     column = Column(path[0], _around(path[1:], old))
-    table = Live("ice.db.t", TableSchema((column,)), "id", "1", live("a INT").properties)
+    table = LakeTable("ice.db.t", TableSchema((column,)), "id", "1", live("a INT").properties)
     answer = target.alter(table, ChangeType(path, old, parse_type(cell["to"])))
     assert isinstance(answer, Draft) == (cell[target.name] == "ok")
 
@@ -158,7 +158,7 @@ def test_a_scale_outside_the_precision_keeps_every_value(precision: int, scale: 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 def test_lost_nanoseconds_are_said(target) -> None:
     held = target.hold(Timestamp(9))
-    assert isinstance(held, Held)
+    assert isinstance(held, LakeType)
     assert "nanoseconds" in (held.note or "")
 
 
@@ -187,7 +187,7 @@ def test_holding_twice_is_holding_once_and_loses_nothing(target, type: Type) -> 
     if isinstance(held, Refusal):
         return
     again = target.hold(held.type)
-    assert isinstance(again, Held)
+    assert isinstance(again, LakeType)
     assert again.type == held.type
     assert sql.type_name(held.type)
     if isinstance(type, Integer):
@@ -206,13 +206,13 @@ def test_a_literal_ends_where_it_should_and_hides_variables(text: str) -> None:
 
 @given(parts=st.lists(NAMES.filter(lambda n: "." not in n and n), min_size=1, max_size=3))
 def test_a_dotted_name_is_read_back_part_by_part(parts: list[str]) -> None:
-    assert sql.table_parts(sql.dotted(parts)) == tuple(parts)
+    assert sql.split_table_name(sql.quote_table_name(parts)) == tuple(parts)
 
 
 @pytest.mark.parametrize("name", ["", "a..b", ".a", "a.", "`a", "a`b`"])
 def test_a_table_name_that_cannot_be_read_is_an_error(name: str) -> None:
     with pytest.raises(BadReference):
-        sql.table_parts(name)
+        sql.split_table_name(name)
 
 
 @pytest.mark.parametrize(
@@ -244,8 +244,8 @@ def test_iceberg_tables_need_a_catalogue() -> None:
 
 def test_iceberg_refuses_names_that_ruin_a_table() -> None:
     schema = parse_columns("_file STRING, `_POS` INT, `a.b` INT, a STRUCT<b: INT>, `c.d` INT")
-    assert set(iceberg.TARGET.refuse(schema)) == {"_file", "_POS", "a.b"}
-    assert delta.TARGET.refuse(schema) == {}
+    assert set(iceberg.TARGET.refuse_names(schema)) == {"_file", "_POS", "a.b"}
+    assert delta.TARGET.refuse_names(schema) == {}
 
 
 REQUIRED = ChangeNullable(("a",), True, False)
@@ -272,7 +272,7 @@ def test_changes_that_no_format_takes_are_refused_with_a_way_out(target, change)
     schema = parse_columns(
         "a INT, s STRUCT<x: INT>, l ARRAY<INT NOT NULL>, k INT NOT NULL, p INT, PRIMARY KEY (k)"
     )
-    table = Live("ice.db.t", schema, "id", "1", live("a INT").properties, layout=("p",))
+    table = LakeTable("ice.db.t", schema, "id", "1", live("a INT").properties, layout=("p",))
     answer = target.alter(table, change)
     assert isinstance(answer, Refusal)
     assert answer.reason
@@ -280,12 +280,12 @@ def test_changes_that_no_format_takes_are_refused_with_a_way_out(target, change)
 
 
 def test_the_last_column_cannot_be_dropped() -> None:
-    answer = iceberg.TARGET.alter(live("a INT"), DropColumn(("a",), Column("a", Integer(32))))
+    answer = iceberg.TARGET.draft_change(live("a INT"), DropColumn(("a",), Column("a", Integer(32))))
     assert isinstance(answer, Refusal)
 
 
 def test_a_change_of_type_that_is_refused_names_the_recipe() -> None:
-    answer = iceberg.TARGET.alter(live("a INT"), ChangeType(("a",), Integer(32), String()))
+    answer = iceberg.TARGET.draft_change(live("a INT"), ChangeType(("a",), Integer(32), String()))
     assert isinstance(answer, Refusal)
     assert "`a__new`" in answer.instead
     assert "backfill" in answer.instead
@@ -302,11 +302,11 @@ def test_a_change_of_type_that_is_refused_names_the_recipe() -> None:
 )
 def test_delta_refuses_to_touch_what_a_constraint_uses(change) -> None:
     table = live("price INT, list_price INT", **{"delta.constraints.positive": "PRICE > 0"})
-    answer = delta.TARGET.alter(table, change)
+    answer = delta.TARGET.draft_change(table, change)
     assert isinstance(answer, Refusal)
     assert "positive" in answer.reason
     spared = ChangeType(("list_price",), Integer(32), Integer(64))
-    assert isinstance(delta.TARGET.alter(table, spared), Draft)
+    assert isinstance(delta.TARGET.draft_change(table, spared), Draft)
 
 
 @pytest.mark.parametrize(
@@ -325,9 +325,9 @@ def test_delta_refuses_to_touch_what_a_constraint_uses(change) -> None:
     ],
 )
 def test_delta_says_which_features_a_plain_table_lacks(change, needed) -> None:
-    plain = Live("/t", parse_columns("a INT"), "id", "1")
-    assert dict(delta.TARGET.needs(plain, change)) == needed
-    assert dict(delta.TARGET.needs(live("a INT"), change)) == {}
+    plain = LakeTable("/t", parse_columns("a INT"), "id", "1")
+    assert dict(delta.TARGET.find_missing_properties(plain, change)) == needed
+    assert dict(delta.TARGET.find_missing_properties(live("a INT"), change)) == {}
 
 
 def test_the_schema_that_spark_prints_is_read_back() -> None:
@@ -390,9 +390,9 @@ SPECS = {
 }
 
 
-def parted() -> Live:
+def parted() -> LakeTable:
     columns = parse_columns("id INT, area STRING, ts TIMESTAMP, s STRUCT<y: INT>").columns
-    return iceberg_live("ice.raw.t", columns, "1.metadata.json", SPECS)
+    return read_metadata("ice.raw.t", columns, "1.metadata.json", SPECS)
 
 
 @pytest.mark.parametrize(
@@ -415,7 +415,7 @@ def parted() -> Live:
 )
 def test_names_of_partition_fields_are_for_no_other_column(change, refused: bool) -> None:
     """As measured: also where the field was dropped or replaced since."""
-    answer = iceberg.TARGET.alter(parted(), change)
+    answer = iceberg.TARGET.draft_change(parted(), change)
     assert isinstance(answer, Refusal) is refused
     if isinstance(answer, Refusal):
         assert "partition field" in answer.reason
@@ -430,6 +430,6 @@ def test_names_of_partition_fields_are_known_where_nobody_can_read_the_metadata(
         ("# Detailed Table Information", ""),
         ("Location", "/w"),
     ]
-    found = described_live("ice.raw.t", columns, "1.metadata.json", {"format-version": "2"}, described)
+    found = read_description("ice.raw.t", columns, "1.metadata.json", {"format-version": "2"}, described)
     assert set(found.partition_names) == {"region", "ts_day", "s.x", "id_bucket"}
-    assert isinstance(iceberg.TARGET.alter(found, RenameColumn(("area",), "ts_day")), Refusal)
+    assert isinstance(iceberg.TARGET.draft_change(found, RenameColumn(("area",), "ts_day")), Refusal)

@@ -8,11 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.debezium.topic_naming import Strategy, field_mode, routed, schema_mode, schema_name
+from schemaman.debezium.topic_naming import (
+    TopicNamingStrategy,
+    choose_field_mode,
+    choose_schema_mode,
+    make_schema_name,
+    route_topic,
+)
 from schemaman.model.name_adjustment import Mode
 from tests import chain
 
-SHIPPED = Strategy("srv")
+SHIPPED = TopicNamingStrategy("srv")
 
 
 @pytest.mark.parametrize(("connector", "release", "expected"), [
@@ -22,11 +28,11 @@ SHIPPED = Strategy("srv")
     ("sqlserver", (2, 0), "srv.d.s.t"), ("sqlserver", (1, 9), "srv.s.t"),
 ])  # fmt: skip
 def test_topics_of_tables(connector, release, expected):
-    assert SHIPPED.table(connector, "d", "s", "t", release=release) == expected
+    assert SHIPPED.name_table_topic(connector, "d", "s", "t", release=release) == expected
 
 
 def test_sql_server_of_several_databases_before_it_was_the_rule():
-    assert SHIPPED.table("sqlserver", "d", "s", "t", release=(1, 9), databases=True) == "srv.d.s.t"
+    assert SHIPPED.name_table_topic("sqlserver", "d", "s", "t", release=(1, 9), databases=True) == "srv.d.s.t"
 
 
 def test_topics_of_the_connector_itself():
@@ -34,10 +40,13 @@ def test_topics_of_the_connector_itself():
     assert SHIPPED.transactions == "srv.transaction"
     assert SHIPPED.heartbeats == "__debezium-heartbeat.srv"
     assert SHIPPED.messages == "srv.message"
-    other = Strategy("my srv", delimiter="_", transaction="tx", heartbeat="beat")
+    other = TopicNamingStrategy("my srv", delimiter="_", transaction="tx", heartbeat="beat")
     assert (other.transactions, other.heartbeats) == ("my_srv_tx", "beat_my_srv")
-    assert other.table("mysql", "d", None, "größe") == "my_srv_d_gr__e"
-    assert Strategy("srv", unicode=True).table("mysql", "d", None, "a_b") == "srv.d.a_u005fb"
+    assert other.name_table_topic("mysql", "d", None, "größe") == "my_srv_d_gr__e"
+    assert (
+        TopicNamingStrategy("srv", unicode=True).name_table_topic("mysql", "d", None, "a_b")
+        == "srv.d.a_u005fb"
+    )
 
 
 @pytest.mark.parametrize(("regex", "replacement", "expected"), [
@@ -47,22 +56,22 @@ def test_topics_of_the_connector_itself():
     (r".*", "", "srv.shop.sales_eu"),
 ])  # fmt: skip
 def test_routing(regex, replacement, expected):
-    assert routed("srv.shop.sales_eu", regex, replacement) == expected
+    assert route_topic("srv.shop.sales_eu", regex, replacement) == expected
 
 
 def test_schemas_of_the_parts_of_a_record():
-    assert [schema_name("a-b.t", part, "avro") for part in ("key", "row", "envelope")] == [
+    assert [make_schema_name("a-b.t", part, "avro") for part in ("key", "row", "envelope")] == [
         "a_b.t.Key", "a_b.t.Value", "a_b.t.Envelope",
     ]  # fmt: skip
-    assert schema_name("1srv", "row", "avro", (2, 2)) == "_srv.Value"
+    assert make_schema_name("1srv", "row", "avro", (2, 2)) == "_srv.Value"
 
 
 @pytest.mark.parametrize(("release", "mode"), [
     ((1, 4), "avro"), ((1, 9), "avro"), ((2, 0), "none"), ((2, 2), "none"), ((3, 7), "none"),
 ])  # fmt: skip
 def test_what_releases_do_if_nothing_is_said(release, mode):
-    assert schema_mode(release) == mode
-    assert (field_mode(), field_mode(avro=True)) == ("none", "avro")
+    assert choose_schema_mode(release) == mode
+    assert (choose_field_mode(), choose_field_mode(avro=True)) == ("none", "avro")
 
 
 ROUTED = {"postgres/shop-flat-routed", "postgres/shop-flat-plain"}
@@ -84,7 +93,9 @@ def test_every_recorded_topic_is_the_one_of_its_table(run):
     elsewhere = set()
     for history in chain.histories(run):
         table = history.table
-        made = Strategy(table.server).table(history.connector, table.database, table.schema, table.table)
+        made = TopicNamingStrategy(table.server).name_table_topic(
+            history.connector, table.database, table.schema, table.table
+        )
         topics = {a.name for a in history.aliases if a.kind == "topic"}
         elsewhere |= topics if topics and made not in topics else set()
     assert bool(elsewhere) == (run in ROUTED)
@@ -95,22 +106,22 @@ def test_every_recorded_schema_is_named_after_its_topic_in_some_mode(run):
     modes: tuple[Mode, ...] = ("none", "avro", "avro_unicode")
     for history in chain.histories(run):
         topics = [a.name for a in history.aliases if a.kind == "topic"]
-        made = {schema_name(topic, "row", mode) for topic in topics for mode in modes}
+        made = {make_schema_name(topic, "row", mode) for topic in topics for mode in modes}
         assert {a.name for a in history.aliases if a.kind == "schema_name"} <= made
 
 
 @pytest.mark.parametrize(("run", "mode"), [
-    ("postgres/shop-oldest", schema_mode((1, 4))), ("postgres/shop-avro-old", schema_mode((1, 9))),
-    ("postgres/shop-json", schema_mode((3, 4))), ("postgres/shop-names-unicode", "avro_unicode"),
+    ("postgres/shop-oldest", choose_schema_mode((1, 4))), ("postgres/shop-avro-old", choose_schema_mode((1, 9))),
+    ("postgres/shop-json", choose_schema_mode((3, 4))), ("postgres/shop-names-unicode", "avro_unicode"),
 ])  # fmt: skip
 def test_releases_name_schemas_as_they_do_if_nothing_is_said(run, mode):
     for history in chain.histories(run):
         topics = [a.name for a in history.aliases if a.kind == "topic"]
-        made = {schema_name(topic, "row", mode) for topic in topics}
+        made = {make_schema_name(topic, "row", mode) for topic in topics}
         assert {a.name for a in history.aliases if a.kind == "schema_name"} == made
 
 
 @given(st.text(max_size=6), st.text(max_size=6), st.text(max_size=300), st.booleans())
 def test_topics_are_legal(database, schema, table, unicode):
-    made = Strategy("srv", unicode=unicode).table("sqlserver", database, schema, table)
+    made = TopicNamingStrategy("srv", unicode=unicode).name_table_topic("sqlserver", database, schema, table)
     assert re.fullmatch(r"[A-Za-z0-9._-]{1,249}", made)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from schemaman.model.ddl import parse_type
-from schemaman.model.types import Decimal, Floating, Integer, Type, digits, widens, without_labels
+from schemaman.model.types import Decimal, Floating, Integer, Type, count_digits, widens, without_labels
 from tests.strategies import TYPES
 
 WORDS = (
@@ -69,7 +69,7 @@ def test_an_integer_widens_exactly_where_its_extremes_fit(old: Integer) -> None:
 
 @pytest.mark.parametrize("type", INTEGERS, ids=str)
 def test_digits_hold_the_largest_value(type: Integer) -> None:
-    assert digits(type) == max(len(str(abs(n))) for n in _range(type))
+    assert count_digits(type) == max(len(str(abs(n))) for n in _range(type))
 
 
 @pytest.mark.parametrize("old", [Decimal(5, 2), Decimal(10, 0), Decimal(4, 4)], ids=str)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.migration.plan import Source
+from schemaman.migration.plan import MigrationSource
 from schemaman.migration.row_columns import (
     DELETED,
     KEYED,
     KEYLESS,
     ORDER,
-    with_row_columns,
+    add_row_columns,
 )
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Integer, String
@@ -22,7 +22,7 @@ from schemaman.sink.upsert import (
     LakeChange,
     Op,
     Upsert,
-    folded,
+    fold_changes,
 )
 
 COLUMNS = ("id", "a", "b")
@@ -50,11 +50,18 @@ class Paper:
         if self.row is not None and upsert.order <= at:
             return True
         alive = self.row is not None and not self.row[DELETED]
-        if upsert.needs_row and (not alive or (upsert.anew is not None and at <= upsert.anew)):
+        if upsert.needs_row and (
+            not alive or (upsert.restart_order is not None and at <= upsert.restart_order)
+        ):
             return False
-        if upsert.unsent is not None and self.row is not None and not alive and at >= upsert.unsent:
+        if (
+            upsert.unsent_order is not None
+            and self.row is not None
+            and not alive
+            and at >= upsert.unsent_order
+        ):
             return False
-        kept = upsert.kept | {name for name, order in upsert.words.items() if self.row and order <= at}
+        kept = upsert.kept | {name for name, order in upsert.value_orders.items() if self.row and order <= at}
         old = self.row if self.row is not None and (alive or upsert.deleted) else {}
         told = {n: old.get(n) if n in kept else upsert.values.get(n) for n in COLUMNS}
         self.row = told | {ORDER: upsert.order, DELETED: upsert.deleted}
@@ -95,7 +102,7 @@ def test_any_batches_end_in_the_row_of_the_source(changes: list[LakeChange], dat
     rest = list(changes)
     while rest:
         size = data.draw(st.integers(1, len(rest)))
-        assert table.merge(folded(rest[:size], COLUMNS))
+        assert table.merge(fold_changes(rest[:size], COLUMNS))
         rest = rest[size:]
     assert table.shown == truth(changes)
 
@@ -103,12 +110,12 @@ def test_any_batches_end_in_the_row_of_the_source(changes: list[LakeChange], dat
 @given(lives(), st.data())
 def test_what_is_delivered_again_changes_nothing(changes: list[LakeChange], data: st.DataObject) -> None:
     table = Paper()
-    assert table.merge(folded(changes, COLUMNS))
+    assert table.merge(fold_changes(changes, COLUMNS))
     before = dict(table.row or {})
     again = data.draw(
         st.lists(st.sampled_from(changes), min_size=1).map(lambda c: sorted(c, key=lambda x: x.order))
     )
-    table.merge(folded(again, COLUMNS))
+    table.merge(fold_changes(again, COLUMNS))
     assert table.row == before
 
 
@@ -128,7 +135,7 @@ def test_what_is_delivered_again_from_somewhere_may_be_cut_anywhere(
         size = data.draw(st.integers(1, len(delivered))) if delivered else 0
         batch = sorted([*held, *delivered[:size]], key=lambda each: each.order)
         delivered, before = delivered[size:], held
-        held = [] if table.merge(folded(batch, COLUMNS)) else batch
+        held = [] if table.merge(fold_changes(batch, COLUMNS)) else batch
         assert not held or delivered or held != before
     assert table.shown == truth(changes)
 
@@ -141,10 +148,10 @@ def test_one_row_comes_of_changes_that_are_folded_and_of_such_that_are_merged_on
     batch = sorted({each.order: each for each in mixed}.values(), key=lambda each: each.order)
     folding, merging = Paper(), Paper()
     for each in there:
-        assert folding.merge(folded([each], COLUMNS))
-        assert merging.merge(folded([each], COLUMNS))
-    taken = [merging.merge(folded([each], COLUMNS)) for each in batch]
-    if folding.merge(folded(batch, COLUMNS)) and all(taken):
+        assert folding.merge(fold_changes([each], COLUMNS))
+        assert merging.merge(fold_changes([each], COLUMNS))
+    taken = [merging.merge(fold_changes([each], COLUMNS)) for each in batch]
+    if folding.merge(fold_changes(batch, COLUMNS)) and all(taken):
         assert folding.shown == merging.shown
         assert (folding.row or {})[ORDER] == (merging.row or {})[ORDER]
 
@@ -156,48 +163,48 @@ def test_whole_rows_may_come_in_any_order(changes: list[LakeChange], random) -> 
     random.shuffle(mixed)
     table = Paper()
     for each in mixed:
-        assert table.merge(folded([each], COLUMNS))
+        assert table.merge(fold_changes([each], COLUMNS))
     assert table.row is None or table.row[ORDER] == whole[-1].order
     assert (table.shown is None) == (not whole or whole[-1].op == "d")
 
 
 def test_a_value_that_was_not_sent_is_taken_from_the_change_before() -> None:
-    row = folded([change("c", 1, "x", "big"), change("u", 2, "y", unsent=("b",))], COLUMNS)
+    row = fold_changes([change("c", 1, "x", "big"), change("u", 2, "y", unsent=("b",))], COLUMNS)
     assert row is not None
     assert (row.values, row.kept, row.needs_row) == ({"id": 1, "a": "y", "b": "big"}, frozenset(), False)
 
 
 def test_a_value_that_was_not_sent_needs_the_row_that_the_table_has() -> None:
-    row = folded([change("u", 2, "y", unsent=("b",))], COLUMNS)
+    row = fold_changes([change("u", 2, "y", unsent=("b",))], COLUMNS)
     assert row is not None
-    assert (row.kept, row.needs_row, row.anew) == (frozenset({"b"}), True, None)
+    assert (row.kept, row.needs_row, row.restart_order) == (frozenset({"b"}), True, None)
 
 
 def test_a_value_that_was_not_sent_after_a_delete_is_lost_and_said_to_be() -> None:
-    row = folded([change("d", 1), change("c", 2, "y", unsent=("b",))], COLUMNS)
+    row = fold_changes([change("d", 1), change("c", 2, "y", unsent=("b",))], COLUMNS)
     assert row is not None
-    assert (row.needs_row, row.anew) == (True, "000002")
+    assert (row.needs_row, row.restart_order) == (True, "000002")
     table = Paper({"id": 1, "a": "x", "b": "big", ORDER: "000001", DELETED: False})
     assert not table.merge(row)
 
 
 def test_a_truncate_ends_what_is_older_and_nothing_else() -> None:
-    assert folded([change("c", 1, "x"), change("u", 2, "y")], COLUMNS, floor="000003") is None
-    row = folded([change("c", 1, "x"), change("c", 4, "y")], COLUMNS, floor="000003")
+    assert fold_changes([change("c", 1, "x"), change("u", 2, "y")], COLUMNS, floor="000003") is None
+    row = fold_changes([change("c", 1, "x"), change("c", 4, "y")], COLUMNS, floor="000003")
     assert row is not None
     assert row.values["a"] == "y"
 
 
 def test_a_column_that_a_record_does_not_know_keeps_its_value() -> None:
     older = LakeChange("u", "000002", ("t", 0, 2), {"id": 1, "a": "y"})
-    row = folded([older], COLUMNS)
+    row = fold_changes([older], COLUMNS)
     assert row is not None
     assert (row.kept, row.needs_row) == (frozenset({"b"}), False)
 
 
 def test_the_columns_that_remember_positions() -> None:
     columns = (Column("id", Integer(32), nullable=False), Column("a", String()))
-    keyed = Source("t", 1, "0" * 12, 0, TableSchema(columns, ("id",)))
-    assert with_row_columns(keyed).schema.names == ("id", "a", *(name for name, _ in KEYED))
-    keyless = Source("t", 1, "0" * 12, 0, TableSchema(columns))
-    assert with_row_columns(keyless).schema.names == ("id", "a", *(name for name, _ in KEYLESS))
+    keyed = MigrationSource("t", 1, "0" * 12, 0, TableSchema(columns, ("id",)))
+    assert add_row_columns(keyed).schema.names == ("id", "a", *(name for name, _ in KEYED))
+    keyless = MigrationSource("t", 1, "0" * 12, 0, TableSchema(columns))
+    assert add_row_columns(keyless).schema.names == ("id", "a", *(name for name, _ in KEYLESS))

@@ -17,14 +17,14 @@ from schemaman.migration.apply.apply import apply
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule, ProjectionRule
-from schemaman.migration.recipes.recipes import Cook
-from schemaman.migration.row_columns import with_row_columns
-from schemaman.migration.source import source_of
-from schemaman.migration.target import Live
+from schemaman.migration.recipes.recipes import RecipePlanner
+from schemaman.migration.row_columns import add_row_columns
+from schemaman.migration.source import migration_source
+from schemaman.migration.target import LakeTable
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import TableSchema
-from schemaman.sink.row_mapping import row_map
+from schemaman.sink.row_mapping import map_columns
 from tests.house import PROOF
 from tests.lives import history
 from tests.paper_lake import PaperJournal, PaperLake
@@ -62,7 +62,7 @@ def follow(
         if act == "skip":
             continue
         told = life[: number + 1]
-        following, policy = with_row_columns(source_of(history(told))), chosen[number % len(chosen)]
+        following, policy = add_row_columns(migration_source(history(told))), chosen[number % len(chosen)]
         if act != "into-unplanned" or lake.live is None:
             plan = make_plan(following, lake.live, target, lake.table, policy)
             if plan.steps and written(plan):
@@ -72,14 +72,14 @@ def follow(
         if act.startswith("into") and lake.live is not None:
             beside = chosen[(number + 1) % len(chosen)] if otherwise else policy
             there = f"{table}{number}"
-            plans = Cook(following, target, lake.live.name, beside).plans(lake.live, there)
+            plans = RecipePlanner(following, target, lake.live.name, beside).make_plans(lake.live, there)
             if plans[0].steps:
                 lake, whose = filled(lake, plans, there, whose, dropping=drops(beside, format))
                 knows(lake, told, whose)
 
 
 def drops(policy: Policy, format: str) -> bool:
-    return policy.ruling("drop-column", "shop.app.public.t", format).level in ("auto", "approve")
+    return policy.find_ruling("drop-column", "shop.app.public.t", format).level in ("auto", "approve")
 
 
 @both
@@ -101,7 +101,7 @@ def required(schema: TableSchema, *ids: int) -> TableSchema:
 def knows(lake: PaperLake, told: list[TableSchema], whose: dict[int, int]) -> None:
     """Rows of each column of the source go where nothing else ever was."""
     assert lake.live is not None
-    to = row_map(history(told), lake.live)
+    to = map_columns(history(told), lake.live)
     for id, name in to.names.items():
         assert whose.setdefault(lake.fields[name], id) == id, (name, to)
     none_twice(to, told)
@@ -137,7 +137,9 @@ def test_a_column_whose_name_another_one_has_goes_along_out_of_its_way(format: s
     target, table = TARGETS[format]
     told = [schema_of(ids) for ids in ({"a": 2}, {}, {"a": 4})]
     live = brought(format, told[:2], Policy())
-    _, fill = Cook(source_of(history(told)), target, table, Policy()).plans(live, table + "_new")
+    _, fill = RecipePlanner(migration_source(history(told)), target, table, Policy()).make_plans(
+        live, table + "_new"
+    )
     assert moved(fill) == [("key", "key"), ("a__old", "a")]
     assert "reuse-name = approve by default" in fill.approvals_needed[0]
 
@@ -203,7 +205,7 @@ def test_a_member_stands_for_what_it_did_under_its_old_name(format: str, way: st
         migrated(lake, drawn(format, until(told, number), lake, policy))
     assert lake.live is not None
     assert "b" in format_type(lake.live.schema.columns[1].type)
-    (refused,) = Cook(until(told, 2), target, table, policy).plans(
+    (refused,) = RecipePlanner(until(told, 2), target, table, policy).make_plans(
         lake.live, table + "_new" if way == "into" else None
     )
     assert refused.steps == ()
@@ -218,7 +220,7 @@ def test_a_plan_in_part_does_not_hide_what_the_values_are(format: str) -> None:
     told = [parse_columns(f"key INT NOT NULL ID 1, a {type} ID 2, PRIMARY KEY (key)") for type in
             ("TIME(6)", "VARCHAR(20)")]  # fmt: skip
     live = brought(format, told, policy)
-    (refused,) = Cook(source_of(history(told)), target, table, policy).plans(live)
+    (refused,) = RecipePlanner(migration_source(history(told)), target, table, policy).make_plans(live)
     assert "does not tell of its values" in refused.refusals[0].reason
 
 
@@ -236,17 +238,19 @@ def test_a_key_is_given_by_no_column_that_holds_the_values_of_another(format: st
     ]
     live = brought(format, told, policy)
     for exact in ((), ("a",)):
-        (refused,) = Cook(source_of(history(told)), target, table, policy, exact=exact).plans(live)
+        (refused,) = RecipePlanner(
+            migration_source(history(told)), target, table, policy, exact=exact
+        ).make_plans(live)
         assert refused.steps == ()
         assert any("is not settled" in each.reason for each in refused.refusals)
 
 
-def brought(format: str, told: list[TableSchema], policy: Policy) -> Live:
+def brought(format: str, told: list[TableSchema], policy: Policy) -> LakeTable:
     """A table that followed version after version, as far as plans went."""
     target, table = TARGETS[format]
     lake = PaperLake(table)
     for number in range(1, len(told) + 1):
-        plan = make_plan(source_of(history(told[:number])), lake.live, target, table, policy)
+        plan = make_plan(migration_source(history(told[:number])), lake.live, target, table, policy)
         apply(plan, lake, PaperJournal(), lambda: 0, run="r", approved=True, partial=True)
     assert lake.live is not None
     return lake.live
@@ -260,5 +264,5 @@ def retold(
     types = (old, new) if old != new else (old,)
     told = [parse_columns(f"key INT NOT NULL ID 1, a {type} ID 2, PRIMARY KEY (key)") for type in types]
     live = brought(format, told[:1], before or policy)
-    cook = Cook(source_of(history(told)), target, table, policy)
-    return cook.plans(live, table + "_new" if into else None)
+    cook = RecipePlanner(migration_source(history(told)), target, table, policy)
+    return cook.make_plans(live, table + "_new" if into else None)

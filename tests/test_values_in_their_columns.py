@@ -18,12 +18,12 @@ from schemaman.migration.apply.apply import apply
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import ChangeKind, Level, PolicyRule, ProjectionRule
-from schemaman.migration.row_columns import with_row_columns
-from schemaman.migration.source import source_of
+from schemaman.migration.row_columns import add_row_columns
+from schemaman.migration.source import migration_source
 from schemaman.migration.type_mapping import Names
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Integer
-from schemaman.sink.row_mapping import RowMap, row_map
+from schemaman.sink.row_mapping import RowMap, map_columns
 from tests.house import PROOF
 from tests.lives import ALIKE, history
 from tests.paper_lake import PaperJournal, PaperLake
@@ -142,13 +142,13 @@ def follow(
         told.append(structure)
         if not seen[number]:
             continue
-        following = with_row_columns(source_of(history(told)))
+        following = add_row_columns(migration_source(history(told)))
         plan = make_plan(following, lake.live, target, table, policies[number % len(policies)])
         if plan.steps and (written(plan) or partly):
             done = apply(plan, lake, PaperJournal(), lambda: 0, run="r", partial=partly, approved=True)
             assert done.differences == ()
         if lake.live is not None and written(plan):
-            to = row_map(history(told), lake.live)
+            to = map_columns(history(told), lake.live)
             for id, name in to.names.items():
                 assert whose.setdefault(lake.fields[name], id) == id, (name, to, plan)
             none_twice(to, told)
@@ -165,5 +165,5 @@ def none_unsaid(to: RowMap, plan: Plan, newest: TableSchema) -> None:
     """A column of the newest version that is nowhere: the policy wants no column for it, or its rows wait."""
     left_out = {r.path[0] for r in plan.rulings if r.level == "ignore" and r.kind in ADDED}
     missing = {c.name: c.id for c in newest.columns if c.id not in to.names}
-    unsaid = {name for name, id in missing.items() if id not in to.homeless and name not in left_out}
+    unsaid = {name for name, id in missing.items() if id not in to.unmapped_reasons and name not in left_out}
     assert not unsaid, (unsaid, to, plan)

@@ -14,22 +14,22 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from schemaman.debezium.records import NOWHERE
+from schemaman.debezium.records import NO_POSITION
 from schemaman.history.decisions import NotRename, Rename, place
 from schemaman.history.struct_fields import unsettled
 from schemaman.history.versions import TableHistory
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import Policy, PolicyRule
-from schemaman.migration.source import source_of
+from schemaman.migration.source import migration_source
 from schemaman.model.ddl import format_type
-from schemaman.model.schema import Column, Path, TableSchema, walk
+from schemaman.model.schema import Column, Path, TableSchema, walk_fields
 from schemaman.model.types import Array, Field, Integer, Map, String, Struct, Type
-from schemaman.sink.dropped_columns import with_members
-from schemaman.sink.row_change import Place, RowChange
-from schemaman.sink.row_mapping import lake_change, row_map
+from schemaman.sink.dropped_columns import add_nested_fields
+from schemaman.sink.row_change import RecordOffset, RowChange
+from schemaman.sink.row_mapping import map_change, map_columns
 from schemaman.sink.upsert import LakeChange
-from schemaman.sink.values.values import Unfit, Value
+from schemaman.sink.values.values import UnfitColumn, Value
 from tests.house import PROOF
 from tests.lives import history as history_of
 from tests.paper_lake import PaperJournal, PaperLake
@@ -64,11 +64,11 @@ def came(history: TableHistory, number: int, value: Value, lake: PaperLake) -> o
     """What a record of a version brings into a table: its column `s`, or why its row waits."""
     assert lake.live is not None
     schema = history.versions[number - 1].schema
-    row = RowChange(Place("main", "t", 0, number), history.table, "c", None, None, {"s": value}, frozenset(),
-                    str(number), 0, False, schema, number, NOWHERE)  # fmt: skip
-    found = lake_change(row, row_map(history, lake.live))
-    assert isinstance(found, LakeChange | Unfit)
-    return found.reason if isinstance(found, Unfit) else found.values["s"]
+    row = RowChange(RecordOffset("main", "t", 0, number), history.table, "c", None, None, {"s": value}, frozenset(),
+                    str(number), 0, False, schema, number, NO_POSITION)  # fmt: skip
+    found = map_change(row, map_columns(history, lake.live))
+    assert isinstance(found, LakeChange | UnfitColumn)
+    return found.reason if isinstance(found, UnfitColumn) else found.values["s"]
 
 
 def waiting(held: object, path: str, old: str, new: str) -> bool:
@@ -168,7 +168,7 @@ def test_a_member_that_somebody_renamed_by_hand_takes_its_values(format: str) ->
     history = lives_of("a", "b")
     made = standing(format, history, 1)
     assert made.live is not None
-    (rename,) = plan(format, source_of(renamed(history, ("s.a", "s.b"))), made).steps[:1]
+    (rename,) = plan(format, migration_source(renamed(history, ("s.a", "s.b"))), made).steps[:1]
     made.run(rename.statement)
     said = renamed(history, ("s.a", "s.b"))
     assert came(said, 2, {"k": 1, "b": 2}, made) == {"k": 1, "b": 2}
@@ -184,7 +184,7 @@ def test_a_member_that_the_table_dropped_is_not_put_under_a_name_it_had_before(f
     history = with_words(history, *words, (NotRename, "s.x", "s.l"), (Rename, "s.k", "s.l"))
     made = followed(format, history, 1, 2)
     ignoring = replace(DROPS, rules=(PolicyRule("ignore", ("rename-stated",)),))
-    migrated(made, plan(format, source_of(history), made, ignoring))
+    migrated(made, plan(format, migration_source(history), made, ignoring))
     assert came(history, 3, {"y": 3, "l": 2}, made) == {"y": 3, "k": 2}
     assert came(history, 1, {"y": None, "k": 2}, made) == {"y": None, "k": 2}
     another = "the lake's struct has no member 'y, whose name another one has'"
@@ -211,7 +211,7 @@ def test_a_value_from_before_a_rename_is_where_its_member_was_when_it_left(
     made = PaperLake(TARGETS[format][1])
     for number in (3, 4) if at_once else (1, 2, 3, 4):
         now = replace(history, versions=history.versions[:number])
-        migrated(made, plan(format, source_of(with_members(now, range(1, number + 1))), made))
+        migrated(made, plan(format, migration_source(add_nested_fields(now, range(1, number + 1))), made))
         for late in range(1, number + 1):
             (column,) = (c for c in now.versions[late - 1].schema.columns if c.name == "s")
             name = "abca"[late - 1]
@@ -229,15 +229,15 @@ def test_what_left_before_does_not_hide_that_a_member_may_have_become_another(fo
     made = PaperLake(TARGETS[format][1])
     for number in (1, 2, 3):
         now = replace(history, versions=history.versions[:number])
-        migrated(made, plan(format, source_of(with_members(now, range(1, number + 1))), made))
+        migrated(made, plan(format, migration_source(add_nested_fields(now, range(1, number + 1))), made))
     assert came(history, 3, {"k": 1, "a": 3}, made) == {"k": 1, "c": None, "a": 3}
-    assert with_members(history, range(1, 5)) == history
-    asked = plan(format, source_of(with_members(history, range(1, 5))), made)
+    assert add_nested_fields(history, range(1, 5)) == history
+    asked = plan(format, migration_source(add_nested_fields(history, range(1, 5))), made)
     assert [r.change for r in asked.refusals] == ["rename `s`.`a` to `b`"]
     assert statements(asked) == []
     assert came(history, 1, {"k": 1, "a": 2}, made) == {"k": 1, "c": 2, "a": None}
     other = with_words(history, (Rename, "s.a", "s.c"), (NotRename, "s.c", "s.a"), (NotRename, "s.a", "s.b"))
-    migrated(made, plan(format, source_of(with_members(other, range(1, 5))), made))
+    migrated(made, plan(format, migration_source(add_nested_fields(other, range(1, 5))), made))
     assert came(other, 1, {"k": 1, "a": 2}, made) == {"k": 1, "c": 2, "a": None, "b": None}
     # A table that had not followed would have the first one's values under that name.
     assert str(came(other, 3, {"k": 1, "a": 3}, made)).endswith("no member 'a, which left'")
@@ -402,7 +402,7 @@ def _open(history: TableHistory, answer: Answer) -> bool:
 def _came_back(history: TableHistory, answer: Answer) -> bool:
     at = _step(history, answer)
     old, new = (path.rpartition(".")[2] for path in (answer.old, answer.new))
-    versions = [{path[-1] for path, _, _ in walk(version.schema)} for version in history.versions]
+    versions = [{path[-1] for path, _, _ in walk_fields(version.schema)} for version in history.versions]
     return any(old in names for names in versions[at:]) or any(new in names for names in versions[:at])
 
 
@@ -416,7 +416,7 @@ def identities(history: TableHistory) -> list[dict[Path, int]]:
         told = {a.new: a.old for a in version.members if a.same}
         was: dict[Path, Path | None] = {(): ()}
         now: dict[Path, int] = {(): 0}
-        for path, _, _ in walk(version.schema):
+        for path, _, _ in walk_fields(version.schema):
             parent = was[path[:-1]]
             same = None if parent is None else (*parent, path[-1])
             old = told.get(path, None if same in told.values() else same)
@@ -503,7 +503,7 @@ def test_each_value_that_comes_late_is_in_a_member_of_its_own(
     now = in_part(history, answers, said, back=True)
     target, table = TARGETS[format]
     lake = Cells(table)
-    made = apply(make_plan(source_of(now), None, target, table, Policy()), lake, PaperJournal(), lambda: 0,
+    made = apply(make_plan(migration_source(now), None, target, table, Policy()), lake, PaperJournal(), lambda: 0,
                  run="r")  # fmt: skip
     assert made.differences == ()
     assert isinstance(look(now, lake, ids, empty)[-1], dict)
@@ -546,9 +546,9 @@ def test_each_value_is_in_a_member_of_its_own(
         if not seen[number - 1]:
             continue
         now = replace(known, versions=known.versions[:number])
-        left = with_members(now, range(1, number + 1)) if policy.drops == "keep" else now
+        left = add_nested_fields(now, range(1, number + 1)) if policy.drops == "keep" else now
         for following in (left, now):
-            drawn = make_plan(source_of(following), lake.live, target, table, policy)
+            drawn = make_plan(migration_source(following), lake.live, target, table, policy)
             if drawn.steps and written(drawn):
                 done = apply(drawn, lake, PaperJournal(), lambda: 0, run="r", approved=True)
                 assert done.differences == ()

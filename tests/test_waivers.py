@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.compat.waivers import Waiver, parse, standing, to_text
+from schemaman.compat.waivers import Waiver, parse_waivers, select_unexpired, to_text
 from schemaman.errors import BadConfiguration
 
 WORDS = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1)
@@ -18,7 +18,7 @@ WHOLE = Waiver("1abc", "column-removed", "shop.t", "no reader left", "ann", date
 
 @given(st.lists(WAIVERS, max_size=3))
 def test_waivers_are_read_as_they_were_appended(waivers: list[Waiver]) -> None:
-    assert parse("".join(map(to_text, waivers))) == tuple(waivers)
+    assert parse_waivers("".join(map(to_text, waivers))) == tuple(waivers)
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,11 @@ def test_waivers_are_read_as_they_were_appended(waivers: list[Waiver]) -> None:
 )  # fmt: skip
 def test_a_file_that_is_wrong_is_refused_with_the_place(text: str) -> None:
     with pytest.raises(BadConfiguration, match=r"w\.toml"):
-        parse(text, "w.toml")
+        parse_waivers(text, "w.toml")
 
 
 def test_a_waiver_stands_until_its_day_is_over_and_the_longest_counts() -> None:
     longer = Waiver("1abc", "column-removed", "shop.t", "still nobody", "ben", date(2027, 2, 28))
-    assert standing([longer, WHOLE], date(2027, 1, 31)) == {"1abc": longer}
-    assert standing([WHOLE], date(2027, 1, 31)) == {"1abc": WHOLE}
-    assert standing([WHOLE], date(2027, 2, 1)) == {}
+    assert select_unexpired([longer, WHOLE], date(2027, 1, 31)) == {"1abc": longer}
+    assert select_unexpired([WHOLE], date(2027, 1, 31)) == {"1abc": WHOLE}
+    assert select_unexpired([WHOLE], date(2027, 2, 1)) == {}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from schemaman.history.decisions import Decisions, Rename, decided, exchanged, place
 from schemaman.history.versions import TableHistory
-from schemaman.migration.plan import Plan, Source
+from schemaman.migration.plan import MigrationSource, Plan
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.model.schema import Column, TableSchema
@@ -44,7 +44,7 @@ def unasked(drawn: Plan) -> list[str]:
     return [each for each in changing if not any(text.startswith(f"{each} (") for text in asked)]
 
 
-def proven(following: Source) -> Source:
+def proven(following: MigrationSource) -> MigrationSource:
     return replace(following, proven=tuple(following.schema.names))
 
 

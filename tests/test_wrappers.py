@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.debezium.decode import decode
-from schemaman.debezium.observation import Aside, Observation, Reject
+from schemaman.debezium.observation import Observation, Reject, Skipped
 from schemaman.debezium.records import Position, Record
-from schemaman.ingest.chunks import wires
+from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.scan import scan
 from schemaman.model.schema import TableId
 from tests import chain
@@ -98,7 +98,7 @@ def test_avro_inside_a_cloud_event():
 
 def both(value: object) -> list[Any]:
     """What a record says that a scanner saw, and what it says read alone."""
-    (run,) = scan([record(value)], wires(lambda id: None))
+    (run,) = scan([record(value)], build_reading(lambda id: None))
     return [*decode(run, "main", lambda id: None), read(value)]
 
 
@@ -122,14 +122,16 @@ def test_documents_inside_cloud_events():
 
 
 def _told(seen: Observation) -> list[tuple[tuple[str, ...], str]]:
-    assert seen.seen is not None
-    return [(tally.path, tally.kind) for tally in seen.seen.tallies]
+    assert seen.inferred is not None
+    return [(tally.path, tally.kind) for tally in seen.inferred.counts]
 
 
 @pytest.mark.parametrize("op", ["r", "c", "u", "d"])
 def test_what_a_cloud_event_tells_of_its_event(op):
     snapshot = "true" if op == "r" else "false"
-    (run,) = scan([record(cloud(DATA, iodebeziumop=op, iodebeziumsnapshot=snapshot))], wires(lambda id: None))
+    (run,) = scan(
+        [record(cloud(DATA, iodebeziumop=op, iodebeziumsnapshot=snapshot))], build_reading(lambda id: None)
+    )
     assert run.table == ("srv", "shop", "public", "t")
     assert (run.first.position, run.first.ts_ms) == (Position("lsn", "29274832"), 1578923739738)
     assert read(cloud(DATA, iodebeziumop=op)).snapshot == (op == "r")
@@ -144,7 +146,7 @@ def test_attributes_part_no_runs(quick):
     rows.append(cloud({"schema": other, "payload": {"after": {"id": 2}}}, iodebeziumlsn="9"))
     rows.append(cloud(framed({"before": None, "after": {"id": 1, "note": "x"}}), iodebeziumlsn="10"))
     rows.append(cloud(framed({"before": None, "after": {"id": 2, "note": None}}), iodebeziumlsn="11"))
-    found = scan([record(v, n) for n, v in enumerate(rows)], wires(REGISTRY.get), quick=quick)
+    found = scan([record(v, n) for n, v in enumerate(rows)], build_reading(REGISTRY.get), quick=quick)
     assert [run.count for run in found] == [8, 1, 2]
 
 
@@ -157,7 +159,7 @@ def test_attributes_part_no_runs(quick):
     (cloud(DATA, type="com.example.Order"), "JSON without a schema"),
 ])  # fmt: skip
 def test_cloud_events_that_are_refused_say_why(value, reason):
-    (run,) = scan([record(value)], wires(lambda id: None))
+    (run,) = scan([record(value)], build_reading(lambda id: None))
     (outcome,) = decode(run, "main", lambda id: None)
     assert isinstance(outcome, Reject)
     assert reason in outcome.reason
@@ -192,7 +194,7 @@ def test_a_block_of_source_types_tells_what_json_does_not():
     longer = block(id=("INT4", None, None), unit_price=("NUMERIC", 12, 4))
     rows = [payload | types, payload | types, payload | longer, payload | {"sourceSchema": [1]}]
     for quick in (True, False):
-        found = scan([record(v, n) for n, v in enumerate(rows)], wires(lambda id: None), quick=quick)
+        found = scan([record(v, n) for n, v in enumerate(rows)], build_reading(lambda id: None), quick=quick)
         assert [run.count for run in found] == [2, 1, 1]
 
 
@@ -206,10 +208,10 @@ JUNK = st.recursive(
 @given(JUNK, st.sampled_from(sorted(cloud(None))), JUNK)
 def test_damaged_cloud_events_are_outcomes(data, name, other):
     value = cloud(data) | {name: other}
-    runs = scan([record(value)], wires(lambda id: None))
-    assert runs == scan([record(value)], wires(lambda id: None), quick=False)
+    runs = scan([record(value)], build_reading(lambda id: None))
+    assert runs == scan([record(value)], build_reading(lambda id: None), quick=False)
     (outcome,) = decode(runs[0], "main", lambda id: None)
-    assert isinstance(outcome, Observation | Reject | Aside)
+    assert isinstance(outcome, Observation | Reject | Skipped)
 
 
 @pytest.mark.parametrize(
@@ -218,10 +220,10 @@ def test_damaged_cloud_events_are_outcomes(data, name, other):
 def test_what_an_outbox_published_is_set_aside(value):
     headers = (("id", b"4d47e190-0402-4048-bc2c-89dd54343cdc"), ("eventType", b"OrderCreated"))
     published = Record("outbox.event.order", 0, 0, 1, b"1", value, headers)
-    (run,) = scan([published], wires(lambda id: None))
+    (run,) = scan([published], build_reading(lambda id: None))
     assert run.fault is None
     (outcome,) = decode(run, "main", lambda id: None)
-    assert isinstance(outcome, Aside)
+    assert isinstance(outcome, Skipped)
     assert (outcome.kind, outcome.count) == ("outbox", 1)
 
 
@@ -247,5 +249,5 @@ def test_partitions_are_tables_of_their_own():
 def test_a_partitioned_table_that_is_published_by_its_root():
     """With `publish_via_partition_root` rows of all partitions name the root, and come in one topic."""
     rows = [event(ROW, table="views", lsn=n) for n in (1, 2, 3)]
-    runs = scan([record(v, n) for n, v in enumerate(rows)], wires(lambda id: None))
+    runs = scan([record(v, n) for n, v in enumerate(rows)], build_reading(lambda id: None))
     assert [(run.table, run.count) for run in runs] == [(("srv", "shop", "public", "views"), 3)]

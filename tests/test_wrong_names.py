@@ -206,13 +206,13 @@ def test_every_json_of_several_recordings_is_as_its_schema_says(ask: Ask, severa
         for words in asked:
             said = ask(*words, *at)
             assert said.code in (0, 1), (words, said.err)
-            Draft202012Validator(schemas.get(words[0])).validate(said.json)
+            Draft202012Validator(schemas.read_schema(words[0])).validate(said.json)
             if words[0] == "check":
                 fingerprints |= {f["fingerprint"] for f in said.json["findings"]}
         assert len(tables) == (0 if store == blank else 47)
     for fingerprint in fingerprints:
         said = ask("explain", fingerprint, "--format", "json", "--store", f"sqlite:///{several}")
-        Draft202012Validator(schemas.get("explain")).validate(said.json)
+        Draft202012Validator(schemas.read_schema("explain")).validate(said.json)
     assert fingerprints
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from schemaman.compat.snapshots import file_name, snapshot, to_text
+from schemaman.compat.snapshots import build_file_name, take_snapshot, to_text
 from schemaman.errors import BadReference
 from schemaman.history.references import TableRef, parse
-from schemaman.resolve import select
+from schemaman.resolve import select_version
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door
 from schemaman_cli.wiring import find, open_registry, write_file
@@ -28,10 +28,10 @@ def accept(door: Door, tables: tuple[str, ...], output: Path | None) -> None:
         if not isinstance(reference, TableRef):
             raise BadReference(f"{text} is no table of the history", hint="schemaman accept orders@3")
         history = find(door, registry, str(reference.name))
-        found = select(history, reference.selector)
+        found = select_version(history, reference.selector)
         version = found.version or history.latest
-        path = folder / file_name(history.table)
-        write_file(path, to_text(snapshot(history, version, found.revision)))
+        path = folder / build_file_name(history.table)
+        write_file(path, to_text(take_snapshot(history, version, found.revision)))
         door.console.say(f"{history.table}@{version.number} written to {path}")
 
 

@@ -12,8 +12,8 @@ import click
 from schemaman.errors import StalePlan, UsageError
 from schemaman.history.decisions import Approval, parse, to_text
 from schemaman.migration.plan import Plan
-from schemaman.migration.plan_file import document, from_text, plan_hash
-from schemaman.report.views.migrations import plan_report
+from schemaman.migration.plan_file import from_text, plan_hash, to_document
+from schemaman.report.views.migrations import build_plan_report
 from schemaman_cli.asking import agreed
 from schemaman_cli.days import last_day
 from schemaman_cli.group import verb
@@ -42,7 +42,7 @@ def approve(door: Door, plans: tuple[str, ...], by: str | None, expires: str, ye
     needed = [plan for plan in chosen if _needs(door, plan)]
     name = by or _name()
     for plan in needed:
-        door.console.show(plan_report([plan], document(plan)), "text")
+        door.console.show(build_plan_report([plan], to_document(plan)), "text")
     path = door.path(door.settings.decisions)
     for plan in needed:
         hash = plan_hash(plan)

@@ -7,8 +7,8 @@ import click
 from schemaman.errors import UsageError
 from schemaman.history.blame import blame as facts_of
 from schemaman.history.references import TableRef, parse
-from schemaman.report.views.blame import blame_report
-from schemaman.resolve import select
+from schemaman.report.views.blame import build_blame_report
+from schemaman.resolve import select_version
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import find, open_registry
@@ -29,11 +29,11 @@ def blame(door: Door, table: str, format: str) -> None:
         raise UsageError(f"{table} is no table of the history", hint="schemaman tables lists them")
     registry = open_registry(door)
     history = find(door, registry, str(reference.name))
-    found = select(history, reference.selector)
+    found = select_version(history, reference.selector)
     version = found.version or history.latest
     revision = version.revision if found.revision is None else found.revision
-    facts = facts_of(history, version, revision, registry.testimony(history.table))
-    door.console.show(blame_report(found.ref, history.table, version, revision, facts), format)
+    facts = facts_of(history, version, revision, registry.observations(history.table))
+    door.console.show(build_blame_report(found.ref, history.table, version, revision, facts), format)
 
 
 COMMAND = blame

@@ -8,13 +8,13 @@ import click
 
 from schemaman.compat import gate
 from schemaman.compat.judge import RULES
-from schemaman.compat.snapshots import Snapshot, from_text, snapshot
+from schemaman.compat.snapshots import Snapshot, from_text, take_snapshot
 from schemaman.errors import BadReference, UsageError
 from schemaman.history.versions import TableHistory
 from schemaman.io import git as gitrefs
 from schemaman.model.schema import TableId
-from schemaman.report.views.findings import check_report, gravest_first
-from schemaman.report.views.table_changes import Judged
+from schemaman.report.views.findings import build_check_report, sort_by_severity
+from schemaman.report.views.table_changes import JudgedFinding
 from schemaman_cli.findings import waivers_of
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
@@ -45,7 +45,7 @@ def check(
     found = histories(door, open_registry(door), tables)
     baseline = _snapshots(door, found, bool(tables)) if against is None else _given(door, found, against)
     waivers = waivers_of(door)
-    policy = gate.Policy(
+    policy = gate.GatePolicy(
         settings.readers.value,
         overrides_of(settings),
         settings.fail_on.value,
@@ -53,9 +53,9 @@ def check(
         named=bool(tables),
         waived=waivers.keys(),
     )
-    result = gate.check(found, baseline, RULES.all(), policy)
-    judged = gravest_first(Judged(f, s) for f, s in result.findings)
-    door.console.show(check_report(judged, result, policy.fail_on, waivers), format)
+    result = gate.check(found, baseline, RULES.load_all(), policy)
+    judged = sort_by_severity(JudgedFinding(f, s) for f, s in result.findings)
+    door.console.show(build_check_report(judged, result, policy.fail_on, waivers), format)
     return 1 if result.verdict == "fail" else 0
 
 
@@ -69,14 +69,14 @@ def _given(door: Door, found: Sequence[TableHistory], against: str) -> Mapping[T
         return {table: Snapshot(table, resolved.schema)}
     if resolved.table != table:
         raise BadReference(f"{against} is another table than {table}", hint=f"--against {table}@1")
-    return {table: snapshot(found[0], resolved.version, resolved.revision)}
+    return {table: take_snapshot(found[0], resolved.version, resolved.revision)}
 
 
 def _snapshots(door: Door, found: Sequence[TableHistory], named: bool) -> Mapping[TableId, Snapshot]:
     """The snapshot files at the merge base; of the named tables only, if any are."""
     folder = door.path(door.settings.snapshots)
     try:
-        commit = gitrefs.merge_base()
+        commit = gitrefs.find_merge_base()
     except UsageError as error:
         hint = "commit what schemaman snapshot writes, or judge one table: --against orders@1"
         raise UsageError(f"there is no baseline: {error.message}", hint=hint) from error

@@ -7,7 +7,7 @@ import click
 from schemaman.migration.policy import PolicyRule, ProjectionRule
 from schemaman.migration.settings import CatalogSetting
 from schemaman.report.document import Grid, Report, Text
-from schemaman.settings import TargetSetting, secret
+from schemaman.settings import TargetSetting, is_secret
 from schemaman.store.urls import without_password
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
@@ -91,13 +91,13 @@ def _value(value: object) -> object:
 
 def _pair(pair: tuple[str, object]) -> str:
     """The value of a pair; a star where its name says that it is a secret."""
-    return "***" if secret(pair[0]) else _shown(pair[1])
+    return "***" if is_secret(pair[0]) else _shown(pair[1])
 
 
 def _shown(value: object) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
     name, sign, _ = text.partition("=")
-    if sign and secret(name):
+    if sign and is_secret(name):
         return f"{name}=***"
     return without_password(text)
 

@@ -24,7 +24,7 @@ from schemaman.history.decisions import (
 from schemaman.history.references import TableRef
 from schemaman.history.references import parse as parse_reference
 from schemaman.history.versions import SchemaVersion, TableHistory
-from schemaman.resolve import select
+from schemaman.resolve import select_version
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door
 from schemaman_cli.wiring import in_stream, open_registry, read_file, write_file
@@ -47,7 +47,7 @@ def decide(door: Door, answer: str, table: str, words: tuple[str, ...]) -> None:
         raise UsageError(f"{table} is no table of the history", hint="schemaman tables lists them")
     registry = open_registry(door)
     history = registry.history(registry.find(in_stream(door, reference.name)))
-    version = select(history, reference.selector).version if "@" in table else None
+    version = select_version(history, reference.selector).version if "@" in table else None
     path = door.path(door.settings.decisions)
     before = read_file(str(path)) if path.exists() else ""
     known = parse(before, str(path))

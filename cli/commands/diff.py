@@ -8,8 +8,8 @@ from schemaman.errors import UnknownName
 from schemaman.history.decisions import decided
 from schemaman.history.references import Back, Number, TableRef, parse
 from schemaman.history.versions import Disagreement, RenameCandidate, left_open
-from schemaman.report.views.listings import diff_report, only_version_report
-from schemaman.resolve import Resolved, select
+from schemaman.report.views.listings import build_diff_report, build_only_version_report
+from schemaman.resolve import ResolvedSchema, select_version
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import decisions_of, in_stream, open_registry, resolve
@@ -29,13 +29,13 @@ def diff(door: Door, old: str, new: str | None, format: str) -> None:
     match found:
         case (before, after):
             remarks = _remarks(door, before, after)
-            report = diff_report(before, after, _candidates(before, after), remarks)
+            report = build_diff_report(before, after, _candidates(before, after), remarks)
         case (only,):
-            report = only_version_report(only, _remarks(door, only, only))
+            report = build_only_version_report(only, _remarks(door, only, only))
     door.console.show(report, format)
 
 
-def _last_two(door: Door, table: str) -> tuple[Resolved, Resolved] | tuple[Resolved]:
+def _last_two(door: Door, table: str) -> tuple[ResolvedSchema, ResolvedSchema] | tuple[ResolvedSchema]:
     """The last two versions of a table as people have answered it; of one its first and last revision."""
     reference = parse(table)
     if not isinstance(reference, TableRef) or reference.selector != Back(0):
@@ -43,22 +43,22 @@ def _last_two(door: Door, table: str) -> tuple[Resolved, Resolved] | tuple[Resol
     registry = open_registry(door)
     history = registry.history(registry.find(in_stream(door, reference.name)))
     history = decided(history, decisions_of(door))
-    latest = select(history, Back(0))
+    latest = select_version(history, Back(0))
     if len(history.versions) > 1:
-        return select(history, Back(1)), latest
+        return select_version(history, Back(1)), latest
     if history.latest.revision:
-        return select(history, Number(history.latest.number, 0)), latest
+        return select_version(history, Number(history.latest.number, 0)), latest
     return (latest,)
 
 
-def _candidates(before: Resolved, after: Resolved) -> tuple[RenameCandidate, ...]:
+def _candidates(before: ResolvedSchema, after: ResolvedSchema) -> tuple[RenameCandidate, ...]:
     """What the history suspects, where the two are neighbours in it."""
     if before.version is None or after.version is None or before.table != after.table:
         return ()
     return after.version.candidates if after.version.number == before.version.number + 1 else ()
 
 
-def _remarks(door: Door, before: Resolved, after: Resolved) -> tuple[Disagreement, ...]:
+def _remarks(door: Door, before: ResolvedSchema, after: ResolvedSchema) -> tuple[Disagreement, ...]:
     """What records leave open about the two, or lose of them, where they are versions of one table."""
     if before.version is None or after.version is None or after.table is None or before.table != after.table:
         return ()

@@ -9,17 +9,23 @@ from shlex import quote
 import click
 
 from schemaman.errors import CouldNotDo, NoHistory, StalePlan, StoreUnavailable, UsageError
-from schemaman.migration.apply.apply import drift as drifted
-from schemaman.migration.apply.apply import expected_structure, target_id
-from schemaman.migration.apply.journal import forgotten, in_progress, let_go, progress, told_drift
-from schemaman.migration.apply.resume import place
-from schemaman.migration.plan import words
+from schemaman.migration.apply.apply import find_drift as drifted
+from schemaman.migration.apply.apply import find_expected_structure, target_id
+from schemaman.migration.apply.journal import (
+    count_progress,
+    forget_target,
+    is_forgotten,
+    is_in_progress,
+    read_drift,
+)
+from schemaman.migration.apply.resume import find_resume_point
+from schemaman.migration.plan import describe_change
 from schemaman.migration.plan_file import from_text
 from schemaman.migration.properties.names import SOURCE_PROPERTY
-from schemaman.migration.target import TARGETS, Executor, Live
+from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.registry import Registry
 from schemaman.report.json.migrations import Drift
-from schemaman.report.views.migrations import drift_report
+from schemaman.report.views.migrations import build_drift_report
 from schemaman.store.log import Migrated
 from schemaman_cli.asking import agreed
 from schemaman_cli.faults import report_of, unforeseen
@@ -63,18 +69,18 @@ def drift(door: Door, tables: tuple[str, ...], gone: tuple[str, ...], yes: bool,
     every = {target: ls for target, ls in told.items() if any(line.state == "finished" for line in ls)}
     if not every:
         raise NoHistory("no migration has been journalled yet", hint="schemaman apply PLAN makes one")
-    migrated = {target: lines for target, lines in every.items() if not forgotten(lines)}
+    migrated = {target: lines for target, lines in every.items() if not is_forgotten(lines)}
     unseen: list[str] = []
     looked: set[str] = set()
     seen = _found(door, executor(door), migrated, (sources, looked), unseen)
-    found = tuple(replace(d, before=told_drift(told[target_id(d.format, d.table)])[0]) for d in seen)
+    found = tuple(replace(d, earlier_drift=read_drift(told[target_id(d.format, d.table)])[0]) for d in seen)
     if marks := tuple(_marks(told, found)):
         _noted(door, registry, marks)
-    door.console.show(drift_report(found), format)
+    door.console.show(build_drift_report(found), format)
     missed = sorted((sources or set()) - looked) if not unseen else []
     for source in missed:
         door.console.warn(f"no lake table of {source} is known", "schemaman status lists those that are")
-    return 3 if unseen or missed else 1 if any(d.found for d in found) else 0
+    return 3 if unseen or missed else 1 if any(d.is_drifted for d in found) else 0
 
 
 def _let_go(door: Door, registry: Registry, tables: Sequence[str], yes: bool) -> int:
@@ -96,7 +102,7 @@ def _let_go(door: Door, registry: Registry, tables: Sequence[str], yes: bool) ->
     named = [target.partition(":")[2] for target in targets]
     example = f"schemaman drift {' '.join(f'--forget {quote(table)}' for table in tables)}"
     if agreed(f"Look for {', '.join(named)} no more?", yes, example):
-        registry.note(*map(let_go, targets))
+        registry.note(*map(forget_target, targets))
         door.console.say(f"{', '.join(named)} is forgotten until a plan for it is applied")
     return 0
 
@@ -142,25 +148,25 @@ def _looked_at(
     """What is known of one target; nothing if it is not asked for."""
     format, _, table = target.partition(":")
     live = spark.inspect(table, format)
-    expected = expected_structure(lines, format, table)
+    expected = find_expected_structure(lines, format, table)
     if expected is None or not _wanted(live, lines, asked):
         return ()
     if live is None:
-        return (Drift(format, table, (), gone=True),)
+        return (Drift(format, table, (), missing=True),)
     if run := _half_way(lines, live):
         door.console.warn(f"{table} is half-way: run {run} has not finished", f"schemaman resume {run}")
         return (Drift(format, table, ()),)
     return (Drift(format, table, drifted(live, expected)),)
 
 
-def _half_way(lines: Sequence[Migrated], live: Live) -> str:
+def _half_way(lines: Sequence[Migrated], live: LakeTable) -> str:
     """The run that has not finished, if the table stands where it left it: that was nobody else."""
-    if not in_progress(lines):
+    if not is_in_progress(lines):
         return ""
     last = next(line for line in reversed(lines) if line.state == "started")
     try:
         plan = from_text(last.statement)
-        place(plan, live, *progress([line for line in lines if line.plan == last.plan]))
+        find_resume_point(plan, live, *count_progress([line for line in lines if line.plan == last.plan]))
     except (StalePlan, UsageError):
         return ""
     return last.run
@@ -178,13 +184,13 @@ def _marks(lines: Mapping[str, Sequence[Migrated]], found: Iterable[Drift]) -> I
     """Lines for what the journal does not know yet, so that `status` tells of it, too."""
     for drift in found:
         target = target_id(drift.format, drift.table)
-        told = "the table is gone" if drift.gone else "; ".join(map(words, drift.changes))
-        before, standing = told_drift(lines[target])
+        told = "the table is gone" if drift.missing else "; ".join(map(describe_change, drift.changes))
+        before, standing = read_drift(lines[target])
         if before or told != standing:
             yield Migrated("drift", "", target, None, "drifted" if told else "settled", told)
 
 
-def _wanted(live: Live | None, lines: Sequence[Migrated], asked: _Asked) -> bool:
+def _wanted(live: LakeTable | None, lines: Sequence[Migrated], asked: _Asked) -> bool:
     """Whether a table follows a source that is asked for, as it says or as its journal does; kept if it does.
 
     Whoever makes a table anew takes what it said along; one that is gone is always told of.

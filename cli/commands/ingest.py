@@ -6,7 +6,7 @@ import click
 
 from schemaman.ingest.ingest import Summary
 from schemaman.registry import Registry
-from schemaman.report.views.ingest import ingest_report
+from schemaman.report.views.ingest import build_ingest_report
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option, interval_option
 from schemaman_cli.sources import (
@@ -69,7 +69,9 @@ def ingest(
 
 def _show(door: Door, registry: Registry, sources: Sources, done: Summary, format: str) -> None:
     stream, tables = door.settings.stream.value, versions_of(registry, done)
-    report = ingest_report(done, stream=stream, engine=sources.engine, sources=sources.words, tables=tables)
+    report = build_ingest_report(
+        done, stream=stream, engine=sources.engine, sources=sources.words, tables=tables
+    )
     door.console.show(report, format)
 
 

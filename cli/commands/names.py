@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from schemaman.report.views.names import names_report
+from schemaman.report.views.names import build_names_report
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import histories, open_registry
@@ -20,7 +20,7 @@ def names(door: Door, tables: tuple[str, ...], format: str) -> None:
     Collisions are told that events show now, and those of modes that a connector could be switched to.
     """
     found = histories(door, open_registry(door), tables)
-    door.console.show(names_report(found, whole=bool(tables)), format)
+    door.console.show(build_names_report(found, whole=bool(tables)), format)
 
 
 COMMAND = names

@@ -10,9 +10,9 @@ import click
 
 from schemaman.errors import SchemamanError, SessionLost, UsageError
 from schemaman.migration.plan import Plan
-from schemaman.migration.plan_file import document, expiry, to_sql
+from schemaman.migration.plan_file import parse_expiry, to_document, to_sql
 from schemaman.registry import Registry
-from schemaman.report.views.migrations import plan_report
+from schemaman.report.views.migrations import build_plan_report
 from schemaman_cli.faults import report_of, unforeseen
 from schemaman_cli.group import verb
 from schemaman_cli.lake import Follower, followers, tell_of_other_streams
@@ -93,7 +93,7 @@ def plan(
         raise UsageError("--into goes with a single TABLE")
     around = lookout(store, executor(door)) if chosen else None
     lasts = expires or door.settings.plan_expires.value
-    until = expiry(lasts, now_ms())
+    until = parse_expiry(lasts, now_ms())
     if until is not None and until <= now_ms():
         raise UsageError(f"{lasts} is over already", hint="say 30d, 12h, a day to come, or never")
 
@@ -142,9 +142,9 @@ def _told(
     if format == "sql":
         door.console.write("\n".join(to_sql(p) for p in plans))
     else:
-        documents = [document(p) for p in plans]
+        documents = [to_document(p) for p in plans]
         data = {"schema_version": 1, "plans": documents} if several else documents[0]
-        door.console.show(plan_report(plans, data, failed), format)
+        door.console.show(build_plan_report(plans, data, failed), format)
     return 1 if any(p.refusals for p in plans) else 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from schemaman.history.versions import TableHistory
-from schemaman.report.views.listings import rejects_report
+from schemaman.report.views.listings import build_rejects_report
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import histories, open_registry
@@ -40,7 +40,7 @@ def rejects(door: Door, tables: tuple[str, ...], topics: tuple[str, ...], format
         for n in registry.notes(stream)
         if (not tables or n.table in named) and (not topics or n.topic in topics)
     ]
-    door.console.show(rejects_report(found, notes), format)
+    door.console.show(build_rejects_report(found, notes), format)
 
 
 def _places(histories: Sequence[TableHistory]) -> set[tuple[str, str]]:

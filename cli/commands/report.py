@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from schemaman.migration.plan_file import document, from_text
-from schemaman.report.views.overview import report as summarise
-from schemaman.report.views.table_changes import story
+from schemaman.migration.plan_file import from_text, to_document
+from schemaman.report.views.overview import build_report as summarise
+from schemaman.report.views.table_changes import build_chapter
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import histories, judge_of, open_registry, read_file, write_file
@@ -28,10 +28,10 @@ def report(
     judge = judge_of(door.settings)
     read = [from_text(read_file(path)) for path in plans]
     stories = [
-        story(h, judge, (p for p in read if p.source.table == str(h.table)))
+        build_chapter(h, judge, (p for p in read if p.source.table == str(h.table)))
         for h in histories(door, open_registry(door), tables)
     ]
-    told = summarise(stories, {p.table: document(p) for p in read}, full=full or bool(tables))
+    told = summarise(stories, {p.table: to_document(p) for p in read}, full=full or bool(tables))
     if output is None:
         door.console.show(told, format)
     else:

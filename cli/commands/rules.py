@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from schemaman.compat.judge import RULES
-from schemaman.report.views.findings import rules_report
+from schemaman.report.views.findings import build_rules_report
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 
@@ -16,8 +16,8 @@ from schemaman_cli.options import Door, door, format_option
 @door
 def rules(door: Door, name: str | None, format: str) -> None:
     """Show every rule and whom it speaks for; with NAME, its whole page."""
-    chosen = RULES.all() if name is None else (RULES.get(name),)
-    door.console.show(rules_report(chosen, whole=name is not None), format)
+    chosen = RULES.load_all() if name is None else (RULES.get(name),)
+    door.console.show(build_rules_report(chosen, whole=name is not None), format)
 
 
 COMMAND = rules

@@ -17,9 +17,9 @@ from schemaman_cli.options import Door, door
 def schema(door: Door, name: str | None) -> None:
     """Print the JSON Schema of the output NAME; without a name, list the outputs that have one."""
     if name is None:
-        door.console.write("\n".join(schemas.names()) + "\n")
+        door.console.write("\n".join(schemas.list_names()) + "\n")
     else:
-        door.console.write(json.dumps(schemas.get(name), indent=2, ensure_ascii=False) + "\n")
+        door.console.write(json.dumps(schemas.read_schema(name), indent=2, ensure_ascii=False) + "\n")
 
 
 COMMAND = schema

@@ -7,11 +7,11 @@ from dataclasses import replace
 import click
 
 from schemaman.history.versions import Emitted
-from schemaman.languages.language import NOTATIONS, key_of, written
+from schemaman.languages.language import SCHEMA_LANGUAGES, extract_key, write_schema
 from schemaman.model.schema import TableSchema
 from schemaman.report.views import late_facts as late
-from schemaman.report.views.listings import show_report
-from schemaman.resolve import Resolved
+from schemaman.report.views.listings import build_show_report
+from schemaman.resolve import ResolvedSchema
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import resolve, wire
@@ -52,18 +52,20 @@ def show(
     if carried is not None:
         found = replace(found, schema=_as_travelling(carried.schema))
     if key:
-        found = replace(found, schema=key_of(found.schema))
+        found = replace(found, schema=extract_key(found.schema))
     if language in (None, "json"):
-        report = show_report(found, None if carried is None else carried.at)
+        report = build_show_report(found, None if carried is None else carried.at)
         door.console.show(report, language or format)
     else:
-        notation, name = NOTATIONS.get(language or ""), _name(found, carried, key)
-        done = written(notation, found.schema, name, found.ref, partial=partial)
+        notation, name = SCHEMA_LANGUAGES.get(language or ""), _name(found, carried, key)
+        done = write_schema(notation, found.schema, name, found.ref, partial=partial)
         door.console.write(f"{done.text}\n")
         for remark in done.remarks:
             door.console.warn(f"{language}: {remark}")
         if found.version is not None and found.version.unconfirmed and carried is None:
-            door.console.warn(f"{found.ref}: not confirmed: {late.enumerated(found.version.unconfirmed)}")
+            door.console.warn(
+                f"{found.ref}: not confirmed: {late.enumerate_facts(found.version.unconfirmed)}"
+            )
     if carried is not None and carried.changed:
         door.console.warn(f"the first events of {found.ref} carried another structure")
 
@@ -75,7 +77,7 @@ def _as_travelling(schema: TableSchema) -> TableSchema:
     return replace(schema, columns=columns, key=tuple(names[k] for k in schema.key))
 
 
-def _name(found: Resolved, carried: Emitted | None, key: bool) -> str:
+def _name(found: ResolvedSchema, carried: Emitted | None, key: bool) -> str:
     """What the rows are called: as their own schema, or as the table."""
     own = carried.name if carried is not None else None
     parts = ".".join(found.table.parts) if found.table is not None else "row"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from schemaman.compat.snapshots import file_name, to_text
-from schemaman.compat.snapshots import snapshot as taken
+from schemaman.compat.snapshots import build_file_name, to_text
+from schemaman.compat.snapshots import take_snapshot as taken
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door
 from schemaman_cli.wiring import histories, open_registry, read_file, write_file
@@ -25,7 +25,7 @@ def snapshot(door: Door, tables: tuple[str, ...], output: Path | None) -> None:
     folder = output or door.path(door.settings.snapshots)
     written, differing = 0, []
     for history in histories(door, open_registry(door), tables):
-        path = folder / file_name(history.table)
+        path = folder / build_file_name(history.table)
         text = to_text(taken(history, history.latest))
         if path.exists():
             if read_file(str(path)) != text:

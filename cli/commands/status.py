@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from schemaman.registry import Registry
-from schemaman.report.json.status import run_states, target_states
-from schemaman.report.views.migrations import status_report
+from schemaman.report.json.status import fold_run_states, fold_target_states
+from schemaman.report.views.migrations import build_status_report
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import now_ms, open_store
@@ -21,8 +21,8 @@ def status(door: Door, format: str) -> None:
     """
     store = open_store(door)
     journal, leases, now = Registry(store, now_ms).dated_journal(), store.leases(), store.now_ms()
-    runs, targets = run_states(journal, leases, now), target_states(journal, leases, now)
-    door.console.show(status_report(runs, targets), format)
+    runs, targets = fold_run_states(journal, leases, now), fold_target_states(journal, leases, now)
+    door.console.show(build_status_report(runs, targets), format)
 
 
 COMMAND = status

@@ -13,7 +13,7 @@ import click
 
 from schemaman.errors import CouldNotDo, StoreUnavailable, UnreadableInput, UsageError
 from schemaman.io import archive_files as archives
-from schemaman.report.views.words import figure
+from schemaman.report.views.words import format_number
 from schemaman.store import archive
 from schemaman.store.hash_chain import unbroken
 from schemaman.store.sql.store import SqlStore
@@ -76,8 +76,8 @@ def _export(door: Door, file: Path, replace: bool) -> int:
         raise UsageError(f"{file} is no copy of a store", hint="--replace takes the place of copies only")
     opened = open_store(door)
     with _of_a_whole_log():
-        entries = archives.save(file, _lines(opened)) - archive.FRAME
-    door.console.write(f"{figure(entries)} log entries of {opened.where} are in {file}\n")
+        entries = archives.save_copy(file, _lines(opened)) - archive.FRAME
+    door.console.write(f"{format_number(entries)} log entries of {opened.where} are in {file}\n")
     return 0
 
 
@@ -89,11 +89,11 @@ def _send(door: Door, replace: bool) -> int:
     opened = open_store(door)
     try:
         with _of_a_whole_log():
-            entries = archives.send(sys.stdout.buffer, _lines(opened), "standard output") - archive.FRAME
+            entries = archives.send_copy(sys.stdout.buffer, _lines(opened), "standard output") - archive.FRAME
     except CouldNotDo:
         leave(sys.stdout)
         raise
-    door.console.say(f"{figure(entries)} log entries of {opened.where} were written")
+    door.console.say(f"{format_number(entries)} log entries of {opened.where} were written")
     return 0
 
 
@@ -116,7 +116,7 @@ def _receive(door: Door) -> int:
     stream: TextIO | None = sys.stdin  # none at all if the descriptor was closed at the start
     if stream is None or stream.isatty():
         raise UsageError("nothing is piped into standard input", hint="store import - < FILE")
-    with archives.kept(stream.buffer, "standard input") as file:
+    with archives.keep_stream(stream.buffer, "standard input") as file:
         return _import(door, file, "standard input")
 
 
@@ -125,24 +125,24 @@ def _import_file(door: Door, name: str) -> int:
     file = Path(name)
     if not file.is_fifo():
         return _import(door, file, name)
-    with file.open("rb") as stream, archives.kept(stream, name) as held:
+    with file.open("rb") as stream, archives.keep_stream(stream, name) as held:
         return _import(door, held, name)
 
 
 def _import(door: Door, file: Path, called: str) -> int:
     # Gone through first, so that a copy that is not whole leaves no store behind.
-    for sealed in unbroken(archives.load(file, called).log, called):
+    for sealed in unbroken(archives.load_copy(file, called).log, called):
         sealed.opened(called)
     opened = open_store(door, create=True)
-    copy = archives.load(file, called)
+    copy = archives.load_copy(file, called)
     entries = opened.restore(copy.log, copy.store)
-    door.console.write(f"{figure(entries)} log entries of {called} are in {opened.where}\n")
+    door.console.write(f"{format_number(entries)} log entries of {called} are in {opened.where}\n")
     return 0
 
 
 def _a_copy(file: Path) -> bool:
     try:
-        return file.is_file() and bool(archives.load(file))
+        return file.is_file() and bool(archives.load_copy(file))
     except (OSError, UnreadableInput):
         return False
 

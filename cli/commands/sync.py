@@ -10,8 +10,8 @@ import click
 from schemaman.errors import UsageError
 from schemaman.ingest.ingest import Summary
 from schemaman.registry import Registry
-from schemaman.report.json.sync import Followed
-from schemaman.report.views.sync import sync_report
+from schemaman.report.json.sync import FollowedTable
+from schemaman.report.views.sync import build_sync_report
 from schemaman_cli.group import verb
 from schemaman_cli.lake import tell_of_other_streams
 from schemaman_cli.options import Door, door, format_option, interval_option
@@ -74,7 +74,7 @@ def sync(
         found = keeper.round(decisions_of(door))
         _show(door, read, found, format)
         return max((judged(door, read, max_rejects, meant), *(f.code for f in found)))
-    before: Sequence[Followed] | None = None
+    before: Sequence[FollowedTable] | None = None
     said = Said(door)
     for read in following(door, registry, meant, interval):
         keeper.hear(read)
@@ -86,12 +86,12 @@ def sync(
             _show(door, read, found, format)
             judged(door, read, max_rejects, meant)
         if answers is not None:
-            before = [f for f in found if not f.settled]
+            before = [f for f in found if not f.is_current]
     return 0
 
 
-def _show(door: Door, read: Summary, found: Sequence[Followed], format: str) -> None:
-    door.console.show(sync_report(read, found), format)
+def _show(door: Door, read: Summary, found: Sequence[FollowedTable], format: str) -> None:
+    door.console.show(build_sync_report(read, found), format)
 
 
 COMMAND = sync

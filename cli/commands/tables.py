@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from schemaman.report.views.listings import tables_report
-from schemaman.settings import fits
+from schemaman.report.views.listings import build_tables_report
+from schemaman.settings import is_matched
 from schemaman_cli.group import verb
 from schemaman_cli.options import Door, door, format_option
 from schemaman_cli.wiring import histories, open_registry
@@ -23,8 +23,8 @@ def tables(door: Door, patterns: tuple[str, ...], format: str) -> None:
     """
     registry = open_registry(door)
     every = histories(door, registry)
-    found = [h for h in every if not patterns or any(fits(h.table, p) for p in patterns)]
-    door.console.show(tables_report(found, registry.rejects(), chosen=bool(patterns)), format)
+    found = [h for h in every if not patterns or any(is_matched(h.table, p) for p in patterns)]
+    door.console.show(build_tables_report(found, registry.rejects(), chosen=bool(patterns)), format)
 
 
 COMMAND = tables

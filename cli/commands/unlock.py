@@ -30,7 +30,9 @@ def unlock(door: Door, lease: str, yes: bool) -> None:
     found = next((held for held in store.leases() if held.token == lease), None)
     if found is None:
         raise UnknownName(f"no lease is called {lease!r}", hint="schemaman status lists them")
-    told = f"{found.target} is held by {found.owner} until {words.time(found.expires_ms)}{_alive(found)}."
+    told = (
+        f"{found.target} is held by {found.owner} until {words.format_time(found.expires_ms)}{_alive(found)}."
+    )
     door.console.say(told)
     if agreed("Let others migrate it?", yes, f"schemaman unlock {lease}"):
         store.release(found.target, found.token)

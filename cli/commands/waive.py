@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from schemaman.compat.waivers import Waiver, parse, to_text
+from schemaman.compat.waivers import Waiver, parse_waivers, to_text
 from schemaman.errors import UsageError
 from schemaman_cli.days import last_day
 from schemaman_cli.findings import finding_of
@@ -35,7 +35,7 @@ def waive(door: Door, finding: str, reason: str, owner: str, expires: str) -> No
     waiver = Waiver(found.fingerprint, found.rule, str(found.table), reason, owner, until)
     path = door.path(door.settings.waivers)
     before = read_file(str(path)) if path.exists() else ""
-    if waiver in parse(before, str(path)):
+    if waiver in parse_waivers(before, str(path)):
         door.console.say(f"{path} says so already")
         return
     write_file(path, before + to_text(waiver))

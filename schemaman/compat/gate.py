@@ -19,10 +19,10 @@ from schemaman.compat.judge import (
     Rule,
     Severity,
     Transition,
-    judge,
-    severity,
+    judge_transition,
+    rate_finding,
 )
-from schemaman.compat.snapshots import Snapshot, without_ids
+from schemaman.compat.snapshots import Snapshot, remove_ids
 from schemaman.errors import NoHistory, UnknownName
 from schemaman.history.rename_detection import candidates
 from schemaman.history.versions import (
@@ -38,7 +38,7 @@ from schemaman.model.diff import ChangeNullable, ChangeType, diff
 from schemaman.model.schema import Path, TableId, TableSchema
 from schemaman.model.types import without_labels
 
-AVRO: tuple[Reader, ...] = ("avro-backward", "avro-forward")
+AVRO_READERS: tuple[Reader, ...] = ("avro-backward", "avro-forward")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class CheckResult:
     `findings` with the severity that each has for the declared readers, in order of tables and
     steps. `tables` were looked at, `steps` judged; `unaccepted` are tables without baseline, whose
     present structure is judged by itself. `unjudged` are changes that no rule speaks of: nobody knows
-    whom they hurt, which counts as danger. `unmet` are those of `unaccepted` that were asked for by
+    whom they hurt, which counts as danger. `without_baseline` are those of `unaccepted` that were asked for by
     name: the question was how they changed, and there is no answer, which counts as danger, too. `remarks`
     are what the records leave open or lose, of each table since its baseline, which counts as a note.
     """
@@ -58,13 +58,13 @@ class CheckResult:
     tables: tuple[TableId, ...]
     steps: int
     unaccepted: tuple[TableId, ...] = ()
-    unjudged: tuple[Unjudged, ...] = ()
-    unmet: tuple[TableId, ...] = ()
+    unjudged: tuple[UnjudgedChange, ...] = ()
+    without_baseline: tuple[TableId, ...] = ()
     remarks: tuple[tuple[TableId, Disagreement], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Unjudged:
+class UnjudgedChange:
     """A change that may hurt somebody and that no rule speaks of: another type, or NULL allowed."""
 
     table: TableId
@@ -76,7 +76,7 @@ class Unjudged:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class GatePolicy:
     """Who reads and what counts: the declared readers, severities by rule name, what fails, the level.
 
     `level` is one of Avro's compatibility levels; None leaves it to the readers. `named` tells that
@@ -90,7 +90,7 @@ class Policy:
     named: bool = False
     waived: Collection[str] = ()
 
-    def compatibility(self) -> Level | None:
+    def find_level(self) -> Level | None:
         """The level in question. Raises `UnknownName`."""
         if self.level is not None and self.level not in LEVELS:
             raise UnknownName(f"no compatibility level {self.level!r}; there are: {', '.join(LEVELS)}")
@@ -101,7 +101,7 @@ def check(
     histories: Iterable[TableHistory],
     baseline: Mapping[TableId, Snapshot],
     rules: Iterable[Rule],
-    policy: Policy | None = None,
+    policy: GatePolicy | None = None,
 ) -> CheckResult:
     """Judges every step of the tables since their baseline.
 
@@ -116,28 +116,33 @@ def check(
         UnknownName: no such level.
     """
     tables, all_rules = {h.table: h for h in histories}, tuple(rules)
-    policy = policy or Policy()
-    level = policy.compatibility()
+    policy = policy or GatePolicy()
+    level = policy.find_level()
     if missing := sorted(baseline.keys() - tables.keys()):
         raise NoHistory(
             f"nothing is known of {', '.join(map(str, missing))}, which the baseline names",
             hint="ingest the records of these tables, or remove their snapshots if they are no longer yours",
         )
-    readers = _readers(policy, level)
+    readers = _choose_readers(policy, level)
     findings: list[tuple[Finding, Severity]] = []
-    unjudged: list[Unjudged] = []
+    unjudged: list[UnjudgedChange] = []
     remarks: list[tuple[TableId, Disagreement]] = []
     steps_judged = 0
     for table in sorted(tables):
         accepted = baseline.get(table)
-        walked = steps(tables[table], accepted)
+        walked = list_steps(tables[table], accepted)
         steps_judged += len(walked)
-        remarks += ((table, one) for one in _left_open(tables[table], accepted))
-        unjudged += (u for step in walked for u in _unjudged(step, judge(step, all_rules)))
-        found = _found(walked, total(tables[table], accepted), all_rules)
+        remarks += ((table, one) for one in _find_remarks(tables[table], accepted))
+        unjudged += (u for step in walked for u in _find_unjudged(step, judge_transition(step, all_rules)))
+        found = _collect_findings(walked, build_total(tables[table], accepted), all_rules)
         if level is not None and level.transitive:
-            found += _echoless(found, _avro_only(judge(t, all_rules) for t in against_all(tables[table])))
-        findings += ((f, severity(f, readers, policy.overrides)) for f in found)
+            found += _drop_repeats(
+                found,
+                _restrict_to_avro(
+                    judge_transition(t, all_rules) for t in compare_with_earlier(tables[table])
+                ),
+            )
+        findings += ((f, rate_finding(f, readers, policy.overrides)) for f in found)
     grave = SEVERITIES.index(policy.fail_on)
     open_ones = [s for f, s in findings if f.fingerprint not in policy.waived]
     worst = max([SEVERITIES.index(s) for s in open_ones], default=0)
@@ -152,36 +157,38 @@ def check(
         steps=steps_judged,
         unaccepted=unaccepted,
         unjudged=tuple(unjudged),
-        unmet=unmet,
+        without_baseline=unmet,
         remarks=tuple(remarks),
     )
 
 
-def transitions(history: TableHistory, baseline: Snapshot | None) -> tuple[Transition, ...]:
+def list_transitions(history: TableHistory, baseline: Snapshot | None) -> tuple[Transition, ...]:
     """Every step since the baseline, and last the total, where there were several."""
-    whole = total(history, baseline)
-    return steps(history, baseline) if whole is None else (*steps(history, baseline), whole)
+    whole = build_total(history, baseline)
+    return list_steps(history, baseline) if whole is None else (*list_steps(history, baseline), whole)
 
 
-def steps(history: TableHistory, baseline: Snapshot | None) -> tuple[Transition, ...]:
+def list_steps(history: TableHistory, baseline: Snapshot | None) -> tuple[Transition, ...]:
     """Every version and revision since the baseline, each compared with the one before.
 
     Without a baseline the present structure is the only step. A baseline that the history does
     not hold is compared with the present structure by names.
     """
     if baseline is None:
-        last = _Stand.of(history, history.latest, history.latest.revisions[-1])
+        last = _Structure.of(history, history.latest, history.latest.revisions[-1])
         return (last.appeared(),) if not history.ended else ()
-    return _walked(history, *_since(history, baseline))
+    return _compare_in_order(history, *_split_at_baseline(history, baseline))
 
 
-def every_step(history: TableHistory) -> tuple[Transition, ...]:
+def list_all_steps(history: TableHistory) -> tuple[Transition, ...]:
     """Every version and revision of a table compared with the one before, from its first structure on."""
-    first, *rest = [_Stand.of(history, v, r) for v in history.versions for r in v.revisions]
-    return _walked(history, first, rest)
+    first, *rest = [_Structure.of(history, v, r) for v in history.versions for r in v.revisions]
+    return _compare_in_order(history, first, rest)
 
 
-def _walked(history: TableHistory, start: _Stand, rest: Iterable[_Stand]) -> tuple[Transition, ...]:
+def _compare_in_order(
+    history: TableHistory, start: _Structure, rest: Iterable[_Structure]
+) -> tuple[Transition, ...]:
     found: list[Transition] = []
     for stand in rest:
         if stand.incarnation == start.incarnation:
@@ -194,28 +201,29 @@ def _walked(history: TableHistory, start: _Stand, rest: Iterable[_Stand]) -> tup
     return tuple(found)
 
 
-def total(history: TableHistory, baseline: Snapshot | None) -> Transition | None:
+def build_total(history: TableHistory, baseline: Snapshot | None) -> Transition | None:
     """From the baseline straight to the present; None where there are not several steps of one table."""
     if baseline is None or history.ended:
         return None
-    start, rest = _since(history, baseline)
+    start, rest = _split_at_baseline(history, baseline)
     if len(rest) < 2 or rest[-1].incarnation != start.incarnation:
         return None
     suspects = tuple(c for stand in rest for c in stand.version.candidates if stand.revision.number == 0)
     return replace(start.to(rest[-1]), candidates=suspects)
 
 
-def against_all(history: TableHistory) -> tuple[Transition, ...]:
+def compare_with_earlier(history: TableHistory) -> tuple[Transition, ...]:
     """From each earlier version of the living table straight to the present, newest first."""
-    latest = _Stand.of(history, history.latest, history.latest.revisions[-1])
+    latest = _Structure.of(history, history.latest, history.latest.revisions[-1])
     earlier = [v for v in history.versions[:-1] if v.incarnation == latest.incarnation]
     return tuple(
-        replace(_Stand.of(history, v, v.revisions[-1]).to(latest), candidates=()) for v in reversed(earlier)
+        replace(_Structure.of(history, v, v.revisions[-1]).to(latest), candidates=())
+        for v in reversed(earlier)
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Stand:
+class _Structure:
     """A structure of a table at one moment of its history."""
 
     history: TableHistory
@@ -225,15 +233,15 @@ class _Stand:
     schema: TableSchema
 
     @staticmethod
-    def of(history: TableHistory, version: SchemaVersion, revision: Revision) -> _Stand:
+    def of(history: TableHistory, version: SchemaVersion, revision: Revision) -> _Structure:
         ref = f"{history.table}@{version.numbered(revision)}"
-        return _Stand(history, version, revision, ref, revision.schema)
+        return _Structure(history, version, revision, ref, revision.schema)
 
     @property
     def incarnation(self) -> int:
         return self.version.incarnation
 
-    def to(self, other: _Stand) -> Transition:
+    def to(self, other: _Structure) -> Transition:
         return Transition(
             table=self.history.table,
             old=self.schema,
@@ -267,14 +275,14 @@ class _Stand:
         return ends[-1] if ends else None
 
 
-def _since(history: TableHistory, baseline: Snapshot) -> tuple[_Stand, list[_Stand]]:
+def _split_at_baseline(history: TableHistory, baseline: Snapshot) -> tuple[_Structure, list[_Structure]]:
     """Where the baseline stands, and everything after it."""
-    stands = [_Stand.of(history, v, r) for v in history.versions for r in v.revisions]
-    at = _located(stands, baseline)
+    stands = [_Structure.of(history, v, r) for v in history.versions for r in v.revisions]
+    at = _find_baseline(stands, baseline)
     if at is None:
-        return _stranger(stands[-1], baseline)
+        return _match_foreign_baseline(stands[-1], baseline)
     found = stands[at]
-    if without_ids(found.schema) == without_ids(baseline.schema):
+    if remove_ids(found.schema) == remove_ids(baseline.schema):
         return found, stands[at + 1 :]
     # same shape, other attributes: late evidence refined them, which is a step of its own
     ids = {c.name: c.id for c in found.schema.columns}
@@ -282,17 +290,17 @@ def _since(history: TableHistory, baseline: Snapshot) -> tuple[_Stand, list[_Sta
     return replace(found, schema=replace(baseline.schema, columns=columns)), stands[at:]
 
 
-def _located(stands: list[_Stand], baseline: Snapshot) -> int | None:
+def _find_baseline(stands: list[_Structure], baseline: Snapshot) -> int | None:
     """The revision that the baseline holds: of its version's id, by preference also where it began."""
     alike = [i for i, s in enumerate(stands) if baseline.version and s.version.answers_to(baseline.version)]
     there = [i for i in alike if stands[i].version.at == baseline.at] or alike
-    same = [i for i in there if without_ids(stands[i].schema) == without_ids(baseline.schema)]
+    same = [i for i in there if remove_ids(stands[i].schema) == remove_ids(baseline.schema)]
     return next(iter(reversed(same or there)), None)
 
 
-def _stranger(latest: _Stand, baseline: Snapshot) -> tuple[_Stand, list[_Stand]]:
+def _match_foreign_baseline(latest: _Structure, baseline: Snapshot) -> tuple[_Structure, list[_Structure]]:
     """A baseline that is of no history: names tell what is what, and renames are only suspected."""
-    old, new = without_ids(baseline.schema), without_ids(latest.schema)
+    old, new = remove_ids(baseline.schema), remove_ids(latest.schema)
     suspects = candidates(old, new, append_only=False)
     start = replace(latest, schema=old, ref="baseline")
     if old == new:
@@ -301,40 +309,42 @@ def _stranger(latest: _Stand, baseline: Snapshot) -> tuple[_Stand, list[_Stand]]
     return start, [replace(latest, schema=new, version=present, revision=replace(latest.revision, number=0))]
 
 
-def _left_open(history: TableHistory, baseline: Snapshot | None) -> tuple[Disagreement, ...]:
+def _find_remarks(history: TableHistory, baseline: Snapshot | None) -> tuple[Disagreement, ...]:
     """What is open about the versions since the baseline, its own among them; without one, of the newest."""
     last = history.latest.number
-    first = last if baseline is None else _since(history, baseline)[0].version.number
+    first = last if baseline is None else _split_at_baseline(history, baseline)[0].version.number
     return left_open(history, first, last)
 
 
-def _found(walked: Iterable[Transition], whole: Transition | None, rules: tuple[Rule, ...]) -> list[Finding]:
+def _collect_findings(
+    walked: Iterable[Transition], whole: Transition | None, rules: tuple[Rule, ...]
+) -> list[Finding]:
     """The findings of the steps, each once, and those that only the total shows."""
     found: dict[str, Finding] = {}
     for transition in walked:
-        for finding in judge(transition, rules):
+        for finding in judge_transition(transition, rules):
             found.setdefault(finding.fingerprint, finding)
     told = list(found.values())
-    return told if whole is None else [*told, *_echoless(told, judge(whole, rules))]
+    return told if whole is None else [*told, *_drop_repeats(told, judge_transition(whole, rules))]
 
 
-def _unjudged(step: Transition, findings: Iterable[Finding]) -> Iterator[Unjudged]:
+def _find_unjudged(step: Transition, findings: Iterable[Finding]) -> Iterator[UnjudgedChange]:
     """The changes of type and to nullable at whose place no rule has anything to say."""
     spoken = {f.path for f in findings}
     for change in step.changes:
         match change:
             case ChangeType(path, old, new) if path not in spoken:
                 if without_labels(old) != without_labels(new):
-                    yield Unjudged(
+                    yield UnjudgedChange(
                         step.table, path, format_type(old), format_type(new), step.old_ref, step.new_ref
                     )
             case ChangeNullable(path, False, True) if path not in spoken:
-                yield Unjudged(step.table, path, "NOT NULL", "nullable", step.old_ref, step.new_ref)
+                yield UnjudgedChange(step.table, path, "NOT NULL", "nullable", step.old_ref, step.new_ref)
             case _:
                 continue
 
 
-def _echoless(told: list[Finding], more: Iterable[Finding]) -> list[Finding]:
+def _drop_repeats(told: list[Finding], more: Iterable[Finding]) -> list[Finding]:
     """What of `more` no finding has said yet of the same place."""
     known = {(f.rule, f.path) for f in told}
     new: list[Finding] = []
@@ -345,17 +355,17 @@ def _echoless(told: list[Finding], more: Iterable[Finding]) -> list[Finding]:
     return new
 
 
-def _avro_only(judged: Iterable[tuple[Finding, ...]]) -> Iterator[Finding]:
+def _restrict_to_avro(judged: Iterable[tuple[Finding, ...]]) -> Iterator[Finding]:
     """Findings reduced to Avro's readers, who alone meet data of every earlier version."""
     for findings in judged:
         for finding in findings:
-            verdicts = {r: v for r, v in finding.verdicts.items() if r in AVRO}
+            verdicts = {r: v for r, v in finding.verdicts.items() if r in AVRO_READERS}
             if verdicts:
                 yield replace(finding, verdicts=verdicts)
 
 
-def _readers(policy: Policy, level: Level | None) -> tuple[Reader, ...]:
+def _choose_readers(policy: GatePolicy, level: Level | None) -> tuple[Reader, ...]:
     if level is None:
         return policy.readers
-    others = tuple(r for r in policy.readers if r not in AVRO)
+    others = tuple(r for r in policy.readers if r not in AVRO_READERS)
     return (*level.readers, *others)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import RenameCandidate, TableEvent
 from schemaman.model.column_list import parse_columns
 from schemaman.model.diff import Diff, diff
@@ -51,13 +51,13 @@ LEVELS: Mapping[str, Level] = {
 _LETTERS: dict[str, Verdict] = {"B": "break", "D": "danger", "N": "note"}
 
 
-def verdict_row(letters: str) -> Verdicts:
+def parse_verdicts(letters: str) -> Verdicts:
     """The verdicts of the seven readers in their order: B break, D danger, N note, `·` none."""
     row = zip(READERS, letters.split(), strict=True)
     return {reader: _LETTERS[letter] for reader, letter in row if letter != "·"}
 
 
-def at_most(verdict: Verdict, verdicts: Verdicts) -> Verdicts:
+def cap_verdicts(verdict: Verdict, verdicts: Verdicts) -> Verdicts:
     """The verdicts, none of them graver than `verdict`."""
     top = SEVERITIES.index(verdict)
     return {r: verdict if SEVERITIES.index(v) > top else v for r, v in verdicts.items()}
@@ -80,15 +80,15 @@ class Transition:
     unconfirmed: tuple[str, ...] = ()
     old_ref: str = ""
     new_ref: str = ""
-    at: Mark | None = None
+    at: Coordinates | None = None
     event: TableEvent | None = None
 
-    def keyed(self, *names: str) -> bool:
+    def has_key_column(self, *names: str) -> bool:
         """Whether one of the columns is part of the key, before or after."""
         keys = [*(self.old.key if self.old else ()), *(self.new.key if self.new else ())]
         return any(name in keys for name in names)
 
-    def unsure(self, fact: str) -> bool:
+    def is_unconfirmed(self, fact: str) -> bool:
         """Whether a fact of the new structure may be from the future."""
         return fact in self.unconfirmed
 
@@ -138,7 +138,7 @@ class Example:
     candidates: tuple[RenameCandidate, ...] = ()
     unconfirmed: tuple[str, ...] = ()
 
-    def transition(self) -> Transition:
+    def build_transition(self) -> Transition:
         """The step that the example describes, of a table that stands for any."""
         old = parse_columns(self.old) if self.old else None
         new = parse_columns(self.new) if self.new else None
@@ -167,45 +167,45 @@ class Rule:
     page: str = ""
 
 
-def judge(transition: Transition, rules: Iterable[Rule]) -> tuple[Finding, ...]:
+def judge_transition(transition: Transition, rules: Iterable[Rule]) -> tuple[Finding, ...]:
     """What every rule finds in one step, in the order of the rules; claimed findings as evidence."""
     found = [
         replace(finding, old_ref=transition.old_ref, new_ref=transition.new_ref)
         for rule in rules
         for finding in rule.check(transition)
     ]
-    owners: dict[_Place, _Place] = {}
+    owners: dict[_FindingKey, _FindingKey] = {}
     for finding in found:
         for claim in finding.claims:
-            if _root(_place(finding), owners) != claim:
-                owners.setdefault(claim, _place(finding))
-    echoes: dict[_Place, list[str]] = {}
+            if _find_owner(_finding_key(finding), owners) != claim:
+                owners.setdefault(claim, _finding_key(finding))
+    echoes: dict[_FindingKey, list[str]] = {}
     for finding in found:
-        if (place := _place(finding)) in owners:
+        if (place := _finding_key(finding)) in owners:
             told = f"{finding.rule} at {'.'.join(finding.path)}: {finding.message}"
-            echoes.setdefault(_root(place, owners), []).append(told)
+            echoes.setdefault(_find_owner(place, owners), []).append(told)
     return tuple(
-        replace(f, evidence=(*f.evidence, *echoes.pop(_place(f), ())))
+        replace(f, evidence=(*f.evidence, *echoes.pop(_finding_key(f), ())))
         for f in found
-        if _place(f) not in owners
+        if _finding_key(f) not in owners
     )
 
 
-_Place = tuple[str, Path]
+_FindingKey = tuple[str, Path]
 
 
-def _place(finding: Finding) -> _Place:
+def _finding_key(finding: Finding) -> _FindingKey:
     return finding.rule, finding.path
 
 
-def _root(place: _Place, owners: Mapping[_Place, _Place]) -> _Place:
+def _find_owner(place: _FindingKey, owners: Mapping[_FindingKey, _FindingKey]) -> _FindingKey:
     """The finding under which an echo is told: the owner of its owner, and so on."""
     while place in owners:
         place = owners[place]
     return place
 
 
-def severity(
+def rate_finding(
     finding: Finding, readers: Iterable[Reader] = READERS, overrides: Mapping[str, Severity] | None = None
 ) -> Severity:
     """How grave a finding is for those who read: the worst verdict among the declared readers.

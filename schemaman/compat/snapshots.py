@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.errors import BadConfiguration, SchemamanError
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.schema import DEFAULT_STREAM, Column, TableId, TableSchema
@@ -48,21 +48,21 @@ class Snapshot:
     table: TableId
     schema: TableSchema
     version: str = ""
-    at: Mark | None = None
+    at: Coordinates | None = None
 
 
-def snapshot(history: TableHistory, version: SchemaVersion, revision: int | None = None) -> Snapshot:
+def take_snapshot(history: TableHistory, version: SchemaVersion, revision: int | None = None) -> Snapshot:
     """The snapshot of a version with the attributes of one of its revisions, or of the last."""
     found = next((r for r in version.revisions if r.number == revision), version.revisions[-1])
-    return Snapshot(history.table, without_ids(found.schema), version.id, version.at)
+    return Snapshot(history.table, remove_ids(found.schema), version.id, version.at)
 
 
-def without_ids(schema: TableSchema) -> TableSchema:
+def remove_ids(schema: TableSchema) -> TableSchema:
     """The structure with no column ids."""
     return replace(schema, columns=tuple(replace(c, id=None) for c in schema.columns))
 
 
-def file_name(table: TableId) -> str:
+def build_file_name(table: TableId) -> str:
     """The path of a table's snapshot inside the folder of snapshots, with `/`.
 
     Tables of another stream than `main` lie in a folder of its name. Characters that file systems
@@ -70,13 +70,13 @@ def file_name(table: TableId) -> str:
     and a part of its SHA-256 instead.
     """
     name = ".".join(
-        _plain(part) for part in (table.server, table.database, table.schema, table.table) if part
+        _encode_name(part) for part in (table.server, table.database, table.schema, table.table) if part
     )
-    folder = "" if table.stream == DEFAULT_STREAM else f"{_short(_plain(table.stream))}/"
-    return f"{folder}{_short(name)}{SUFFIX}"
+    folder = "" if table.stream == DEFAULT_STREAM else f"{_shorten_name(_encode_name(table.stream))}/"
+    return f"{folder}{_shorten_name(name)}{SUFFIX}"
 
 
-def _short(name: str) -> str:
+def _shorten_name(name: str) -> str:
     """The name, cut if it is too long; no other name becomes the same, as `~` is encoded elsewhere."""
     if len(name) <= _LONGEST:
         return name
@@ -84,7 +84,7 @@ def _short(name: str) -> str:
     return f"{name[: _LONGEST - len(digest) - 1]}~{digest}"
 
 
-def _plain(part: str) -> str:
+def _encode_name(part: str) -> str:
     letters = (chr(byte) for byte in part.encode("utf-8", "surrogatepass"))
     return "".join(ch if _SAFE.match(ch) else f"%{ord(ch):02X}" for ch in letters)
 
@@ -94,12 +94,12 @@ def to_text(snapshot: Snapshot) -> str:
     schema = snapshot.schema
     members: list[tuple[str, str]] = [
         ("schemaman_snapshot", str(LAYOUT)),
-        ("table", _json(table_to_json(snapshot.table))),
-        ("version", _json(snapshot.version)),
-        ("at", _json(None if snapshot.at is None else mark_to_json(snapshot.at))),
-        ("columns", _lines(column_to_json(c) for c in without_ids(schema).columns)),
-        ("key", _json(list(schema.key))),
-        ("comment", _json(schema.comment)),
+        ("table", _format_json(table_to_json(snapshot.table))),
+        ("version", _format_json(snapshot.version)),
+        ("at", _format_json(None if snapshot.at is None else mark_to_json(snapshot.at))),
+        ("columns", _format_rows(column_to_json(c) for c in remove_ids(schema).columns)),
+        ("key", _format_json(list(schema.key))),
+        ("comment", _format_json(schema.comment)),
     ]
     body = ",\n".join(f'  "{name}": {value}' for name, value in members)
     return f"{{\n{body}\n}}\n"
@@ -114,19 +114,19 @@ def from_text(text: str, where: str = "snapshot") -> Snapshot:
     try:
         told = json.loads(text)
     except ValueError as error:
-        raise _wrong(where, f"not JSON: {error}") from error
+        raise _build_error(where, f"not JSON: {error}") from error
     if not is_snapshot(told):
-        raise _wrong(where, "no snapshot of schemaman")
+        raise _build_error(where, "no snapshot of schemaman")
     if told["schemaman_snapshot"] != LAYOUT:
-        raise _wrong(where, f"layout {told['schemaman_snapshot']!r}, not {LAYOUT}")
+        raise _build_error(where, f"layout {told['schemaman_snapshot']!r}, not {LAYOUT}")
     try:
-        return _read(told)
+        return _read_snapshot(told)
     except KeyError as error:
-        raise _wrong(where, f"no member {error}") from error
+        raise _build_error(where, f"no member {error}") from error
     except (TypeError, ValueError, AttributeError) as error:
-        raise _wrong(where, str(error)) from error
+        raise _build_error(where, str(error)) from error
     except SchemamanError as error:
-        raise _wrong(where, error.message) from error
+        raise _build_error(where, error.message) from error
 
 
 def is_snapshot(told: object) -> bool:
@@ -134,8 +134,8 @@ def is_snapshot(told: object) -> bool:
     return isinstance(told, dict) and "schemaman_snapshot" in told
 
 
-def _read(told: Mapping[str, Any]) -> Snapshot:
-    columns = tuple(_column(c) for c in told["columns"])
+def _read_snapshot(told: Mapping[str, Any]) -> Snapshot:
+    columns = tuple(_read_column(c) for c in told["columns"])
     key, comment, version = tuple(told["key"]), told["comment"], told["version"]
     names = [c.name for c in columns]
     if len(set(names)) < len(names) or not set(key) <= set(names):
@@ -146,22 +146,22 @@ def _read(told: Mapping[str, Any]) -> Snapshot:
     return Snapshot(table_from_json(told["table"]), TableSchema(columns, key, comment), version, at)
 
 
-def _column(told: Mapping[str, Any]) -> Column:
+def _read_column(told: Mapping[str, Any]) -> Column:
     column = column_from_json(told)
     if not isinstance(column.name, str) or not isinstance(column.nullable, bool):
         raise ValueError(f"column {column.name!r}: name is no text or nullable neither true nor false")
     return column
 
 
-def _wrong(where: str, what: str) -> BadConfiguration:
+def _build_error(where: str, what: str) -> BadConfiguration:
     hint = "write it anew with `schemaman snapshot`, or take it from git as it was"
     return BadConfiguration(f"{where}: {what}", hint=hint)
 
 
-def _json(value: object) -> str:
+def _format_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _lines(values: Iterable[object]) -> str:
-    rows = ",\n".join(f"    {_json(value)}" for value in values)
+def _format_rows(values: Iterable[object]) -> str:
+    rows = ",\n".join(f"    {_format_json(value)}" for value in values)
     return f"[\n{rows}\n  ]" if rows else "[]"

@@ -31,7 +31,7 @@ class Waiver:
     expires: date
 
 
-def parse(text: str, where: str = "schemaman.waivers.toml") -> tuple[Waiver, ...]:
+def parse_waivers(text: str, where: str = "schemaman.waivers.toml") -> tuple[Waiver, ...]:
     """The waivers in the text of a file; `where` names it in errors.
 
     Raises:
@@ -44,22 +44,22 @@ def parse(text: str, where: str = "schemaman.waivers.toml") -> tuple[Waiver, ...
     entries = document.pop("waive", [])
     if document or not isinstance(entries, list):
         raise BadConfiguration(f"{where} holds something else than [[waive]]", hint="write [[waive]]")
-    return tuple(_waiver(entry, f"{where}: [[waive]] {n}") for n, entry in enumerate(entries, 1))
+    return tuple(_read_waiver(entry, f"{where}: [[waive]] {n}") for n, entry in enumerate(entries, 1))
 
 
 def to_text(waiver: Waiver) -> str:
     """A waiver as a block of TOML, to be put behind what the file holds."""
-    told = [f"{key} = {_quoted(getattr(waiver, key))}" for key in _TEXTS]
+    told = [f"{key} = {_quote_text(getattr(waiver, key))}" for key in _TEXTS]
     return "\n".join(["", "[[waive]]", *told, f"expires = {waiver.expires.isoformat()}", ""])
 
 
-def standing(waivers: Iterable[Waiver], today: date) -> Mapping[str, Waiver]:
+def select_unexpired(waivers: Iterable[Waiver], today: date) -> Mapping[str, Waiver]:
     """The waivers that have not expired, by the findings that they are for; of several the one that lasts."""
     good = sorted((w for w in waivers if w.expires >= today), key=lambda w: w.expires)
     return {waiver.finding: waiver for waiver in good}
 
 
-def _waiver(entry: object, where: str) -> Waiver:
+def _read_waiver(entry: object, where: str) -> Waiver:
     told = entry if isinstance(entry, dict) else {}
     texts = [told.get(key) for key in _TEXTS]
     expires = told.get("expires")
@@ -71,6 +71,6 @@ def _waiver(entry: object, where: str) -> Waiver:
     return Waiver(finding, rule, table, reason, owner, expires)
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     """A TOML basic string. JSON's escapes are TOML's, but for the one character that only TOML escapes."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

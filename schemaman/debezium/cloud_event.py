@@ -7,11 +7,11 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from schemaman.debezium.flattened_fields import SOURCE_FIELDS, of_text
+from schemaman.debezium.flattened_fields import SOURCE_FIELDS, parse_source_value
 from schemaman.debezium.raw_record import JsonObject
 from schemaman.errors import UnreadableInput
 
-MARK = b'"specversion"'
+SPECVERSION = b'"specversion"'
 """What every CloudEvent in JSON holds. Source: CloudEvents 1.0, required attributes."""
 
 _ATTRIBUTE = "iodebezium"
@@ -31,13 +31,13 @@ class CloudEvent:
     schema: JsonObject | None = None
     data: bytes | None = None
 
-    def payload(self, row: object) -> JsonObject:
+    def build_payload(self, row: object) -> JsonObject:
         """The change event, as it would be without its wrapping."""
         told = dict(row) if isinstance(row, Mapping) else {}
         return {"before": None, "after": None, **told, "source": dict(self.source), "op": self.op}
 
 
-def cloud_event(document: object) -> CloudEvent | None:
+def read_cloud_event(document: object) -> CloudEvent | None:
     """The change event in a JSON document; None if the document is no CloudEvent of Debezium.
 
     Source: Debezium CloudEventsConverter: an attribute is `iodebezium` and the name of a field without what
@@ -57,15 +57,15 @@ def cloud_event(document: object) -> CloudEvent | None:
         if name.lower().startswith(_ATTRIBUTE)
     }
     op = told.get("op")
-    source = {_FIELDS[n]: of_text(_FIELDS[n], v) for n, v in told.items() if n in _FIELDS}
+    source = {_FIELDS[n]: parse_source_value(_FIELDS[n], v) for n, v in told.items() if n in _FIELDS}
     if not isinstance(op, str) or not isinstance(source.get("connector"), str):
         raise UnreadableInput(
             "a CloudEvent without Debezium's attributes (extension.attributes.enable=false) names no table"
         )
-    return _with_data(document["data"], source, op)
+    return _read_data(document["data"], source, op)
 
 
-def _with_data(data: object, source: Mapping[str, object], op: str) -> CloudEvent:
+def _read_data(data: object, source: Mapping[str, object], op: str) -> CloudEvent:
     if isinstance(data, str):
         try:
             return CloudEvent(source, op, data=base64.b64decode(data, validate=True))
@@ -80,7 +80,7 @@ def _with_data(data: object, source: Mapping[str, object], op: str) -> CloudEven
     raise UnreadableInput("the data of the CloudEvent is neither an object nor a text")
 
 
-def enveloped(schema: Mapping[str, object]) -> JsonObject:
+def wrap_schema(schema: Mapping[str, object]) -> JsonObject:
     """The schema of the data with the members that stand around it in a change event."""
     fields = schema.get("fields")
     around = [{"field": "source", "type": "struct", "fields": []}, {"field": "op", "type": "string"}]

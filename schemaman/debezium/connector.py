@@ -28,7 +28,7 @@ class DeclaredColumn:
     enum_values: tuple[str, ...] | None = None
 
 
-class Dialect(Protocol):
+class Connector(Protocol):
     """A connector: what its columns and its positions mean. One file each in `debezium/connectors/`."""
 
     name: str
@@ -57,5 +57,5 @@ class Dialect(Protocol):
         """The source position that a `source` block tells; ValueError if it tells one that cannot be."""
 
 
-DIALECTS: Plugins[Dialect] = Plugins("schemaman.debezium.connectors", "DIALECT", ("schemaman.dialects",))
+CONNECTORS: Plugins[Connector] = Plugins("schemaman.debezium.connectors", "CONNECTOR", ("schemaman.dialects",))
 """The connectors, by the name that `source.connector` gives."""

@@ -8,19 +8,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from schemaman.debezium.ddl.online import is_working_copy
-from schemaman.debezium.envelope import observe, observe_inferred, tells_no_structure
+from schemaman.debezium.envelope import is_schemaless, observe_events, observe_schemaless_events
 from schemaman.debezium.flattened import is_row, observe_row
 from schemaman.debezium.flattened_fields import PREFIX
-from schemaman.debezium.inference import content
-from schemaman.debezium.key import key_notes
-from schemaman.debezium.observation import Observation, Outcome, Run, aside, reject
+from schemaman.debezium.inference import extract_content
+from schemaman.debezium.key import note_key_types
+from schemaman.debezium.observation import Observation, Outcome, SchemaRun, reject_run, skip_run
 from schemaman.debezium.payload import Body, SchemaLookup, read_event, read_key
-from schemaman.debezium.raw_record import OUTBOX, Reading, is_outbox
+from schemaman.debezium.raw_record import OUTBOX, DecodeContext, is_outbox
 from schemaman.debezium.records import Record
 from schemaman.debezium.schema_change import observe_changes
 from schemaman.debezium.schema_history import observe_history
-from schemaman.debezium.signal import SIGNAL, asks, is_signal, signal_notes
-from schemaman.debezium.wire_format import AUTO, Forms, framed
+from schemaman.debezium.signal import SIGNAL, is_signal, is_signal_payload, note_signal_table
+from schemaman.debezium.wire_format import AUTO, Forms, read_framing
 from schemaman.errors import UnreadableInput
 
 HEARTBEAT_TOPIC = "__debezium-heartbeat"
@@ -37,59 +37,63 @@ _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
 Envelope, ConnectTableChangeSerializer, TransactionStructMaker, HeartbeatImpl, Notification."""
 
 
-def decode(run: Run, stream: str, schemas: SchemaLookup, forms: Forms = AUTO) -> tuple[Outcome, ...]:
+def decode(run: SchemaRun, stream: str, schemas: SchemaLookup, forms: Forms = AUTO) -> tuple[Outcome, ...]:
     """What a run says; a run that cannot be understood gives one `Reject` with the reason.
 
     `stream` names where the records come from; `schemas` gives the Avro text of a registry id; `forms` are
     those that are configured for keys and values.
     """
     if run.fault is not None:
-        return (reject(run, stream, run.fault),)
+        return (reject_run(run, stream, run.fault),)
     try:
         return _decode(run, stream, schemas, forms)
     except UnreadableInput as fault:
-        return (reject(run, stream, fault.message),)
+        return (reject_run(run, stream, fault.message),)
     except RecursionError:
-        return (reject(run, stream, "the schema is nested too deeply to be read"),)
+        return (reject_run(run, stream, "the schema is nested too deeply to be read"),)
 
 
-def _decode(run: Run, stream: str, schemas: SchemaLookup, forms: Forms) -> tuple[Outcome, ...]:
+def _decode(run: SchemaRun, stream: str, schemas: SchemaLookup, forms: Forms) -> tuple[Outcome, ...]:
     record = run.sample
     if record.value is None:
-        return (aside(run, "tombstone"),)
+        return (skip_run(run, "tombstone"),)
     if is_outbox(record):
-        return (aside(run, OUTBOX),)
+        return (skip_run(run, OUTBOX),)
     if is_signal(record):
-        return (aside(run, SIGNAL),)
-    value = read_event(record.value, schemas, framed(record.value, record.headers, "value", forms.value))
+        return (skip_run(run, SIGNAL),)
+    value = read_event(
+        record.value, schemas, read_framing(record.value, record.headers, "value", forms.value)
+    )
     if value.payload is None:
         # JsonConverter writes a null with a schema as an object, and a bare null as text
-        return (aside(run, "tombstone"),)
-    match kind_of(record, value, forms.added, counted=run.seen is not None):
+        return (skip_run(run, "tombstone"),)
+    match classify_record(record, value, forms.added, counted=run.inferred is not None):
         case "event":
-            key = _key(record, schemas, forms)
-            observed = (observe_inferred if tells_no_structure(value) else observe)(run, stream, value, key)
+            key = _read_key(record, schemas, forms)
+            observed = (observe_schemaless_events if is_schemaless(value) else observe_events)(
+                run, stream, value, key
+            )
             if is_working_copy(observed):
-                return (aside(run, "shadow-table"),)
-            return (observed, *signal_notes(observed), *key_notes(observed, key))
+                return (skip_run(run, "shadow-table"),)
+            return (observed, *note_signal_table(observed), *note_key_types(observed, key))
         case "flattened":
-            key = _key(record, schemas, forms)
+            key = _read_key(record, schemas, forms)
             return (observe_row(run, stream, value, key, forms.added),)
         case "schema-change":
             return observe_changes(run, stream, value)
         case "internal-history":
             return observe_history(run, stream, value)
         case kind:
-            return (aside(run, kind),)
+            return (skip_run(run, kind),)
 
 
-def _key(record: Record, schemas: SchemaLookup, forms: Forms) -> Body | None:
+def _read_key(record: Record, schemas: SchemaLookup, forms: Forms) -> Body | None:
     if record.key is None:
         return None
-    return read_key(record.key, schemas, framed(record.key, record.headers, "key", forms.key))
+    return read_key(record.key, schemas, read_framing(record.key, record.headers, "key", forms.key))
 
 
-def kind_of(record: Record, value: Body, prefix: str = PREFIX, *, counted: bool = False) -> str:
+def classify_record(record: Record, value: Body, prefix: str = PREFIX, *, counted: bool = False) -> str:
     """What kind of record a value is: `event`, `flattened`, `schema-change`, or a kind that is set aside.
 
     `counted`: the scanner has counted what the record shows, since no schema tells its structure.
@@ -113,10 +117,10 @@ def kind_of(record: Record, value: Body, prefix: str = PREFIX, *, counted: bool 
     else:
         found = (kind for kind, members in _KINDS if members <= fields and "source" not in members)
     kind = next(found, None)
-    if kind is None and asks(value.payload):
+    if kind is None and is_signal_payload(value.payload):
         return SIGNAL
     if kind is None:
-        raise UnreadableInput(_looks_like(value))
+        raise UnreadableInput(_explain_unknown(value))
     return "message" if kind == "event" and value.payload.get("op") == "m" else kind
 
 
@@ -130,36 +134,36 @@ def _is_history(record: Record, value: Body) -> bool:
     return all(isinstance(value.payload.get(name), dict) for name in ("source", "position"))
 
 
-def _looks_like(value: Body) -> str:
+def _explain_unknown(value: Body) -> str:
     """Why a value is not read, in words that tell what it seems to be."""
     if value.schema is None:
-        return f"JSON without a schema and without a source block: {_list(value)}"
-    return f"a Connect schema {value.name!r} that is no record of Debezium: {_list(value)}"
+        return f"JSON without a schema and without a source block: {_list_fields(value)}"
+    return f"a Connect schema {value.name!r} that is no record of Debezium: {_list_fields(value)}"
 
 
-def _list(value: Body) -> str:
+def _list_fields(value: Body) -> str:
     return ", ".join(sorted(value.fields)[:8]) or "no members"
 
 
-class Contents:
+class ContentCache:
     """The contents of runs that were asked for; grows with shapes, not with runs."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: DecodeContext) -> None:
         self._reading = reading
         self._known: dict[tuple[str, tuple[str, ...], str], Observation | None] = {}
         self._one: dict[Observation, Observation] = {}
 
-    def of(self, run: Run) -> Observation | None:
+    def read_content(self, run: SchemaRun) -> Observation | None:
         """What a run says, as the fold compares it; None for what is no testimony.
 
         Equal contents are one object.
         """
         place = (run.first.topic, run.table, run.shape)
         if place not in self._known:
-            self._known[place] = self._decoded(run)
+            self._known[place] = self._decode(run)
         return self._known[place]
 
-    def _decoded(self, run: Run) -> Observation | None:
+    def _decode(self, run: SchemaRun) -> Observation | None:
         outcomes = decode(replace(run, interrupted=False), "", self._reading.schemas, self._reading.forms)
-        said = next((content(o) for o in outcomes if isinstance(o, Observation)), None)
+        said = next((extract_content(o) for o in outcomes if isinstance(o, Observation)), None)
         return None if said is None else self._one.setdefault(said, said)

@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from schemaman.debezium.inference import DEPTH, DOTTED, ELEMENT, KEY, Shown
-from schemaman.debezium.raw_record import parse
+from schemaman.debezium.inference import DEPTH, DOTTED, ELEMENT, KEY, FieldKind
+from schemaman.debezium.raw_record import parse_json
 from schemaman.model.schema import Path
 
 Struct = dict[str, Any]
@@ -68,53 +68,57 @@ def is_document_schema(schema: Mapping[str, object]) -> bool:
     return "source" in named and "op" in named and _is_text(named.get("after"))
 
 
-def shown_by_document(payload: Struct) -> frozenset[Shown]:
+def collect_document_kinds(payload: Struct) -> frozenset[FieldKind]:
     """What a change event of a document shows; empty for one that wrote nothing.
 
     Raises:
         ValueError: a document in it cannot be read; the message says which.
     """
-    after = _document(payload, "after")
+    after = _read_document(payload, "after")
     if after is not None:
-        shown = set(_walk(after, ()))
-        shown |= {(p, k) for p, k in _updated(payload) if DOTTED not in p and not _is_shown(p, k, shown)}
+        shown = set(_walk_value(after, ()))
+        shown |= {
+            (p, k) for p, k in _walk_update(payload) if DOTTED not in p and not _is_known_exactly(p, k, shown)
+        }
         return frozenset(shown)
     if payload.get("op") == "d":
         return frozenset()
-    patch = _document(payload, "patch")
+    patch = _read_document(payload, "patch")
     if patch is None:
-        return frozenset(_updated(payload))
-    found = set(_patched(patch))
-    found |= {shown for shown in _walk(_document(payload, "filter") or {}, ()) if shown[0][0] == KEY}
+        return frozenset(_walk_update(payload))
+    found = set(_walk_patch(patch))
+    found |= {
+        shown for shown in _walk_value(_read_document(payload, "filter") or {}, ()) if shown[0][0] == KEY
+    }
     return frozenset(found)
 
 
-def shown_by_struct(row: Struct, schema: Mapping[str, Any] | None) -> frozenset[Shown]:
+def collect_struct_kinds(row: Struct, schema: Mapping[str, Any] | None) -> frozenset[FieldKind]:
     """What a flattened document shows: kinds of its Connect schema, or of JSON where it has none.
 
     A text may have been an object id or a decimal number, a null anything.
     Source: Debezium MongoDataConverter; a null has the schema of a text.
     """
-    return frozenset(_struct(row, schema, ()))
+    return frozenset(_walk_struct(row, schema, ()))
 
 
-def _struct(value: object, schema: Mapping[str, Any] | None, path: Path) -> Iterator[Shown]:
-    kind = _json_kind(value) if schema is None else _connect_kind(value, schema)
+def _walk_struct(value: object, schema: Mapping[str, Any] | None, path: Path) -> Iterator[FieldKind]:
+    kind = _classify_json_value(value) if schema is None else _classify_connect_value(value, schema)
     if path:
         yield path, kind
     if len(path) >= DEPTH:
         return
     if kind == "object" and isinstance(value, dict):
-        fields = {} if schema is None else _fields(schema)
+        fields = {} if schema is None else _read_fields(schema)
         for name, inner in value.items():
-            yield from _struct(inner, fields.get(name), (*path, _checked(name)))
+            yield from _walk_struct(inner, fields.get(name), (*path, _check_name(name)))
     elif kind == "array" and isinstance(value, list):
         items = schema.get("items") if schema is not None else None
         for inner in value:
-            yield from _struct(inner, items if isinstance(items, dict) else None, (*path, ELEMENT))
+            yield from _walk_struct(inner, items if isinstance(items, dict) else None, (*path, ELEMENT))
 
 
-def _fields(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _read_fields(schema: Mapping[str, Any]) -> dict[str, Any]:
     fields = schema.get("fields")
     told = fields if isinstance(fields, list) else []
     return {str(f.get("field")): f for f in told if isinstance(f, dict)}
@@ -131,24 +135,24 @@ _CONNECT_NAMES = {
 }
 
 
-def _connect_kind(value: object, schema: Mapping[str, Any]) -> str:
+def _classify_connect_value(value: object, schema: Mapping[str, Any]) -> str:
     if value is None:
         return "null"
     named = _CONNECT_NAMES.get(str(schema.get("name")))
-    return named or _CONNECT.get(str(schema.get("type"))) or _json_kind(value)
+    return named or _CONNECT.get(str(schema.get("type"))) or _classify_json_value(value)
 
 
-def _json_kind(value: object) -> str:
-    kind = _json_type(value)
+def _classify_json_value(value: object) -> str:
+    kind = _name_json_type(value)
     return kind if kind in ("object", "array") else f"json:{kind}"
 
 
-def shown_by_row(row: Struct) -> frozenset[Shown]:
+def collect_row_kinds(row: Struct) -> frozenset[FieldKind]:
     """The names of a row and the JSON types of its values; what is nested is not looked into."""
-    return frozenset(((_checked(name),), f"json:{_json_type(value)}") for name, value in row.items())
+    return frozenset(((_check_name(name),), f"json:{_name_json_type(value)}") for name, value in row.items())
 
 
-def row_of(payload: Struct) -> Struct | None:
+def find_row(payload: Struct) -> Struct | None:
     """The row that a change event without a schema carries: the new one, else the old one."""
     if payload.get("op") not in ("c", "u", "d", "r"):
         return None
@@ -164,19 +168,19 @@ def _is_text(field: object) -> bool:
     return any(b == "string" or (isinstance(b, dict) and b.get("type") == "string") for b in branches)
 
 
-def _is_shown(path: Path, kind: str, shown: set[Shown]) -> bool:
+def _is_known_exactly(path: Path, kind: str, shown: set[FieldKind]) -> bool:
     """Whether the document tells a whole number more exactly than the update does."""
     return kind == UNSURE_INTEGER and ((path, "int") in shown or (path, "long") in shown)
 
 
-def _document(struct: Struct, member: str) -> Struct | None:
+def _read_document(struct: Struct, member: str) -> Struct | None:
     """The document that a member holds as text; None where there is none."""
     value = struct.get(member)
     if value is None:
         return None
     if isinstance(value, str):
         try:
-            value = parse(value.encode(errors="surrogatepass"))
+            value = parse_json(value.encode(errors="surrogatepass"))
         except ValueError as error:
             raise ValueError(f"{member}: {error}") from None
     if not isinstance(value, dict):
@@ -184,37 +188,37 @@ def _document(struct: Struct, member: str) -> Struct | None:
     return value
 
 
-def _updated(payload: Struct) -> Iterator[Shown]:
+def _walk_update(payload: Struct) -> Iterator[FieldKind]:
     """What the description of an update shows. Source: MongoDB change events, `updateDescription`."""
     update = payload.get("updateDescription")
     if not isinstance(update, dict):
         return
-    for name, value in (_document(update, "updatedFields") or {}).items():
-        for path, kind in _walk(value, _place(name)):
+    for name, value in (_read_document(update, "updatedFields") or {}).items():
+        for path, kind in _walk_value(value, _split_update_name(name)):
             yield path, UNSURE_INTEGER if kind == "int" else kind
     arrays = update.get("truncatedArrays")
     for array in arrays if isinstance(arrays, list) else []:
         if isinstance(array, dict) and isinstance(array.get("field"), str):
-            yield _place(array["field"]), "array"
+            yield _split_update_name(array["field"]), "array"
 
 
-def _patched(patch: Struct) -> Iterator[Shown]:
+def _walk_patch(patch: Struct) -> Iterator[FieldKind]:
     """What an entry of the oplog shows: operators, a difference, or a whole new document.
 
     Source: MongoDB oplog entries of updates, `$v` 1 and 2; Debezium 1.x writes them as `patch`.
     """
     if not any(member in patch for member in _OPERATORS):
-        yield from _walk(patch, ())
+        yield from _walk_value(patch, ())
         return
     fields = patch.get("$set")
     for name, value in fields.items() if isinstance(fields, dict) else ():
-        yield from _walk(value, _place(name))
+        yield from _walk_value(value, _split_update_name(name))
     difference = patch.get("diff")
     if isinstance(difference, dict):
-        yield from _differing(difference, ())
+        yield from _walk_difference(difference, ())
 
 
-def _differing(difference: Struct, path: Path) -> Iterator[Shown]:
+def _walk_difference(difference: Struct, path: Path) -> Iterator[FieldKind]:
     """A difference: `u` and `i` hold what was set, `s` with a name what differs below, `a` marks an array.
 
     Source: MongoDB `$v: 2` oplog entries, document_diff_serialization.
@@ -226,39 +230,39 @@ def _differing(difference: Struct, path: Path) -> Iterator[Shown]:
         yield path, "array" if is_array else "object"
     for member, value in difference.items():
         if is_array and member[:1] == "u" and member[1:].isdecimal():
-            yield from _walk(value, (*path, ELEMENT))
+            yield from _walk_value(value, (*path, ELEMENT))
         elif is_array and member[:1] == "s" and isinstance(value, dict):
-            yield from _differing(value, (*path, ELEMENT))
+            yield from _walk_difference(value, (*path, ELEMENT))
         elif member in ("u", "i") and isinstance(value, dict) and not is_array:
             for name, new in value.items():
-                yield from _walk(new, (*path, _checked(name)))
+                yield from _walk_value(new, (*path, _check_name(name)))
         elif member[:1] == "s" and isinstance(value, dict) and not is_array:
-            yield from _differing(value, (*path, _checked(member[1:])))
+            yield from _walk_difference(value, (*path, _check_name(member[1:])))
 
 
-def _place(name: str) -> Path:
+def _split_update_name(name: str) -> Path:
     """The path that a name of an update speaks of; with dots nobody can say of what."""
-    first, *rest = _checked(name).split(".")
+    first, *rest = _check_name(name).split(".")
     return (first, DOTTED, *("0" if part.isdecimal() else part for part in rest)) if rest else (first,)
 
 
-def _walk(value: object, path: Path) -> Iterator[Shown]:
+def _walk_value(value: object, path: Path) -> Iterator[FieldKind]:
     """Every path of a value with its kind, down to the depth that is looked at."""
-    kind = _kind(value)
+    kind = _classify_value(value)
     if path:
         yield path, kind
     if len(path) >= DEPTH:
         return
     if kind == "object" and isinstance(value, dict):
         for name, inner in value.items():
-            yield from _walk(inner, (*path, _checked(name)))
+            yield from _walk_value(inner, (*path, _check_name(name)))
     elif kind == "array" and isinstance(value, list):
         below = (*path, ELEMENT)
         for inner in value:
-            yield from _walk(inner, below)
+            yield from _walk_value(inner, below)
 
 
-def _kind(value: object) -> str:
+def _classify_value(value: object) -> str:
     """The kind of a value of Extended JSON, as MongoDB's `$type` calls it."""
     match value:
         case None:
@@ -275,18 +279,18 @@ def _kind(value: object) -> str:
             return "array"
         case dict():
             kind = _WRAPPED.get(frozenset(value), "object") if len(value) <= 2 else "object"
-            return "uuid" if kind == "binData" and _subtype(value) in _UUID else kind
+            return "uuid" if kind == "binData" and _read_subtype(value) in _UUID else kind
         case _:
             raise ValueError(f"no value of JSON: {value!r}")
 
 
-def _subtype(value: Struct) -> str:
+def _read_subtype(value: Struct) -> str:
     inner = value["$binary"]
     subtype = inner.get("subType") if isinstance(inner, dict) else value.get("$type")
     return str(subtype)
 
 
-def _json_type(value: object) -> str:
+def _name_json_type(value: object) -> str:
     match value:
         case None:
             return "null"
@@ -302,7 +306,7 @@ def _json_type(value: object) -> str:
             return "object"
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     if not name.isascii():
         try:
             name.encode()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from schemaman.debezium.connectors._type_expression import spell
-from schemaman.model.name_adjustment import adjusted_forms
+from schemaman.debezium.connectors._type_expression import format_type_expression
+from schemaman.model.name_adjustment import list_adjusted_forms
 from schemaman.model.schema import Column, TableSchema
 
 BLOCK = "sourceSchema"
@@ -16,38 +16,40 @@ source types tell, so that it says nothing new beside a schema.
 Source: Debezium ExtractSchemaToNewRecord, since 2.5."""
 
 
-def described(schema: TableSchema, payload: Mapping[str, object]) -> TableSchema:
+def add_source_columns(schema: TableSchema, payload: Mapping[str, object]) -> TableSchema:
     """The structure of a row with what the block tells of its columns; unchanged where there is no block.
 
     A column whose field has another name, made of its own by a mode, gets its own.
     """
     names: dict[str, str] = {}
     columns = list(schema.columns)
-    for told in _columns(payload):
+    for told in _list_block_columns(payload):
         own = str(told["name"])
-        forms = adjusted_forms(own)
+        forms = list_adjusted_forms(own)
         places = [i for i, c in enumerate(columns) if c.name == own] or [
             i for i, c in enumerate(columns) if c.emitted_name in forms
         ]
         if len(places) == 1:
             names[columns[places[0]].name] = own
-            columns[places[0]] = _told(columns[places[0]], own, told)
+            columns[places[0]] = _describe_column(columns[places[0]], own, told)
     if len({c.name for c in columns}) < len(columns):
         return schema
     return replace(schema, columns=tuple(columns), key=tuple(names.get(k, k) for k in schema.key))
 
 
-def _told(column: Column, own: str, told: Mapping[str, object]) -> Column:
+def _describe_column(column: Column, own: str, told: Mapping[str, object]) -> Column:
     type, length, scale, comment = (told.get(n) for n in ("typeName", "length", "scale", "comment"))
     return replace(
         column,
         name=own,
-        source_type=spell(type, _number(length), _number(scale)) if isinstance(type, str) else None,
+        source_type=format_type_expression(type, _read_number(length), _read_number(scale))
+        if isinstance(type, str)
+        else None,
         comment=comment if isinstance(comment, str) else None,
     )
 
 
-def _columns(payload: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+def _list_block_columns(payload: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
     block = payload.get(BLOCK)
     table = block.get("table") if isinstance(block, Mapping) else None
     columns = table.get("columns") if isinstance(table, Mapping) else None
@@ -55,5 +57,5 @@ def _columns(payload: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
         yield from (c for c in columns if isinstance(c, Mapping) and isinstance(c.get("name"), str))
 
 
-def _number(value: object) -> int | None:
+def _read_number(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None

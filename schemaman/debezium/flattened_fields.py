@@ -12,17 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from schemaman.model.name_adjustment import adjust_schema, restore_misread
+from schemaman.model.name_adjustment import adjust_schema, restore_misread_name
 
 PREFIX = "__"
 """Source: Debezium ExtractNewRecordState, the default of `add.fields.prefix` and `add.headers.prefix`."""
 
-ROUTED = b"__dbz__physicalTableIdentifier"
+PHYSICAL_TABLE_FIELD = b"__dbz__physicalTableIdentifier"
 """The field that routing adds to a key.
 
 Source: Debezium AbstractRegexTopicNamingStrategy, ByLogicalTableRouter."""
 
-DELETED = "__deleted"
+DELETED_FIELD = "__deleted"
 """The field that tells of a delete that was rewritten; its name cannot be configured in every release."""
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -49,7 +49,7 @@ SOURCE_FIELDS = _TEXTS | _NUMBERS | _MIXED
 """The fields of source blocks. Source: the SourceInfo classes of Debezium, in all releases."""
 _ROOT = {"op": frozenset("crudtm"), "deleted": frozenset({"true", "false", True, False})}
 _TRANSACTION = {"id": _TEXTS, "total_order": _NUMBERS, "data_collection_order": _NUMBERS}
-_ALWAYS = frozenset({"op", "deleted", "version", "connector", "name", "ts_ms", "table"})
+_REQUIRED = frozenset({"op", "deleted", "version", "connector", "name", "ts_ms", "table"})
 """What no record leaves empty: where such a field is null, a table has a column of that name."""
 _NO_SCHEMA = frozenset({"mysql", "mariadb", "mongodb", "vitess"})
 _CONNECTORS = {"lsn": "postgresql", "event_serial_no": "sqlserver", "vgtid": "vitess"} | dict.fromkeys(
@@ -75,7 +75,7 @@ class Additions:
     read_ms: int | None = None
 
     @property
-    def found(self) -> bool:
+    def is_present(self) -> bool:
         """Whether anything was added at all."""
         return bool(self.names or self.source or self.op)
 
@@ -94,7 +94,7 @@ class Additions:
         return self.connector or ("mysql" if self.source.keys() >= _BINLOG else "")
 
     @property
-    def read(self) -> bool:
+    def is_snapshot(self) -> bool:
         """Whether the row was read from the table, not from the log."""
         return self.source.get("snapshot") not in (None, "", "false", False) or self.op == "r"
 
@@ -103,7 +103,7 @@ class Additions:
         return "db2" if _DB2.fullmatch(lsn) else "sqlserver" if _SQLSERVER.fullmatch(lsn) else ""
 
 
-def additions(
+def read_additions(
     row: Mapping[str, object],
     headers: Headers = (),
     prefix: str = PREFIX,
@@ -121,15 +121,15 @@ def additions(
     for name in reversed(tuple(row)):
         if optional is not None and name not in optional:
             break
-        place = _place(name, prefix)
-        if place is None or not _fits(place, row[name]):
+        place = _parse_added_name(name, prefix)
+        if place is None or not _is_value_allowed(place, row[name]):
             break
         names.append(name)
         told[place] = row[name]
     for header, data in headers:
-        place = _place(header, PREFIX) or _place(header, prefix)
-        value = None if place is None or data is None else _header(place, data)
-        if place is not None and value is not None and _fits(place, value):
+        place = _parse_added_name(header, PREFIX) or _parse_added_name(header, prefix)
+        value = None if place is None or data is None else _read_header(place, data)
+        if place is not None and value is not None and _is_value_allowed(place, value):
             told.setdefault(place, value)
     source = {name: value for (struct, name), value in told.items() if struct == "source"}
     read_ms = told.get(("", "ts_ms"))
@@ -142,12 +142,12 @@ def additions(
     )
 
 
-def flattened_row(
+def remove_additions(
     row: Mapping[str, object], headers: Headers = (), prefix: str = PREFIX
 ) -> dict[str, object] | None:
     """A row without a schema, without what was added; None where nothing was, so that it may be no row."""
-    added = additions(row, headers, prefix)
-    return {n: v for n, v in row.items() if n not in added.names} if added.found else None
+    added = read_additions(row, headers, prefix)
+    return {n: v for n, v in row.items() if n not in added.names} if added.is_present else None
 
 
 def is_document(row: Mapping[str, object], key: object, added: Additions) -> bool:
@@ -163,24 +163,26 @@ def is_document(row: Mapping[str, object], key: object, added: Additions) -> boo
         return True
     if "_id" not in row or not isinstance(key, Mapping):
         return False
-    return {name for name in key if name != ROUTED.decode()} == {"id"} and key["id"] == row["_id"]
+    return {name for name in key if name != PHYSICAL_TABLE_FIELD.decode()} == {"id"} and key["id"] == row[
+        "_id"
+    ]
 
 
-def of_documents(added: Additions) -> Additions:
+def mark_as_document(added: Additions) -> Additions:
     """The additions of a row that is a document, whoever told it."""
     return replace(added, source={"connector": "mongodb", **added.source})
 
 
-def identity(topic: str, name: str, added: Additions, physical: str | None) -> tuple[Identity, bool]:
+def identify_parts(topic: str, name: str, added: Additions, physical: str | None) -> tuple[Identity, bool]:
     """Who the table of a flattened row is: (server, database, schema, table), and whether that is proven.
 
     Proven is what the additions tell in full. Else the parts of a name stand in: what routing wrote into the
     key (`physical`), the topic, or the name of the schema where routing has changed the topic alone.
     Source: Debezium SchemaTopicNamingStrategy and DefaultTopicNamingStrategy, `prefix.schema.table`.
     """
-    base = physical or _base(topic, name)
+    base = physical or _choose_base(topic, name)
     source = {k: v for k, v in added.source.items() if isinstance(v, str)}
-    server, middle, last = _parts(base, source.get("name"))
+    server, middle, last = _split_base(base, source.get("name"))
     table = source.get("table") or source.get("collection") or last
     database, schema = source.get("db") or source.get("keyspace") or "", source.get("schema") or ""
     flat = added.connector in _NO_SCHEMA or (bool(database) and middle == database)
@@ -190,25 +192,25 @@ def identity(topic: str, name: str, added: Additions, physical: str | None) -> t
     elif not schema:
         schema, proven = middle.removeprefix(f"{database}.") if database else middle, False
     if added.connector == "postgresql":
-        schema, table = restore_misread(schema), restore_misread(table)
+        schema, table = restore_misread_name(schema), restore_misread_name(table)
     return (server, database, schema, table), proven
 
 
 def is_flattened(name: str, added: Additions) -> bool:
     """Whether a value without an envelope is a row: by the name of its schema, or by what was added to it."""
-    return name.endswith(".Value") or added.found
+    return name.endswith(".Value") or added.is_present
 
 
-def physical_of(key: object) -> str | None:
+def read_physical_table(key: object) -> str | None:
     """The table that routing wrote into a key; None if it wrote none."""
-    told = key.get(ROUTED.decode()) if isinstance(key, Mapping) else None
+    told = key.get(PHYSICAL_TABLE_FIELD.decode()) if isinstance(key, Mapping) else None
     return told if isinstance(told, str) and told else None
 
 
 @lru_cache(maxsize=4096)
-def _place(name: str, prefix: str) -> tuple[str, str] | None:
+def _parse_added_name(name: str, prefix: str) -> tuple[str, str] | None:
     """Struct and field that a name was made of; None for a name that no transform gives."""
-    if name == DELETED:
+    if name == DELETED_FIELD:
         return ("", "deleted")
     if not name.startswith(prefix):
         return None
@@ -225,10 +227,10 @@ def _place(name: str, prefix: str) -> tuple[str, str] | None:
     return ("source", bare) if bare in _TEXTS or bare in _NUMBERS or bare in _MIXED else None
 
 
-def _fits(place: tuple[str, str], value: object) -> bool:
+def _is_value_allowed(place: tuple[str, str], value: object) -> bool:
     struct, name = place
     if value is None:
-        return name not in _ALWAYS
+        return name not in _REQUIRED
     if struct == "" and name in _ROOT:
         return isinstance(value, str | bool) and value in _ROOT[name]
     if struct == "transaction":
@@ -242,14 +244,14 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def of_text(name: str, value: object) -> object:
+def parse_source_value(name: str, value: object) -> object:
     """What a field of a source block holds, where it was told as text."""
     if name in _NUMBERS and isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,20}", value):
         return int(value)
     return value
 
 
-def _header(place: tuple[str, str], data: bytes) -> object:
+def _read_header(place: tuple[str, str], data: bytes) -> object:
     """The value of a header as a field of that name would have it.
 
     Source: Kafka SimpleHeaderConverter writes the bare text.
@@ -264,7 +266,7 @@ def _header(place: tuple[str, str], data: bytes) -> object:
 
 
 @lru_cache(maxsize=4096)
-def _base(topic: str, name: str) -> str:
+def _choose_base(topic: str, name: str) -> str:
     """The name to take apart: the topic, unless the schema was not named after it."""
     if not name:
         return topic
@@ -273,7 +275,7 @@ def _base(topic: str, name: str) -> str:
     return topic if own in made else own
 
 
-def _parts(base: str, server: str | None) -> tuple[str, str, str]:
+def _split_base(base: str, server: str | None) -> tuple[str, str, str]:
     """Server, what stands between, and table."""
     if server and base.startswith(f"{server}."):
         rest = base.removeprefix(f"{server}.")

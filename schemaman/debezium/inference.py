@@ -11,9 +11,9 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
-from schemaman.debezium.observation import Observation, Seen, Tally
-from schemaman.debezium.records import Mark
-from schemaman.model.ddl import either
+from schemaman.debezium.observation import FieldCount, InferredFields, Observation
+from schemaman.debezium.records import Coordinates
+from schemaman.model.ddl import find_common_type
 from schemaman.model.schema import Column, Path, TableSchema
 from schemaman.model.types import Type, Unknown
 
@@ -46,35 +46,37 @@ DEPTH = 16
 NULLS = frozenset({"null", "undefined", "json:null"})
 """Kinds that say nothing but that no value is there."""
 
-NOTHING_SEEN = Unknown("json:null")
+NULL_ONLY = Unknown("json:null")
 """The type of a column of which nothing but nulls was seen."""
 
-Shown = tuple[Path, str]
+FieldKind = tuple[Path, str]
 """A path and the kind of value that one record showed there."""
 
 Moment = tuple[int, str, int, int]
 
 
-def moment(mark: Mark) -> Moment:
+def make_time_key(mark: Coordinates) -> Moment:
     """What orders marks in time: the source's own clock where it tells it, then the place in the topic."""
     return (mark.ts_ms or mark.read_ms or mark.timestamp_ms or 0, mark.topic, mark.partition, mark.offset)
 
 
-def added(parts: Iterable[Seen]) -> Seen:
+def merge_inferred_fields(parts: Iterable[InferredFields]) -> InferredFields:
     """What all of the parts showed."""
-    sightings = Sightings()
+    sightings = FieldCounter()
     for part in parts:
-        sightings.add(part)
-    return sightings.seen()
+        sightings.add_fields(part)
+    return sightings.get_fields()
 
 
 @dataclass(slots=True)
-class _Count:
+class _KindCount:
     documents: int = 0
-    early: list[tuple[Moment, Mark]] = field(default_factory=list)
-    last: tuple[Moment, Mark] | None = None
+    early: list[tuple[Moment, Coordinates]] = field(default_factory=list)
+    last: tuple[Moment, Coordinates] | None = None
 
-    def add(self, documents: int, early: Iterable[tuple[Moment, Mark]], last: tuple[Moment, Mark]) -> None:
+    def add(
+        self, documents: int, early: Iterable[tuple[Moment, Coordinates]], last: tuple[Moment, Coordinates]
+    ) -> None:
         self.documents += documents
         self.early = sorted([*self.early, *early])[:EARLY]
         if self.last is None or self.last < last:
@@ -82,28 +84,28 @@ class _Count:
 
 
 @dataclass(slots=True)
-class _Column:
+class _ColumnCounts:
     """The paths of one column; `cut` once some were left out."""
 
-    counts: dict[Shown, _Count] = field(default_factory=dict)
+    counts: dict[FieldKind, _KindCount] = field(default_factory=dict)
     cut: bool = False
 
 
-class Sightings:
+class FieldCounter:
     """What is seen, record by record; memory grows with distinct paths, up to the bounds."""
 
     __slots__ = ("_columns", "_cut", "_documents", "_grown")
 
     def __init__(self) -> None:
-        self._columns: dict[str, _Column] = {}
+        self._columns: dict[str, _ColumnCounts] = {}
         self._cut = False
         self._documents = 0
         self._grown: set[str] = set()
 
-    def see(self, shown: Collection[Shown], mark: Mark) -> None:
+    def count_record(self, shown: Collection[FieldKind], mark: Coordinates) -> None:
         """Count one record that showed these; one that showed nothing, as a delete, is no document."""
         self._documents += bool(shown)
-        now = (moment(mark), mark)
+        now = (make_time_key(mark), mark)
         for path, kind in shown:
             count = self._count(path, kind)
             count.documents += 1
@@ -119,82 +121,82 @@ class Sightings:
         if self._grown:
             self._bound(slack=2)
 
-    def add(self, seen: Seen) -> None:
+    def add_fields(self, seen: InferredFields) -> None:
         """Count what others saw."""
         self._documents += seen.documents
-        self._cut |= () in seen.cut
-        for tally in seen.tallies:
-            early = [(moment(m), m) for m in tally.early]
-            last = (moment(tally.last), tally.last)
+        self._cut |= () in seen.truncated_paths
+        for tally in seen.counts:
+            early = [(make_time_key(m), m) for m in tally.early]
+            last = (make_time_key(tally.last), tally.last)
             self._count(tally.path, tally.kind).add(tally.documents, early, last)
-        for path in seen.cut:
+        for path in seen.truncated_paths:
             if path and path[0] in self._columns:
                 self._columns[path[0]].cut = True
         self._bound(slack=2)
 
-    def seen(self) -> Seen:
+    def get_fields(self) -> InferredFields:
         """All of it as a value."""
         self._bound(slack=1)
         tallies = [
-            Tally(path, kind, count.documents, tuple(mark for _, mark in count.early), count.last[1])
+            FieldCount(path, kind, count.documents, tuple(mark for _, mark in count.early), count.last[1])
             for column in self._columns.values()
             for (path, kind), count in column.counts.items()
             if count.last is not None
         ]
         cut: list[Path] = [(name,) for name, column in self._columns.items() if column.cut]
-        return Seen(
+        return InferredFields(
             self._documents,
             tuple(sorted(tallies, key=lambda t: (t.path, t.kind))),
             tuple(sorted([*cut, *([()] if self._cut else [])])),
         )
 
-    def _count(self, path: Path, kind: str) -> _Count:
+    def _count(self, path: Path, kind: str) -> _KindCount:
         column = self._columns.get(path[0])
         if column is None:
-            column = self._columns[path[0]] = _Column()
+            column = self._columns[path[0]] = _ColumnCounts()
         count = column.counts.get((path, kind))
         if count is None:
-            count = column.counts[path, kind] = _Count()
+            count = column.counts[path, kind] = _KindCount()
             self._grown.add(path[0])
         return count
 
     def _bound(self, slack: int) -> None:
         """Leave out what is beyond the bounds; with slack not each time, since that costs a sort."""
         if len(self._columns) > COLUMNS * slack:
-            kept = sorted(self._columns, key=_column_priority)[:COLUMNS]
+            kept = sorted(self._columns, key=_rank_column)[:COLUMNS]
             self._columns = {name: self._columns[name] for name in kept}
             self._cut = True
         grown = self._columns if slack == 1 else self._grown
         for column in [self._columns[name] for name in grown if name in self._columns]:
             if len(column.counts) > PATHS * slack:
-                first = sorted(column.counts, key=_priority)[:PATHS]
+                first = sorted(column.counts, key=_rank_kind)[:PATHS]
                 column.counts = {shown: column.counts[shown] for shown in first}
                 column.cut = True
         self._grown.clear()
 
 
-def _column_priority(name: str) -> tuple[bool, bytes]:
-    return (name != KEY, _hash(name))
+def _rank_column(name: str) -> tuple[bool, bytes]:
+    return (name != KEY, _hash_text(name))
 
 
-def _priority(shown: Shown) -> tuple[int, bytes]:
+def _rank_kind(shown: FieldKind) -> tuple[int, bytes]:
     """Parents before children; among equals by chance, but always the same chance."""
     path, kind = shown
-    return (len(path), _hash("\0\0".join((*path, kind))))
+    return (len(path), _hash_text("\0\0".join((*path, kind))))
 
 
-def _hash(text: str) -> bytes:
+def _hash_text(text: str) -> bytes:
     data = text.encode(errors="surrogatepass")
     return hashlib.blake2b(data, digest_size=8).digest() + data
 
 
-def plain(path: Path) -> Path:
+def name_elements(path: Path) -> Path:
     """The path in the words of tables: `element` inside arrays."""
     return tuple("element" if step == ELEMENT else step for step in path)
 
 
-def row_columns(
-    names: tuple[str, ...], seen: Seen, key: tuple[str, ...], read_name: Callable[[str], str] = str
+def infer_columns(
+    names: tuple[str, ...], seen: InferredFields, key: tuple[str, ...], read_name: Callable[[str], str] = str
 ) -> tuple[Column, ...]:
     """The columns of rows without a schema: their names, and as type the kinds of JSON that were seen.
 
@@ -202,43 +204,45 @@ def row_columns(
     null, unless it is of the key: JSON promises nothing.
     """
     kinds: dict[str, set[str]] = {}
-    for tally in seen.tallies:
+    for tally in seen.counts:
         if len(tally.path) == 1:
             kinds.setdefault(tally.path[0], set()).add(tally.kind)
     # Names that only other records of the run have come behind those of the first one.
     told = dict.fromkeys((*names, *sorted(kinds)))
-    return tuple(Column(read_name(n), row_type(kinds.get(n, ())), n not in key, emitted_name=n) for n in told)
+    return tuple(
+        Column(read_name(n), infer_type(kinds.get(n, ())), n not in key, emitted_name=n) for n in told
+    )
 
 
-def row_type(kinds: Iterable[str]) -> Type:
+def infer_type(kinds: Iterable[str]) -> Type:
     """The type of a column of which only kinds of JSON values are known; a null hides it."""
     told = {Unknown(kind) for kind in kinds if kind not in NULLS}
-    return either(told) if told else NOTHING_SEEN
+    return find_common_type(told) if told else NULL_ONLY
 
 
-def joined_rows(one: TableSchema, other: TableSchema) -> TableSchema:
+def merge_row_schemas(one: TableSchema, other: TableSchema) -> TableSchema:
     """Two structures of rows with the same names as one; what only one of them knows is known."""
-    columns = [replace(c, type=_both(c.type, (other.column(c.name) or c).type)) for c in one.columns]
+    columns = [replace(c, type=_merge_types(c.type, (other.column(c.name) or c).type)) for c in one.columns]
     return replace(one, columns=tuple(columns))
 
 
-def names_alone(schema: TableSchema) -> TableSchema:
+def hide_types(schema: TableSchema) -> TableSchema:
     """The structure of rows without the types, which a null may hide; in the order of the names."""
-    columns = sorted((replace(c, type=NOTHING_SEEN) for c in schema.columns), key=lambda c: c.name)
+    columns = sorted((replace(c, type=NULL_ONLY) for c in schema.columns), key=lambda c: c.name)
     return replace(schema, columns=tuple(columns))
 
 
-def content(said: Observation) -> Observation:
+def extract_content(said: Observation) -> Observation:
     """What an observation says, whatever the place, the count, and the types that nulls may hide."""
     schema = said.schema
-    if said.witness == "inferred" and schema is not None:
-        schema = names_alone(schema)
-    return replace(said, first=_ANY, last=_ANY, count=0, seen=None, schema=schema)
+    if said.evidence == "inferred" and schema is not None:
+        schema = hide_types(schema)
+    return replace(said, first=_NO_COORDINATES, last=_NO_COORDINATES, count=0, inferred=None, schema=schema)
 
 
-_ANY = Mark("", 0, 0)
+_NO_COORDINATES = Coordinates("", 0, 0)
 
 
-def _both(one: Type, other: Type) -> Type:
-    known = [t for t in (one, other) if t != NOTHING_SEEN]
-    return either(known) if known else NOTHING_SEEN
+def _merge_types(one: Type, other: Type) -> Type:
+    known = [t for t in (one, other) if t != NULL_ONLY]
+    return find_common_type(known) if known else NULL_ONLY

@@ -10,7 +10,7 @@ from schemaman.errors import UnreadableInput
 Struct = Mapping[str, Any]
 
 
-def text(struct: Struct, name: str) -> str | None:
+def read_text(struct: Struct, name: str) -> str | None:
     """A text; None where it is null or absent.
 
     Raises:
@@ -19,10 +19,10 @@ def text(struct: Struct, name: str) -> str | None:
     value = struct.get(name)
     if value is None or isinstance(value, str):
         return value
-    raise _wrong(name, "a text", value)
+    raise _make_error(name, "a text", value)
 
 
-def number(struct: Struct, name: str) -> int | None:
+def read_number(struct: Struct, name: str) -> int | None:
     """A whole number; None where it is null or absent.
 
     Raises:
@@ -31,10 +31,10 @@ def number(struct: Struct, name: str) -> int | None:
     value = struct.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
-    raise _wrong(name, "a whole number", value)
+    raise _make_error(name, "a whole number", value)
 
 
-def texts(struct: Struct, name: str) -> tuple[str, ...]:
+def read_texts(struct: Struct, name: str) -> tuple[str, ...]:
     """A list of texts; empty where it is null or absent.
 
     Raises:
@@ -45,10 +45,10 @@ def texts(struct: Struct, name: str) -> tuple[str, ...]:
         return ()
     if isinstance(value, list) and all(isinstance(v, str) for v in value):
         return tuple(value)
-    raise _wrong(name, "a list of texts", value)
+    raise _make_error(name, "a list of texts", value)
 
 
-def structs(struct: Struct, name: str) -> tuple[Struct, ...]:
+def read_structs(struct: Struct, name: str) -> tuple[Struct, ...]:
     """A list of structs; empty where it is null or absent.
 
     Raises:
@@ -59,10 +59,10 @@ def structs(struct: Struct, name: str) -> tuple[Struct, ...]:
         return ()
     if isinstance(value, list) and all(isinstance(v, dict) for v in value):
         return tuple(value)
-    raise _wrong(name, "a list of structs", value)
+    raise _make_error(name, "a list of structs", value)
 
 
-def needed(value: Any, name: str) -> Any:
+def require_value(value: Any, name: str) -> Any:
     """The value, which must be there.
 
     Raises:
@@ -73,5 +73,5 @@ def needed(value: Any, name: str) -> Any:
     return value
 
 
-def _wrong(name: str, kind: str, value: object) -> UnreadableInput:
+def _make_error(name: str, kind: str, value: object) -> UnreadableInput:
     return UnreadableInput(f"{name!r} must be {kind}, not {str(value)[:40]!r}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from schemaman.debezium.converters.connect import columns_of, fields_of
+from schemaman.debezium.converters.connect import read_columns, read_fields
 from schemaman.debezium.observation import KEY_TYPE, Note, Observation
 from schemaman.debezium.payload import Body
 from schemaman.debezium.records import Record
@@ -25,7 +25,7 @@ _BARE = (
 )
 
 
-def key_fields(key: Body | None) -> tuple[str, ...]:
+def list_key_fields(key: Body | None) -> tuple[str, ...]:
     """The field names of a key as they travel; empty for a null key.
 
     A key without a schema tells the names by its payload; with one the payload does not matter, since a
@@ -39,7 +39,7 @@ def key_fields(key: Body | None) -> tuple[str, ...]:
     if key.schema is not None and not isinstance(key.schema.get("fields"), list):
         raise UnreadableInput(_BARE)
     if key.schema is not None:
-        names = tuple(f["field"] for f in fields_of(key.schema))
+        names = tuple(f["field"] for f in read_fields(key.schema))
     elif key.payload is None:
         return ()
     elif isinstance(key.payload, dict):
@@ -49,7 +49,7 @@ def key_fields(key: Body | None) -> tuple[str, ...]:
     return tuple(n for n in names if n not in ROUTING_FIELDS)
 
 
-def keyed(
+def add_key(
     columns: Sequence[Column], key: Body | None, read_name: Callable[[str], str], server: str = ""
 ) -> TableSchema:
     """The structure of a row with its key; columns that only the key carries come first, without field name.
@@ -59,8 +59,11 @@ def keyed(
     of the key; `topic.key.field.name` names the field of AbstractRegexTopicNamingStrategy.
     """
     own = {c.emitted_name: c.name for c in columns}
-    fields = tuple(f for f in key_fields(key) if f in own or not _is_topic(key, f, server))
-    away = tuple(replace(c, name=read_name(c.name), emitted_name=None) for c in _away(key, fields, own))
+    fields = tuple(f for f in list_key_fields(key) if f in own or not _is_topic(key, f, server))
+    away = tuple(
+        replace(c, name=read_name(c.name), emitted_name=None)
+        for c in _list_key_only_columns(key, fields, own)
+    )
     names = tuple(own.get(f, read_name(f)) for f in fields)
     return TableSchema((*away, *columns), names)
 
@@ -70,25 +73,27 @@ def _is_topic(key: Body | None, name: str, server: str) -> bool:
     return bool(server) and isinstance(value, str) and value.startswith(f"{server}.")
 
 
-def _away(key: Body | None, names: Sequence[str], own: Mapping[str | None, str]) -> list[Column]:
+def _list_key_only_columns(
+    key: Body | None, names: Sequence[str], own: Mapping[str | None, str]
+) -> list[Column]:
     away = [n for n in names if n not in own]
     if not away or key is None:
         return []
-    told = {} if key.schema is None else {c.emitted_name: c for c in columns_of(key.schema)}
+    told = {} if key.schema is None else {c.emitted_name: c for c in read_columns(key.schema)}
     return [told.get(name, Column(name, Unknown("key"))) for name in away]
 
 
-def key_notes(observed: Observation, key: Body | None) -> tuple[Note, ...]:
+def note_key_types(observed: Observation, key: Body | None) -> tuple[Note, ...]:
     """That the key tells another type of a column than the row does, since the row alone was converted.
 
     Source: Debezium TableSchemaBuilder: masks, hashes and truncation are made for the row and never for the
     key; the key field has the type of the column.
     """
     schema = observed.schema
-    if schema is None or key is None or key.schema is None or observed.witness != "emitted":
+    if schema is None or key is None or key.schema is None or observed.evidence != "emitted":
         return ()
     own = {c.emitted_name: c for c in schema.columns}
-    both = [(own[c.emitted_name], c.type) for c in columns_of(key.schema) if c.emitted_name in own]
+    both = [(own[c.emitted_name], c.type) for c in read_columns(key.schema) if c.emitted_name in own]
     differing = [(c.name, t, c.type) for c, t in both if without_labels(t) != without_labels(c.type)]
     if not differing:
         return ()
@@ -119,7 +124,7 @@ class KeyChange:
 _HEADERS: dict[str, Literal["old", "new"]] = {"__debezium.newkey": "old", "__debezium.oldkey": "new"}
 
 
-def key_change(record: Record) -> KeyChange | None:
+def read_key_change(record: Record) -> KeyChange | None:
     """What a record says of a row whose key was changed; None if nothing.
 
     A delete under the old key, with its tombstone, and a create under the new one are one row: none ends or

@@ -7,34 +7,34 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from schemaman.debezium.records import Mark, Record
+from schemaman.debezium.records import Coordinates, Record
 from schemaman.model.schema import Path, TableId, TableSchema
 
-Witness = Literal["declared", "emitted", "inferred", "internal"]
+EvidenceKind = Literal["declared", "emitted", "inferred", "internal"]
 
 Action = Literal["image", "create", "drop", "rename", "truncate", "statement"]
 
 Attribute = Literal["default", "comment", "key"]
 
-Stated = tuple[str, Attribute | Literal["anew"], str | None]
+StatedAttribute = tuple[str, Attribute | Literal["anew"], str | None]
 """A column (empty: the table), an attribute, and what a DDL text says of it; None: that it has none.
 
 `anew`: the text drops the column and adds another of its name."""
 
-STATEMENTS: frozenset[Witness] = frozenset({"declared", "internal"})
+STATEMENT_KINDS: frozenset[EvidenceKind] = frozenset({"declared", "internal"})
 """The witnesses of which each record is one statement, where events are many of one structure."""
 
 UNKNOWN_SCHEMA = "registry does not know schema id"
 """How the reason begins where a record cannot be read before the registry knows a schema; of its key, `key: `
 stands before."""
 
-UNTOLD_FORM = "nobody told the form"
+AMBIGUOUS_FORM = "nobody told the form"
 """How the reason begins where a record could have been written in several forms, until one is configured."""
 
 
-def awaits_schema(reason: str | None) -> bool:
+def is_awaiting_schema(reason: str | None) -> bool:
     """Whether the reason of a fault is a schema that the registry may know later, or a form not yet told."""
-    return reason is not None and reason.removeprefix("key: ").startswith((UNKNOWN_SCHEMA, UNTOLD_FORM))
+    return reason is not None and reason.removeprefix("key: ").startswith((UNKNOWN_SCHEMA, AMBIGUOUS_FORM))
 
 
 ALTERNATIONS = 64
@@ -46,7 +46,7 @@ MANY_SHAPES = "many shapes"
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class FieldCount:
     """How often a kind of value was seen in a place of documents.
 
     `path` has names of members, and `inference.ELEMENT` inside arrays. `documents` counts records, however
@@ -56,24 +56,24 @@ class Tally:
     path: Path
     kind: str
     documents: int
-    early: tuple[Mark, ...]
-    last: Mark
+    early: tuple[Coordinates, ...]
+    last: Coordinates
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class InferredFields:
     """What `documents` records without a schema showed: a tally for each path and kind, in order.
 
-    `cut` names the places below which there was more than is kept: a column, or the whole table as ().
+    `truncated_paths` names the places below which there was more than is kept: a column, or the whole table as ().
     """
 
     documents: int = 0
-    tallies: tuple[Tally, ...] = ()
-    cut: tuple[Path, ...] = ()
+    counts: tuple[FieldCount, ...] = ()
+    truncated_paths: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SchemaRun:
     """Records of one topic-partition and one table whose bytes prove one shape.
 
     Records of other tables may lie in between. Positions never go back inside a run; where
@@ -84,20 +84,20 @@ class Run:
     the same table lie between, since they alternate too often to be told one by one. `alike`: one of the
     runs of a table that were too many: each holds neighbours that say the same, whatever their shapes.
     `table` is what the records call their table: (server, database, schema, table), or the
-    schema's name where no source block speaks; empty for a record that stands alone. `seen`: what
+    schema's name where no source block speaks; empty for a record that stands alone. `inferred`: what
     all of its records showed where no schema tells their structure.
     """
 
     shape: str
-    first: Mark
-    last: Mark
+    first: Coordinates
+    last: Coordinates
     count: int
     sample: Record
     fault: str | None = None
     interrupted: bool = False
     alike: bool = False
     table: tuple[str, ...] = ()
-    seen: Seen | None = None
+    inferred: InferredFields | None = None
     last_hash: str = ""
 
 
@@ -113,18 +113,18 @@ class Observation:
     `create`: a statement made the table anew; whatever had its name before is gone. `previous` is
     the old identity of a `rename`, or the copy that took the table's place. `snapshot`: read from
     the table, not from the log. `renames`: (old, new) column names that a DDL text states;
-    `stated`: what it says of defaults and comments, and which columns it drops and adds again;
-    `silent`: attributes that the structure itself cannot tell. `weak`: the identity of the table
+    `stated_attributes`: what it says of defaults and comments, and which columns it drops and adds again;
+    `unstated_attributes`: attributes that the structure itself cannot tell. `weak`: the identity of the table
     rests on names of topics or schemas, as no source block told it.
     """
 
     table: TableId
-    witness: Witness
+    evidence: EvidenceKind
     action: Action
     connector: str
     connector_version: str
-    first: Mark
-    last: Mark
+    first: Coordinates
+    last: Coordinates
     count: int
     snapshot: bool
     schema: TableSchema | None = None
@@ -134,14 +134,14 @@ class Observation:
     schema_name: str | None = None
     interrupted: bool = False
     weak: bool = False
-    stated: tuple[Stated, ...] = ()
-    silent: tuple[Attribute, ...] = ()
-    seen: Seen | None = None
+    stated_attributes: tuple[StatedAttribute, ...] = ()
+    unstated_attributes: tuple[Attribute, ...] = ()
+    inferred: InferredFields | None = None
 
     def __hash__(self) -> int:
         """Of where it stands and what it says first: all that it says takes fifty times as long."""
         columns = () if self.schema is None else self.schema.columns
-        told = (len(columns), columns[0], columns[-1]) if columns else self.witness
+        told = (len(columns), columns[0], columns[-1]) if columns else self.evidence
         first, last = self.first, self.last
         return hash((first.topic, first.partition, first.offset, last.offset, told))
 
@@ -161,11 +161,11 @@ class Reject:
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class Skipped:
     """Records that are no testimony about a table: `heartbeat`, `transaction`, `tombstone` and others."""
 
     kind: str
-    first: Mark
+    first: Coordinates
     count: int
 
 
@@ -196,7 +196,7 @@ SIGNAL_TABLE, KEY_TYPE = "signal-table", "key-type-differs"
 _LASTING = frozenset({UNORDERED, FILLED_LATE, SIGNAL_TABLE, KEY_TYPE})
 
 
-def told_once(notes: Iterable[Note]) -> tuple[Note, ...]:
+def merge_notes(notes: Iterable[Note]) -> tuple[Note, ...]:
     """The notes, with those about a topic or a table once for each, at the first record, all counted."""
     found: dict[object, Note] = {}
     for number, note in enumerate(notes):
@@ -211,15 +211,15 @@ def told_once(notes: Iterable[Note]) -> tuple[Note, ...]:
     return tuple(found.values())
 
 
-Outcome = Observation | Reject | Aside | Note
+Outcome = Observation | Reject | Skipped | Note
 
 
-def aside(run: Run, kind: str) -> Aside:
+def skip_run(run: SchemaRun, kind: str) -> Skipped:
     """The run, known and of no concern to the history of tables."""
-    return Aside(kind, run.first, run.count)
+    return Skipped(kind, run.first, run.count)
 
 
-def reject(run: Run, stream: str, reason: str) -> Reject:
+def reject_run(run: SchemaRun, stream: str, reason: str) -> Reject:
     """The run, not understood; the hash is of its first record's value, or key where there is none."""
     record = run.sample
     data = record.value if record.value is not None else record.key or b""

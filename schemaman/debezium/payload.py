@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from schemaman.debezium.cloud_event import MARK, cloud_event, enveloped
-from schemaman.debezium.converters.avro import decode_body, decode_json, reader_schema, to_connect
+from schemaman.debezium.cloud_event import SPECVERSION, read_cloud_event, wrap_schema
+from schemaman.debezium.converters.avro import decode_body, decode_json, reduce_schema, to_connect
 from schemaman.debezium.observation import UNKNOWN_SCHEMA
-from schemaman.debezium.raw_record import parse, prove, tail_after
-from schemaman.debezium.wire_format import Framed, SchemaId, framed
+from schemaman.debezium.raw_record import parse_json, prove_schema, read_tail_after
+from schemaman.debezium.wire_format import Framing, SchemaId, read_framing
 from schemaman.errors import UnreadableInput
 
 SchemaLookup = Callable[[SchemaId], str | None]
@@ -50,7 +50,7 @@ class Body:
         return str((self.schema or {}).get("name") or "")
 
 
-def read(data: bytes, schemas: SchemaLookup, framing: Framed | None = None) -> Body:
+def read_body(data: bytes, schemas: SchemaLookup, framing: Framing | None = None) -> Body:
     """The body that some bytes hold; `framing` is how Avro is framed, where more than its bytes tell it.
 
     Source: Kafka JsonConverter (an object of `schema` and `payload`), Confluent's wire format
@@ -59,34 +59,38 @@ def read(data: bytes, schemas: SchemaLookup, framing: Framed | None = None) -> B
     Raises:
         UnreadableInput: the bytes are neither, or the registry does not know their schema.
     """
-    framing = framing or framed(data, (), "value")
+    framing = framing or read_framing(data, (), "value")
     if framing is not None:
-        text = _registered(schemas, framing)
-        return Body(avro_value(text, data, framing), to_connect(text))
-    body = _unwrapped(data, schemas) if MARK in data else None
-    body = body or _json(data)
+        text = _require_registered_schema(schemas, framing)
+        return Body(decode_avro(text, data, framing), to_connect(text))
+    body = _unwrap_cloud_event(data, schemas) if SPECVERSION in data else None
+    body = body or _read_json(data)
     if rb"\ud" in data.lower():
-        _check_text(_kept(body))
+        _check_text(_select_history_values(body))
     return body
 
 
-def _unwrapped(data: bytes, schemas: SchemaLookup) -> Body | None:
+def _unwrap_cloud_event(data: bytes, schemas: SchemaLookup) -> Body | None:
     """The change event in a CloudEvent; None if the bytes hold none."""
     try:
-        event = cloud_event(parse(data))
+        event = read_cloud_event(parse_json(data))
     except ValueError as fault:
         raise UnreadableInput(str(fault)) from None
     if event is None:
         return None
     if event.data is None:
-        return Body(event.payload(event.row), None if event.schema is None else enveloped(event.schema))
-    inner = read(event.data, schemas)
-    return Body(event.payload(inner.payload), None if inner.schema is None else enveloped(inner.schema))
+        return Body(
+            event.build_payload(event.row), None if event.schema is None else wrap_schema(event.schema)
+        )
+    inner = read_body(event.data, schemas)
+    return Body(
+        event.build_payload(inner.payload), None if inner.schema is None else wrap_schema(inner.schema)
+    )
 
 
-def _json(data: bytes) -> Body:
+def _read_json(data: bytes) -> Body:
     try:
-        document = parse(data)
+        document = parse_json(data)
     except ValueError as fault:
         raise UnreadableInput(str(fault)) from None
     if isinstance(document, dict) and set(document) == {"schema", "payload"}:
@@ -96,7 +100,7 @@ def _json(data: bytes) -> Body:
     return Body(document)
 
 
-def read_key(data: bytes, schemas: SchemaLookup, framing: Framed | None = None) -> Body:
+def read_key(data: bytes, schemas: SchemaLookup, framing: Framing | None = None) -> Body:
     """The body of a key: as `read`, but of a framed one nothing more than its schema.
 
     The values of a key say nothing, and the key of one record is read for all records of a run.
@@ -104,15 +108,15 @@ def read_key(data: bytes, schemas: SchemaLookup, framing: Framed | None = None) 
     Raises:
         UnreadableInput: the bytes are no key, or the registry does not know their schema.
     """
-    framing = framing or framed(data, (), "key")
+    framing = framing or read_framing(data, (), "key")
     if framing is not None:
-        return Body({}, to_connect(_registered(schemas, framing)))
-    body = _json(data)
+        return Body({}, to_connect(_require_registered_schema(schemas, framing)))
+    body = _read_json(data)
     _check_text(body.schema if body.schema is not None else tuple(body.fields))
     return body
 
 
-def read_event(data: bytes, schemas: SchemaLookup, framing: Framed | None = None) -> Body:
+def read_event(data: bytes, schemas: SchemaLookup, framing: Framing | None = None) -> Body:
     """The body of a value: as `read`, but a damaged row hides nothing, as its schema stands before it.
 
     Of such an event there are the members from the source block on.
@@ -121,18 +125,18 @@ def read_event(data: bytes, schemas: SchemaLookup, framing: Framed | None = None
         UnreadableInput: as `read`.
     """
     try:
-        return read(data, schemas, framing)
+        return read_body(data, schemas, framing)
     except UnreadableInput:
-        proven = prove(data) if framing is None else None
-        found = None if proven is None else tail_after(data, len(proven[0]))
+        proven = prove_schema(data) if framing is None else None
+        found = None if proven is None else read_tail_after(data, len(proven[0]))
         if proven is None or found is None:
             raise
         body = Body(found[1], proven[1])
-        _check_text(_kept(body))
+        _check_text(_select_history_values(body))
         return body
 
 
-def _kept(body: Body) -> object:
+def _select_history_values(body: Body) -> object:
     """What the history keeps; of a row what all records of a run share, so that one speaks for all."""
     payload = body.payload
     if not isinstance(payload, dict):
@@ -153,16 +157,16 @@ def _check_text(kept: object) -> None:
         raise UnreadableInput("a name or text with half a surrogate pair, which is no Unicode") from None
 
 
-def _registered(schemas: SchemaLookup, framing: Framed) -> str:
+def _require_registered_schema(schemas: SchemaLookup, framing: Framing) -> str:
     text = schemas(framing.schema)
     if text is None:
         raise UnreadableInput(f"{UNKNOWN_SCHEMA} {framing.schema}")
     return text
 
 
-def avro_value(text: str, data: bytes, framing: Framed) -> Any:
+def decode_avro(text: str, data: bytes, framing: Framing) -> Any:
     """The value of a framed body under the schema of that text. Raises UnreadableInput if it does not fit."""
-    schema = _reader_schema(text)
+    schema = _cache_reader_schema(text)
     if framing.json:
         return decode_json(schema, data[framing.start :])
     try:
@@ -173,5 +177,5 @@ def avro_value(text: str, data: bytes, framing: Framed) -> Any:
 
 
 @lru_cache(maxsize=4096)
-def _reader_schema(text: str) -> str:
-    return reader_schema(text)
+def _cache_reader_schema(text: str) -> str:
+    return reduce_schema(text)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from schemaman.debezium.records import Order, Position, Record
-from schemaman.debezium.wire_format import AUTO, Forms, Framed, SchemaId
+from schemaman.debezium.wire_format import AUTO, Forms, Framing, SchemaId
 
 JsonObject = dict[str, object]
 TOMBSTONE = "tombstone"
@@ -24,7 +24,7 @@ OUTBOX = "outbox"
 _OUTBOX_TOPIC = "outbox.event."
 
 SOURCE = b'"source":{'
-_TELLING = frozenset({"connector", "op", "ddl", "tableChanges"})
+_ENVELOPE_KEYS = frozenset({"connector", "op", "ddl", "tableChanges"})
 """What stands in a source block or beside it; a column may be called `source` too."""
 _HEAD = re.compile(r'[ \t\n\r]*\{[ \t\n\r]*"schema"[ \t\n\r]*:[ \t\n\r]*(?=\{)')
 _MIDDLE = re.compile(r'[ \t\n\r]*,[ \t\n\r]*"payload"[ \t\n\r]*:')
@@ -38,7 +38,7 @@ _parse_at = json.JSONDecoder().raw_decode
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DecodeContext:
     """What the scanner has to ask others, since it knows no connector and no registry.
 
     `position_of(connector, source)` gives the place that a source block tells. `order_of(connector)`
@@ -50,13 +50,13 @@ class Reading:
 
     position_of: Callable[[str, Mapping[str, object]], Position]
     schemas: Callable[[SchemaId], str | None]
-    decode_body: Callable[[str, bytes, Framed], object]
+    decode_body: Callable[[str, bytes, Framing], object]
     order_of: Callable[[str], Order] = field(default=lambda connector: ())
     forms: Forms = AUTO
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class RecordFacts:
     """What a record says of itself.
 
     `table` is (server, database, schema, table) where a source block speaks of a row, or a flattened row of
@@ -86,7 +86,7 @@ def is_outbox(record: Record) -> bool:
     return record.topic.startswith(_OUTBOX_TOPIC) and any(name == "id" for name, _ in record.headers)
 
 
-def parse(data: bytes) -> object:
+def parse_json(data: bytes) -> object:
     """JSON in UTF-8. Raises ValueError that says what is wrong and where."""
     try:
         return json.loads(data.decode())
@@ -101,7 +101,7 @@ def parse(data: bytes) -> object:
         raise ValueError("not JSON: nested too deeply") from None
 
 
-def prove(data: bytes) -> tuple[bytes, JsonObject] | None:
+def prove_schema(data: bytes) -> tuple[bytes, JsonObject] | None:
     """The leading bytes up to `"payload":` and the schema that they prove; None if there are none such.
 
     A JSON object ends by itself: none is a prefix of another. So whatever begins with these bytes has
@@ -119,17 +119,17 @@ def prove(data: bytes) -> tuple[bytes, JsonObject] | None:
         return None
 
 
-def payload_after(data: bytes, size: int) -> tuple[object] | None:
+def read_payload_after(data: bytes, size: int) -> tuple[object] | None:
     """The payload behind a proven prefix of `size` bytes; None if the record does not end behind it."""
     try:
         text = data[size:].decode()
-        payload, end = _parse_at(text, _past_space(text))
+        payload, end = _parse_at(text, _skip_space(text))
     except (ValueError, RecursionError):
         return None
     return (payload,) if _END.match(text, end) else None
 
 
-def tail_after(data: bytes, size: int) -> tuple[int, JsonObject] | None:
+def read_tail_after(data: bytes, size: int) -> tuple[int, JsonObject] | None:
     """Where the last source block of a payload begins, and the members of the payload from there on.
 
     What follows is complete by itself only at the level of the payload: the block, then the rest of the
@@ -149,7 +149,7 @@ def tail_after(data: bytes, size: int) -> tuple[int, JsonObject] | None:
     return (at, tail) if complete and isinstance(op, str) and op != "m" else None
 
 
-def facts(payload: object, schema_name: str) -> Facts:
+def read_facts(payload: object, schema_name: str) -> RecordFacts:
     """What a payload says of itself, whoever serialised it.
 
     Source: Debezium Envelope (`op` r, c, u, d, t; m is a logical message and speaks of no table),
@@ -157,46 +157,51 @@ def facts(payload: object, schema_name: str) -> Facts:
     `collection` for the table.
     """
     if payload is None:
-        return Facts((TOMBSTONE,))
+        return RecordFacts((TOMBSTONE,))
     if not isinstance(payload, dict):
-        return Facts(())
+        return RecordFacts(())
     source, op = payload.get("source"), payload.get("op")
-    if not isinstance(source, dict) or not (source.keys() | payload.keys()) & _TELLING:
-        return Facts((schema_name,), bare=True)
-    connector, version = _text(source.get("connector")), _text(source.get("version"))
-    read = from_table(source)
+    if not isinstance(source, dict) or not (source.keys() | payload.keys()) & _ENVELOPE_KEYS:
+        return RecordFacts((schema_name,), bare=True)
+    connector, version = _format_value(source.get("connector")), _format_value(source.get("version"))
+    read = is_snapshot_read(source)
     table: tuple[str, ...] = (schema_name,)
     if isinstance(op, str) and op != "m":
         name = source.get("table") if "table" in source else source.get("collection")
-        database = _text(source.get("db")) or _text(source.get("keyspace"))
-        table = (_text(source.get("name")), database, _text(source.get("schema")), _text(name))
+        database = _format_value(source.get("db")) or _format_value(source.get("keyspace"))
+        table = (
+            _format_value(source.get("name")),
+            database,
+            _format_value(source.get("schema")),
+            _format_value(name),
+        )
     elif op is None and ("ddl" in payload or "tableChanges" in payload):
         table = ()
-    proof = (version, connector, "read" if read else "streamed", _kind(op))
+    proof = (version, connector, "read" if read else "streamed", _classify_op(op))
     # MySQL's connector up to 1.4 writes 0 where it knows no time
-    ts_ms = epoch_ms(source.get("ts_ms")) or None
-    return Facts(table, proof, connector, source, ts_ms, epoch_ms(payload.get("ts_ms")))
+    ts_ms = read_epoch_ms(source.get("ts_ms")) or None
+    return RecordFacts(table, proof, connector, source, ts_ms, read_epoch_ms(payload.get("ts_ms")))
 
 
-def from_table(source: JsonObject) -> bool:
+def is_snapshot_read(source: JsonObject) -> bool:
     """Whether a source block says that the row was read from the table, not from the log.
 
     Source: Debezium SnapshotRecord; a text since 1.x, a boolean before.
     """
-    return _text(source.get("snapshot")) not in ("", "false")
+    return _format_value(source.get("snapshot")) not in ("", "false")
 
 
-def _kind(op: object) -> str:
-    return "cud" if op in ("c", "u", "d") else _text(op)
+def _classify_op(op: object) -> str:
+    return "cud" if op in ("c", "u", "d") else _format_value(op)
 
 
-def _text(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)
 
 
-def epoch_ms(value: object) -> int | None:
+def read_epoch_ms(value: object) -> int | None:
     """Epoch milliseconds up to the year 9999; the manuals of Debezium print some of them as texts."""
     if isinstance(value, str):
         value = int(value) if _TIME.fullmatch(value) else None
@@ -205,6 +210,6 @@ def epoch_ms(value: object) -> int | None:
     return value if 0 <= value <= _LATEST else None
 
 
-def _past_space(text: str) -> int:
+def _skip_space(text: str) -> int:
     found = _SPACE.match(text)
     return 0 if found is None else found.end()

@@ -25,7 +25,7 @@ class Record:
     headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
-def record_hash(record: Record) -> str:
+def hash_record(record: Record) -> str:
     """A hash of key and value, 16 hexadecimal digits; null and empty are told apart."""
     told = hashlib.sha256()
     for part in (record.key, record.value):
@@ -84,11 +84,11 @@ class Position:
                 return (self.value,)
 
 
-NOWHERE = Position("none", "")
+NO_POSITION = Position("none", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Coordinates:
     """Where and when one record stands.
 
     `position` is the source's; `ts_ms` its commit time there; `read_ms` when the connector
@@ -98,7 +98,7 @@ class Mark:
     topic: str
     partition: int
     offset: int
-    position: Position = NOWHERE
+    position: Position = NO_POSITION
     ts_ms: int | None = None
     read_ms: int | None = None
     timestamp_ms: int | None = None

@@ -12,26 +12,26 @@ from dataclasses import replace
 from typing import Any
 
 from schemaman.debezium import schema_change
-from schemaman.debezium.connector import DIALECTS
-from schemaman.debezium.json_fields import structs, text
+from schemaman.debezium.connector import CONNECTORS
+from schemaman.debezium.json_fields import read_structs, read_text
 from schemaman.debezium.observation import (
-    Aside,
     Observation,
     Outcome,
-    Run,
-    aside,
+    SchemaRun,
+    Skipped,
+    skip_run,
 )
 from schemaman.debezium.payload import Body
-from schemaman.debezium.schema_change import change_of, entry_outcomes
+from schemaman.debezium.schema_change import observe_entry, read_change
 from schemaman.debezium.source_block import Origin
-from schemaman.debezium.table_changes import id_parts
+from schemaman.debezium.table_changes import split_table_id
 from schemaman.errors import UnreadableInput
 
-KIND = "internal-record"
+INTERNAL_RECORD = "internal-record"
 _MARIADB_GTID = re.compile(r"\d+-\d+-\d+")
 
 
-def observe_history(run: Run, stream: str, value: Body) -> tuple[Outcome, ...]:
+def observe_history(run: SchemaRun, stream: str, value: Body) -> tuple[Outcome, ...]:
     """What the record says of tables, as witness `internal`; what says nothing is set aside.
 
     Db2 leaves the database's name empty while streaming and nothing else here tells it: such a record is set
@@ -44,50 +44,50 @@ def observe_history(run: Run, stream: str, value: Body) -> tuple[Outcome, ...]:
     payload = value.payload
     position = payload.get("position")
     place: Mapping[str, Any] = position if isinstance(position, dict) else {}
-    entries = structs(payload, "tableChanges")
-    ids = [text(entry, "id") or "" for entry in entries]
-    connector = _connector(place, ids)
+    entries = read_structs(payload, "tableChanges")
+    ids = [read_text(entry, "id") or "" for entry in entries]
+    connector = _find_connector(place, ids)
     if connector is None:
         if not entries:
-            return (aside(run, KIND),)
+            return (skip_run(run, INTERNAL_RECORD),)
         raise UnreadableInput("the internal schema history names no connector, and its position is of none")
-    origin = _origin(payload, place, connector)
-    if not origin.database and any(len(id_parts(id)) < 3 for id in ids):
-        return (aside(run, f"{KIND}-without-database"),)
-    at = origin.dialect.position(dict(place))
+    origin = _read_origin(payload, place, connector)
+    if not origin.database and any(len(split_table_id(id)) < 3 for id in ids):
+        return (skip_run(run, f"{INTERNAL_RECORD}-without-database"),)
+    at = origin.connector_plugin.position(dict(place))
     try:
         _ = at.rank
     except ValueError:
         raise UnreadableInput(f"a position that cannot be read: {at.kind} {at.value!r}") from None
     placed = replace(run, first=replace(run.first, position=at), last=replace(run.last, position=at))
-    change = change_of(placed, stream, origin, origin.database, text(payload, "ddl"), "internal")
+    change = read_change(placed, stream, origin, origin.database, read_text(payload, "ddl"), "internal")
     if not entries:
-        said = [o for o in schema_change.outcomes(change, never=True) if isinstance(o, Observation)]
-        return tuple(said) or (aside(run, KIND),)
-    return tuple(o for entry in entries for o in entry_outcomes(change, entry) if isinstance(o, _KEPT))
+        said = [o for o in schema_change.observe_statements(change, never=True) if isinstance(o, Observation)]
+        return tuple(said) or (skip_run(run, INTERNAL_RECORD),)
+    return tuple(o for entry in entries for o in observe_entry(change, entry) if isinstance(o, _KEPT))
 
 
-_KEPT = (Observation, Aside)
+_KEPT = (Observation, Skipped)
 """What is to know of a statement is known from the public topic."""
 
 
-def _origin(payload: Mapping[str, Any], position: Mapping[str, Any], connector: str) -> Origin:
+def _read_origin(payload: Mapping[str, Any], position: Mapping[str, Any], connector: str) -> Origin:
     source = payload.get("source")
     server = source.get("server") if isinstance(source, dict) else None
     if not isinstance(server, str):
         raise UnreadableInput("the internal schema history names no server")
     return Origin(
-        dialect=DIALECTS.get(connector),
+        connector_plugin=CONNECTORS.get(connector),
         version="",
         server=server,
-        database=text(payload, "databaseName") or "",
-        schema=text(payload, "schemaName") or "",
+        database=read_text(payload, "databaseName") or "",
+        schema=read_text(payload, "schemaName") or "",
         table="",
         snapshot=position.get("snapshot") not in (None, False, "false"),
     )
 
 
-def _connector(position: Mapping[str, Any], ids: list[str]) -> str | None:
+def _find_connector(position: Mapping[str, Any], ids: list[str]) -> str | None:
     """The connector whose offset this is. Source: each connector's OffsetContext."""
     if "file" in position:
         gtids = position.get("gtids")
@@ -99,4 +99,4 @@ def _connector(position: Mapping[str, Any], ids: list[str]) -> str | None:
         return None
     if ":" not in lsn:
         return "informix"
-    return "sqlserver" if any(len(id_parts(id)) == 3 for id in ids) else "db2"
+    return "sqlserver" if any(len(split_table_id(id)) == 3 for id in ids) else "db2"

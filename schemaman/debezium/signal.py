@@ -7,7 +7,7 @@ events, also those that the connector itself writes to open and to close a windo
 from __future__ import annotations
 
 from schemaman.debezium.observation import SIGNAL_TABLE, Note, Observation
-from schemaman.debezium.raw_record import parse
+from schemaman.debezium.raw_record import parse_json
 from schemaman.debezium.records import Record
 from schemaman.model.types import String
 
@@ -40,13 +40,13 @@ def is_signal(record: Record) -> bool:
     if not key or key[:1] in b"{\0\1" or value is None or value[:1] != b"{":
         return False
     try:
-        asked = parse(value)
+        asked = parse_json(value)
     except ValueError:
         return False
-    return asks(asked)
+    return is_signal_payload(asked)
 
 
-def asks(payload: object) -> bool:
+def is_signal_payload(payload: object) -> bool:
     """Whether a value has just the form of a signal, since rows have columns called `type` as well.
 
     What a signal asks for is an object; only those that halt snapshots do without it. Source: Debezium
@@ -60,7 +60,7 @@ def asks(payload: object) -> bool:
     return isinstance(data, dict) or (data is None and kind in _WITHOUT_DATA)
 
 
-def signal_notes(observed: Observation) -> tuple[Note, ...]:
+def note_signal_table(observed: Observation) -> tuple[Note, ...]:
     """That a table is one of signals and holds no data of anybody, if it has their structure.
 
     Source: Debezium, "Sending signals": a table of `id`, `type` and `data`, all texts.

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from schemaman.debezium.connector import DIALECTS, Dialect
-from schemaman.debezium.raw_record import from_table
+from schemaman.debezium.connector import CONNECTORS, Connector
+from schemaman.debezium.raw_record import is_snapshot_read
 from schemaman.errors import UnknownName, UnreadableInput
-from schemaman.model.name_adjustment import restore_misread
+from schemaman.model.name_adjustment import restore_misread_name
 from schemaman.model.schema import TableId
 
 UNKNOWN = "unknown"
@@ -23,7 +23,7 @@ class Origin:
     `schema` and `table` are those of the block, empty where it names none.
     """
 
-    dialect: Dialect
+    connector_plugin: Connector
     version: str
     server: str
     database: str
@@ -34,7 +34,7 @@ class Origin:
     @property
     def connector(self) -> str:
         """The name in `source.connector`."""
-        return self.dialect.name
+        return self.connector_plugin.name
 
     def table_id(self, stream: str) -> TableId:
         """The table that the block names.
@@ -49,10 +49,10 @@ class Origin:
 
     def read_name(self, name: str) -> str:
         """A name of the database, restored where PostgreSQL's stream was misread byte by byte."""
-        return restore_misread(name) if self.connector == "postgresql" else name
+        return restore_misread_name(name) if self.connector == "postgresql" else name
 
 
-def origin_of(payload: Mapping[str, Any]) -> Origin:
+def read_origin(payload: Mapping[str, Any]) -> Origin:
     """The origin that a record's `source` block tells.
 
     Source: Debezium AbstractSourceInfo; `snapshot` is a text since 1.x, a boolean before.
@@ -67,28 +67,28 @@ def origin_of(payload: Mapping[str, Any]) -> Origin:
     if not isinstance(connector, str) or not isinstance(server, str):
         raise UnreadableInput("the source block names no connector or no server")
     return Origin(
-        dialect=_dialect(connector),
-        version=_text(source, "version"),
+        connector_plugin=_find_connector(connector),
+        version=_read_text(source, "version"),
         server=server,
         # Vitess leaves `db` empty and tells the keyspace beside it
-        database=_text(source, "db") or _text(source, "keyspace"),
-        schema=_text(source, "schema"),
+        database=_read_text(source, "db") or _read_text(source, "keyspace"),
+        schema=_read_text(source, "schema"),
         # MongoDB has collections for tables
-        table=_text(source, "table") or _text(source, "collection"),
-        snapshot=from_table(source) or payload.get("op") == "r",
+        table=_read_text(source, "table") or _read_text(source, "collection"),
+        snapshot=is_snapshot_read(source) or payload.get("op") == "r",
     )
 
 
-def _dialect(connector: str) -> Dialect:
+def _find_connector(connector: str) -> Connector:
     try:
         if connector != UNKNOWN:
-            return DIALECTS.get(connector)
+            return CONNECTORS.get(connector)
         raise UnreadableInput("the source block names the connector 'unknown'")
     except UnknownName:
-        known = ", ".join(name for name in DIALECTS.names() if name != UNKNOWN)
+        known = ", ".join(name for name in CONNECTORS.names() if name != UNKNOWN)
         raise UnreadableInput(f"connector {connector!r} is not known; known are {known}") from None
 
 
-def _text(source: Mapping[str, Any], name: str) -> str:
+def _read_text(source: Mapping[str, Any], name: str) -> str:
     text = source.get(name)
     return text if isinstance(text, str) else ""

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from schemaman.model.name_adjustment import NEWEST, Mode, Release, adjust_schema, topic
+from schemaman.model.name_adjustment import NEWEST, Mode, Release, adjust_schema, make_topic_name
 
 Part = Literal["key", "row", "envelope"]
 
@@ -19,7 +19,7 @@ _SUFFIX: dict[Part, str] = {"key": "Key", "row": "Value", "envelope": "Envelope"
 
 
 @dataclass(frozen=True, slots=True)
-class Strategy:
+class TopicNamingStrategy:
     """How topics are named; the default of each setting is Debezium's.
 
     `unicode`: the strategies that escape illegal characters. `heartbeat` and `transaction` are
@@ -32,7 +32,7 @@ class Strategy:
     transaction: str = "transaction"
     heartbeat: str = "__debezium-heartbeat"
 
-    def table(
+    def name_table_topic(
         self,
         connector: str,
         database: str | None,
@@ -49,34 +49,34 @@ class Strategy:
         """
         if connector in _BY_BOTH:
             several = connector != "sqlserver" or release >= (2, 0) or databases
-            return self._made(database if several else None, schema, table)
-        return self._made(schema if connector in _BY_SCHEMA else database, table)
+            return self._make_topic(database if several else None, schema, table)
+        return self._make_topic(schema if connector in _BY_SCHEMA else database, table)
 
     @property
     def schema_changes(self) -> str:
         """The topic of schema changes: the prefix itself."""
-        return self._made()
+        return self._make_topic()
 
     @property
     def transactions(self) -> str:
         """The topic of the beginnings and ends of transactions."""
-        return self._made(self.transaction)
+        return self._make_topic(self.transaction)
 
     @property
     def heartbeats(self) -> str:
         """The topic of heartbeats, whose own prefix stands first."""
-        return topic(self.heartbeat, self.prefix, delimiter=self.delimiter, unicode=False)
+        return make_topic_name(self.heartbeat, self.prefix, delimiter=self.delimiter, unicode=False)
 
     @property
     def messages(self) -> str:
         """The topic of PostgreSQL's logical messages. Source: Debezium LogicalDecodingMessageMonitor."""
-        return self._made("message")
+        return self._make_topic("message")
 
-    def _made(self, *parts: str | None) -> str:
-        return topic(self.prefix, *parts, delimiter=self.delimiter, unicode=self.unicode)
+    def _make_topic(self, *parts: str | None) -> str:
+        return make_topic_name(self.prefix, *parts, delimiter=self.delimiter, unicode=self.unicode)
 
 
-def routed(name: str, regex: str, replacement: str) -> str:
+def route_topic(name: str, regex: str, replacement: str) -> str:
     """The topic that a router makes of another: replaced where all of it matches, else as it was.
 
     `replacement` as Java writes it: `$1` is the first group. Source: Debezium
@@ -89,7 +89,7 @@ def routed(name: str, regex: str, replacement: str) -> str:
     return name if made is None else made.expand(re.sub(r"\$(\d+)", r"\\g<\1>", replacement)) or name
 
 
-def schema_name(name: str, part: Part, mode: Mode, release: Release = NEWEST) -> str:
+def make_schema_name(name: str, part: Part, mode: Mode, release: Release = NEWEST) -> str:
     """The name of the Connect schema of a record's part: it begins with the topic as Debezium named it.
 
     Source: Debezium TableSchemaBuilder; `before` and `after` share that of the row.
@@ -97,12 +97,12 @@ def schema_name(name: str, part: Part, mode: Mode, release: Release = NEWEST) ->
     return adjust_schema(f"{name}.{_SUFFIX[part]}", mode, release)
 
 
-def schema_mode(release: Release) -> Mode:
+def choose_schema_mode(release: Release) -> Mode:
     """How a release names schemas if nothing is said. Source: Debezium CommonConnectorConfig."""
     return "avro" if release < (2, 0) else "none"
 
 
-def field_mode(*, avro: bool = False) -> Mode:
+def choose_field_mode(*, avro: bool = False) -> Mode:
     """How fields are named if nothing is said, in every release.
 
     `avro`: the connector's own configuration names the Avro converter of Confluent or Apicurio; one that is

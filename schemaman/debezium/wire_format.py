@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
-from schemaman.debezium.observation import UNTOLD_FORM
+from schemaman.debezium.observation import AMBIGUOUS_FORM
 from schemaman.errors import BadConfiguration, UnreadableInput
 
 Side = Literal["key", "value"]
@@ -70,7 +70,7 @@ class Forms:
                 hint="set add.fields.prefix of ExtractNewRecordState, and say the same here",
             )
 
-    def of(self, side: Side) -> Form:
+    def get_form(self, side: Side) -> Form:
         """The form of that side."""
         return self.key if side == "key" else self.value
 
@@ -79,7 +79,7 @@ AUTO = Forms()
 
 
 @dataclass(frozen=True, slots=True)
-class Framed:
+class Framing:
     """An Avro body: what names its schema, and where it begins. `json`: written in Avro's JSON encoding.
 
     `likely`: nobody told the form, and bytes alone do not prove it; the body has to fit.
@@ -90,29 +90,29 @@ class Framed:
     json: bool = False
     likely: bool = False
 
-    def proof(self, data: bytes) -> bytes:
+    def build_proof(self, data: bytes) -> bytes:
         """What is equal where the same schema is named in the same way."""
         return data[: self.start] if self.start else f"header {self.schema} {self.json}".encode()
 
 
-def framed(data: bytes, headers: Headers, side: Side, form: Form = "auto") -> Framed | None:
+def read_framing(data: bytes, headers: Headers, side: Side, form: Form = "auto") -> Framing | None:
     """How Avro bytes are framed; None for bytes that can only be JSON.
 
     Source: Confluent wire format: a zero byte and a number of four bytes, or a byte 1 and a GUID, in front or
     in a header; Apicurio DefaultHeadersHandler, DefaultIdHandler (eight bytes), Default4ByteIdHandler.
 
     Raises:
-        UnreadableInput: several forms could have written it (the message begins with `UNTOLD_FORM`), or it
+        UnreadableInput: several forms could have written it (the message begins with `AMBIGUOUS_FORM`), or it
             has not the form that is configured.
     """
     if headers:
-        told = _in_headers(headers, side, form)
+        told = _read_headers(headers, side, form)
         if told is not None:
             return told
     first = data[:1]
     match form:
         case "auto":
-            return _auto(data, side) if first in (b"\0", b"\1") else None
+            return _read_auto(data, side) if first in (b"\0", b"\1") else None
         case "json":
             if first in (b"\0", b"\1"):
                 raise UnreadableInput(
@@ -120,70 +120,72 @@ def framed(data: bytes, headers: Headers, side: Side, form: Form = "auto") -> Fr
                 )
             return None
         case "confluent":
-            return _confluent(data, side)
+            return _read_confluent(data, side)
         case _:
             _, kind, width = form.split("-")
-            return _apicurio(data, f"{kind}Id", int(width), side)
+            return _read_apicurio(data, f"{kind}Id", int(width), side)
 
 
-def _auto(data: bytes, side: Side) -> Framed:
+def _read_auto(data: bytes, side: Side) -> Framing:
     """Source: Confluent's ids begin at 1: four zero bytes behind the first one are none of its ids."""
     if data[0] == 0 and len(data) > 8 and data[1:5] == bytes(4):
         raise UnreadableInput(
-            f"{UNTOLD_FORM} of the {side}: no id of four bytes, perhaps one of eight as Apicurio writes it; "
+            f"{AMBIGUOUS_FORM} of the {side}: no id of four bytes, perhaps one of eight as Apicurio writes it; "
             f"say --format-{side} apicurio-global-8 or apicurio-content-8"
         )
-    return replace(_confluent(data, side), likely=data[0] == 0)
+    return replace(_read_confluent(data, side), likely=data[0] == 0)
 
 
-def _confluent(data: bytes, side: Side) -> Framed:
+def _read_confluent(data: bytes, side: Side) -> Framing:
     if data[:1] == b"\0":
         if len(data) < 5:
             raise UnreadableInput(f"framed as Avro, but only {len(data)} bytes long")
-        return Framed(int.from_bytes(data[1:5], "big"), 5)
+        return Framing(int.from_bytes(data[1:5], "big"), 5)
     if data[:1] == b"\1":
         if len(data) <= _GUID:
             raise UnreadableInput(f"framed as Avro with a GUID, but only {len(data)} bytes long")
-        return Framed(_guid(data[1 : 1 + _GUID]), 1 + _GUID)
-    raise UnreadableInput(f"the {side} is configured as framed by Confluent, but begins with {_begin(data)}")
+        return Framing(_format_guid(data[1 : 1 + _GUID]), 1 + _GUID)
+    raise UnreadableInput(
+        f"the {side} is configured as framed by Confluent, but begins with {_format_start(data)}"
+    )
 
 
-def _apicurio(data: bytes, kind: str, width: int, side: Side) -> Framed:
+def _read_apicurio(data: bytes, kind: str, width: int, side: Side) -> Framing:
     if data[:1] != b"\0":
         raise UnreadableInput(
-            f"the {side} is configured as framed by Apicurio, but begins with {_begin(data)}"
+            f"the {side} is configured as framed by Apicurio, but begins with {_format_start(data)}"
         )
     if len(data) < 1 + width:
         raise UnreadableInput(f"framed as Avro, but only {len(data)} bytes long")
-    return Framed(f"{kind}:{int.from_bytes(data[1 : 1 + width], 'big')}", 1 + width)
+    return Framing(f"{kind}:{int.from_bytes(data[1 : 1 + width], 'big')}", 1 + width)
 
 
-def _in_headers(headers: Headers, side: Side, form: Form) -> Framed | None:
+def _read_headers(headers: Headers, side: Side, form: Form) -> Framing | None:
     """What headers of the configured form say; of any form where none is configured."""
     told = dict(headers)
     guid = told.get(_GUID_HEADERS[side]) if form in ("auto", "confluent") else None
     apicurio = {}
     if form == "auto" or form.startswith("apicurio"):
         apicurio = {n: told[h] for h, n in _APICURIO[side].items() if told.get(h) is not None}
-    by_apicurio = _named(apicurio, side)
+    by_apicurio = _read_apicurio_headers(apicurio, side)
     if guid is not None and by_apicurio is not None:
         raise UnreadableInput(
-            f"{UNTOLD_FORM} of the {side}: headers of two registries; say --format-{side} confluent or "
+            f"{AMBIGUOUS_FORM} of the {side}: headers of two registries; say --format-{side} confluent or "
             "one of Apicurio's"
         )
-    return by_apicurio if guid is None else _in_header(guid, side)
+    return by_apicurio if guid is None else _read_guid_header(guid, side)
 
 
-def _in_header(data: bytes, side: Side) -> Framed:
+def _read_guid_header(data: bytes, side: Side) -> Framing:
     """Source: Confluent SchemaId.fromBytes: a magic byte, then a number or a GUID."""
     if data[:1] == b"\1" and len(data) == 1 + _GUID:
-        return Framed(_guid(data[1:]), 0)
+        return Framing(_format_guid(data[1:]), 0)
     if data[:1] == b"\0" and len(data) == 5:
-        return Framed(int.from_bytes(data[1:], "big"), 0)
-    raise UnreadableInput(f"the header {_GUID_HEADERS[side]} holds no schema id: {_begin(data)}")
+        return Framing(int.from_bytes(data[1:], "big"), 0)
+    raise UnreadableInput(f"the header {_GUID_HEADERS[side]} holds no schema id: {_format_start(data)}")
 
 
-def _named(told: Mapping[str, bytes | None], side: Side) -> Framed | None:
+def _read_apicurio_headers(told: Mapping[str, bytes | None], side: Side) -> Framing | None:
     """The schema that Apicurio's headers name, by the first of its names that is told."""
     numbers = {name: value for name in _IDS if (value := told.get(name)) is not None}
     texts = {name: value.decode(errors="replace") for name in _TEXTS if (value := told.get(name)) is not None}
@@ -191,18 +193,18 @@ def _named(told: Mapping[str, bytes | None], side: Side) -> Framed | None:
     for name, value in numbers.items():
         if len(value) != 8:
             raise UnreadableInput(f"the header apicurio.{side}.{name} holds no number of eight bytes")
-        return Framed(f"{name}:{int.from_bytes(value, 'big')}", 0, json)
+        return Framing(f"{name}:{int.from_bytes(value, 'big')}", 0, json)
     if "contentHash" in texts:
-        return Framed(f"contentHash:{texts['contentHash']}", 0, json)
+        return Framing(f"contentHash:{texts['contentHash']}", 0, json)
     if "artifactId" in texts:
         place = (texts.get("groupId", "default"), texts["artifactId"], texts.get("version", "latest"))
-        return Framed("artifact:" + "/".join(place), 0, json)
+        return Framing("artifact:" + "/".join(place), 0, json)
     return None
 
 
-def _guid(data: bytes) -> str:
+def _format_guid(data: bytes) -> str:
     return f"guid:{UUID(bytes=data)}"
 
 
-def _begin(data: bytes) -> str:
+def _format_start(data: bytes) -> str:
     return data[:4].hex(" ") or "nothing"

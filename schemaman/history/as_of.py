@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import accumulate
 
-from schemaman.debezium.observation import STATEMENTS
-from schemaman.debezium.records import Mark, Position, PositionKind, Rank
+from schemaman.debezium.observation import STATEMENT_KINDS
+from schemaman.debezium.records import Coordinates, Position, PositionKind, Rank
 from schemaman.history.references import AsOf
 from schemaman.history.versions import OTHER_NULLS, Proof, SchemaVersion, TableEvent, TableHistory
 
-RankOf = Callable[[Mark], Rank | None]
+RankOf = Callable[[Coordinates], Rank | None]
 """What orders a mark in the question that is asked; None if the mark does not tell."""
 
 
@@ -57,23 +57,25 @@ def _proves(version: SchemaVersion, proof: Proof, rank: RankOf, wanted: Rank) ->
     return min(behind) <= wanted if behind else last is not None and last < wanted
 
 
-def follows(mark: Mark, other: Mark) -> bool:
+def follows(mark: Coordinates, other: Coordinates) -> bool:
     """Whether a record surely came behind another one: they stand in one partition."""
     same = (mark.topic, mark.partition) == (other.topic, other.partition)
     return same and mark.offset > other.offset
 
 
-def _committed_after(mark: Mark, other: Mark) -> bool:
+def _committed_after(mark: Coordinates, other: Coordinates) -> bool:
     """Whether it was committed when the other one had been read; both times are the source's."""
     return mark.ts_ms is None or other.ts_ms is None or mark.ts_ms >= other.ts_ms
 
 
-def _marks(version: SchemaVersion) -> tuple[Mark, ...]:
+def _marks(version: SchemaVersion) -> tuple[Coordinates, ...]:
     edges = (m for e in version.evidence for m in e.marks)
     return (version.at, *edges, *(r.at for r in version.revisions))
 
 
-def ending(history: TableHistory, version: SchemaVersion, reached: Callable[[Mark], bool]) -> str | None:
+def ending(
+    history: TableHistory, version: SchemaVersion, reached: Callable[[Coordinates], bool]
+) -> str | None:
     """What is told last, up to a place, of the end of a version's incarnation; None if it had not ended.
 
     `reached` tells whether a mark stands before that place. Where a table stands again of which no record has
@@ -131,7 +133,7 @@ def first_shown(version: SchemaVersion) -> str:
     return f"{mark.topic}[{mark.partition}]@{mark.offset}" if mark.ts_ms is None else str(AsOf(mark.ts_ms))
 
 
-def witnessed(version: SchemaVersion) -> Iterator[Mark]:
+def witnessed(version: SchemaVersion) -> Iterator[Coordinates]:
     """The marks of a version at which it stood."""
     noticed = version.at.position if noticed_late(version) else None
     for evidence in version.evidence:
@@ -140,14 +142,14 @@ def witnessed(version: SchemaVersion) -> Iterator[Mark]:
                 yield mark
 
 
-def marks_of(version: SchemaVersion) -> Iterator[Mark]:
+def marks_of(version: SchemaVersion) -> Iterator[Coordinates]:
     """Every record of which it is known that the version stood there, or that it began."""
     yield version.at
     for evidence in version.evidence:
         yield from evidence.marks
 
 
-def rank_of(mark: Mark, kind: PositionKind) -> Rank | None:
+def rank_of(mark: Coordinates, kind: PositionKind) -> Rank | None:
     """What orders a mark among positions of a kind; None if it has none of that kind."""
     return position_rank(mark.position) if mark.position.kind == kind else None
 
@@ -209,7 +211,7 @@ def earliest(history: TableHistory) -> RankOf:
     places = [place for place, _ in told]
     times = list(accumulate((time for _, time in told), max))
 
-    def first(mark: Mark) -> Rank | None:
+    def first(mark: Coordinates) -> Rank | None:
         if mark.ts_ms is None:
             return None
         if mark not in read:
@@ -236,7 +238,7 @@ def latest(history: TableHistory) -> RankOf:
     """
     statements = _statement_topics(history)
 
-    def last(mark: Mark) -> Rank | None:
+    def last(mark: Coordinates) -> Rank | None:
         if mark.ts_ms is None:
             return None
         exact = mark.position.kind == "lsn" or mark.ts_ms % SECOND_MS
@@ -256,7 +258,7 @@ def told_when_read(history: TableHistory) -> bool:
     return "db2" in {history.connector, *(epoch.connector for epoch in history.epochs)}
 
 
-def _read_later(history: TableHistory) -> frozenset[Mark]:
+def _read_later(history: TableHistory) -> frozenset[Coordinates]:
     """Statements of a binary log that tell as their time when they were read."""
     topics = _statement_topics(history)
     same = frozenset(
@@ -267,7 +269,7 @@ def _read_later(history: TableHistory) -> frozenset[Mark]:
     return same if any((mark.ts_ms or 0) % SECOND_MS for mark in same) else frozenset()
 
 
-def _history_marks(history: TableHistory) -> Iterator[Mark]:
+def _history_marks(history: TableHistory) -> Iterator[Coordinates]:
     for version in history.versions:
         yield from marks_of(version)
         for revision in version.revisions:
@@ -282,6 +284,6 @@ def _statement_topics(history: TableHistory) -> frozenset[str]:
         mark.topic
         for version in history.versions
         for evidence in version.evidence
-        if evidence.witness in STATEMENTS
+        if evidence.witness in STATEMENT_KINDS
         for mark in evidence.marks
     )

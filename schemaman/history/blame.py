@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal
 
-from schemaman.debezium.observation import Observation, Witness
-from schemaman.debezium.records import Mark
+from schemaman.debezium.observation import EvidenceKind, Observation
+from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import Revision, SchemaVersion, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import Column, Scalar, TableSchema
@@ -36,12 +36,12 @@ class Fact:
     value: Value
     version: SchemaVersion
     revision: int
-    after: Mark | None
-    at: Mark
-    witness: Witness | None
-    others: tuple[tuple[Witness, Mark], ...]
+    after: Coordinates | None
+    at: Coordinates
+    witness: EvidenceKind | None
+    others: tuple[tuple[EvidenceKind, Coordinates], ...]
     statement: str | None
-    proven: Mark | None
+    proven: Coordinates | None
 
     @property
     def provisional(self) -> bool:
@@ -55,7 +55,7 @@ class Stage:
 
     version: SchemaVersion
     revision: Revision
-    before: Mark | None
+    before: Coordinates | None
 
 
 def blame(
@@ -125,7 +125,7 @@ def _fact(
     column: Column | None,
     get: Get,
     stages: Sequence[Stage],
-    told: Mapping[Mark, Sequence[Observation]],
+    told: Mapping[Coordinates, Sequence[Observation]],
 ) -> Fact:
     now = get(stages[-1].revision.schema)
     *_, since = same = [*takewhile(lambda stage: get(stage.revision.schema) == now, reversed(stages))]
@@ -149,7 +149,7 @@ def _fact(
     )
 
 
-def _proven(kind: Kind, column: Column | None, stages: Sequence[Stage]) -> Mark | None:
+def _proven(kind: Kind, column: Column | None, stages: Sequence[Stage]) -> Coordinates | None:
     """From where on a fact is certain that holds in all of these stages; None if it is so in none."""
     if _named(kind, column, stages[-1].revision.schema) in stages[-1].version.unconfirmed:
         return None
@@ -173,20 +173,22 @@ def _named(kind: Kind, column: Column | None, schema: TableSchema) -> str:
     return kind if then is None else f"{kind}:{then.name}"
 
 
-def _told(testimony: Iterable[Observation]) -> Mapping[Mark, Sequence[Observation]]:
-    told: dict[Mark, list[Observation]] = {}
+def _told(testimony: Iterable[Observation]) -> Mapping[Coordinates, Sequence[Observation]]:
+    told: dict[Coordinates, list[Observation]] = {}
     for observation in testimony:
         for mark in {observation.first, observation.last}:
             told.setdefault(mark, []).append(observation)
     return told
 
 
-def _witness(version: SchemaVersion, at: Mark, told: Mapping[Mark, Sequence[Observation]]) -> Witness | None:
+def _witness(
+    version: SchemaVersion, at: Coordinates, told: Mapping[Coordinates, Sequence[Observation]]
+) -> EvidenceKind | None:
     """Who wrote the record: as the log says; else the witness of the version whose records reach there."""
-    spoke = [o.witness for o in told.get(at, ())]
+    spoke = [o.evidence for o in told.get(at, ())]
     near = [e.witness for e in version.evidence if at in (e.first, e.last)]
     return next(iter([*spoke, *near, *(e.witness for e in version.evidence)]), None)
 
 
-def _statement(marks: Iterable[Mark], told: Mapping[Mark, Sequence[Observation]]) -> str | None:
+def _statement(marks: Iterable[Coordinates], told: Mapping[Coordinates, Sequence[Observation]]) -> str | None:
     return next((o.ddl for mark in marks for o in told.get(mark, ()) if o.ddl), None)

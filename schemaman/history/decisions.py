@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import TypeVar, assert_never
 
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.errors import BadConfiguration
 from schemaman.history import struct_fields as members
 from schemaman.history.versions import MemberAnswer, RenameCandidate, SchemaVersion, TableHistory, made_anew
@@ -131,7 +131,7 @@ def to_text(decision: Decision) -> str:
             assert_never(decision)
 
 
-def place(mark: Mark) -> str:
+def place(mark: Coordinates) -> str:
     """Where a record stands, as decisions say it: `topic[partition]@offset`."""
     return f"{mark.topic}[{mark.partition}]@{mark.offset}"
 
@@ -241,7 +241,7 @@ def _with_keys(history: TableHistory, confirmed: Collection[int | None]) -> Tabl
     return replace(history, keys=tuple(keys))
 
 
-def _key_began(history: TableHistory, index: int) -> Mark:
+def _key_began(history: TableHistory, index: int) -> Coordinates:
     """Where the key of a version began: with the first version in a row that has it."""
     own = history.versions[index]
     for version in reversed(history.versions[:index]):

@@ -14,7 +14,7 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import Literal
 
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.model.types import Type
 
 Verdict = Literal["epoch", "own", "open"]
@@ -41,8 +41,8 @@ class Epoch:
     number: int
     connector: str
     connector_version: str
-    after: Mark | None
-    at: Mark
+    after: Coordinates | None
+    at: Coordinates
     changes: tuple[str, ...] = ()
 
 
@@ -60,7 +60,7 @@ class WireFace:
     """How events carried a version from `at` on, in the epoch of that number; other fields are as told."""
 
     epoch: int
-    at: Mark
+    at: Coordinates
     fields: tuple[WireField, ...] = ()
 
 
@@ -75,7 +75,7 @@ class FormChange:
     columns: tuple[str, ...]
     was: str
     now: str
-    at: Mark
+    at: Coordinates
     since_ms: int
     after_ms: int
     at_ms: int

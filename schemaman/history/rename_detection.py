@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from schemaman.history.versions import Grade, RenameCandidate
 from schemaman.model.ddl import format_type
-from schemaman.model.diff import longest_increasing
+from schemaman.model.diff import find_longest_increasing
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import widens
 
@@ -75,7 +75,7 @@ def _kept(old: TableSchema, new: TableSchema) -> dict[int, int]:
 
 
 def _segments(old: TableSchema, new: TableSchema, pairs: dict[int, int]) -> list[_Segment]:
-    stay = longest_increasing(list(pairs.values()))
+    stay = find_longest_increasing(list(pairs.values()))
     ends = (-1, -1), (len(old.columns), len(new.columns))
     anchors = [ends[0], *((i, j) for i, j in pairs.items() if j in stay), ends[1]]
     # A column on both sides that is no anchor has moved, or its name was given up and used again.
@@ -107,7 +107,7 @@ def _trustworthy(
 ) -> bool:
     """Whether the order of the columns is one that an append-only table can show."""
     common = set(old.names) & set(new.names)
-    anchors = len(longest_increasing(list(pairs.values())))
+    anchors = len(find_longest_increasing(list(pairs.values())))
     if 2 * (len(common) - anchors) > len(common):
         return False
     if 3 * anchors < max(len(old.columns), len(new.columns)):

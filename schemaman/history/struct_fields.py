@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from schemaman.history.past_versions import Became
 from schemaman.history.rename_detection import candidates
 from schemaman.history.versions import MemberAnswer, SchemaVersion
-from schemaman.model.schema import Column, Path, TableSchema, quote_part, walk
+from schemaman.model.schema import Column, Path, TableSchema, quote_part, walk_fields
 from schemaman.model.types import Array, Field, Map, Struct, Type
 
 Fields = tuple[Field, ...]
@@ -213,11 +213,11 @@ class _Life:
 
 
 def _members_of(column: Column) -> tuple[Path, ...]:
-    return tuple(path for path, _, _ in walk(TableSchema((column,))))
+    return tuple(path for path, _, _ in walk_fields(TableSchema((column,))))
 
 
 def _type_at(column: Column, path: Path) -> Type:
-    return next(type for at, type, _ in walk(TableSchema((column,))) if at == path)
+    return next(type for at, type, _ in walk_fields(TableSchema((column,))) if at == path)
 
 
 def _alike(path: Path, other: Path) -> bool:
@@ -382,7 +382,7 @@ def _paths(version: SchemaVersion, now: Mapping[int | None, Column], ids: Ids) -
         for c in version.schema.columns
         if ids.get(c.id, c.id) in now
     )
-    return {path for path, _, _ in walk(TableSchema(tuple(there)))}
+    return {path for path, _, _ in walk_fields(TableSchema(tuple(there)))}
 
 
 def _column(version: SchemaVersion, id: int | None, ids: Ids) -> Column | None:

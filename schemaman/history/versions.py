@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from schemaman.debezium.observation import Observation, Witness
-from schemaman.debezium.records import Mark
+from schemaman.debezium.observation import EvidenceKind, Observation
+from schemaman.debezium.records import Coordinates
 from schemaman.history.epochs import NO_FOOTPRINT, Epoch, Footprint, WireFace
 from schemaman.model.schema import Path, TableId, TableSchema
 
@@ -28,15 +28,15 @@ class Evidence:
     record that have a position, where those are others: what is read beside the stream has none.
     """
 
-    witness: Witness
+    witness: EvidenceKind
     records: int
-    first: Mark
-    last: Mark
+    first: Coordinates
+    last: Coordinates
     shared: int = 0
-    placed: tuple[Mark, Mark] | None = None
+    placed: tuple[Coordinates, Coordinates] | None = None
 
     @property
-    def marks(self) -> tuple[Mark, ...]:
+    def marks(self) -> tuple[Coordinates, ...]:
         """Every record of which it is known where it stands, in the order of the source."""
         return (self.first, *(self.placed or ()), self.last)
 
@@ -50,8 +50,8 @@ class Revision:
 
     number: int
     schema: TableSchema
-    at: Mark
-    after: Mark | None = None
+    at: Coordinates
+    after: Coordinates | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Proof:
 
     fact: str
     revision: int
-    at: Mark | None
+    at: Coordinates | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +108,14 @@ class SchemaVersion:
     incarnation: int
     status: Status
     revisions: tuple[Revision, ...]
-    after: Mark | None
-    at: Mark
-    until: Mark | None
+    after: Coordinates | None
+    at: Coordinates
+    until: Coordinates | None
     records: int
     evidence: tuple[Evidence, ...]
     unconfirmed: tuple[str, ...] = ()
     candidates: tuple[RenameCandidate, ...] = ()
-    proven: Mark | None = None
+    proven: Coordinates | None = None
     carried: tuple[WireFace, ...] = ()
     known_as: tuple[str, ...] = ()
     members: tuple[MemberAnswer, ...] = ()
@@ -175,8 +175,8 @@ class Alias:
 
     kind: Literal["topic", "schema_name", "table"]
     name: str
-    first: Mark | None
-    until: Mark | None = None
+    first: Coordinates | None
+    until: Coordinates | None = None
 
 
 KeyOrigin = Literal["primary-key", "unique-index", "configured", "none"]
@@ -195,14 +195,14 @@ class KeySpan:
     columns: tuple[str, ...]
     told: Literal["declared", "emitted", "events"]
     origins: tuple[KeyOrigin, ...]
-    after: Mark | None
-    at: Mark
-    until: Mark | None = None
+    after: Coordinates | None
+    at: Coordinates
+    until: Coordinates | None = None
     confirmed: bool = True
-    proven: Mark | None = None
+    proven: Coordinates | None = None
 
     @property
-    def certain_from(self) -> Mark | None:
+    def certain_from(self) -> Coordinates | None:
         """From where on it is certain; None while nothing confirms it."""
         return (self.proven or self.at) if self.confirmed else None
 
@@ -241,7 +241,7 @@ class Disagreement:
     kind: str
     versions: tuple[int, ...]
     message: str
-    marks: tuple[Mark, ...]
+    marks: tuple[Coordinates, ...]
 
     @property
     def remark(self) -> bool:
@@ -258,7 +258,7 @@ class TableEvent:
     """
 
     kind: Literal["dropped", "renamed", "truncated", "created"]
-    at: Mark
+    at: Coordinates
     incarnation: int
     other: TableId | None = None
 
@@ -295,7 +295,7 @@ class TableHistory:
         return self.versions[-1]
 
     @property
-    def last_seen(self) -> Mark:
+    def last_seen(self) -> Coordinates:
         """The record that spoke of the table last, by the time of the source, else of connector or broker."""
         marks = [e.last for v in self.versions for e in v.evidence]
         marks += [e.at for e in self.events] or [self.latest.at]
@@ -346,7 +346,7 @@ class Emitted:
     """
 
     schema: TableSchema
-    at: Mark
+    at: Coordinates
     name: str | None
     changed: bool = False
 
@@ -359,7 +359,7 @@ def emitted(version: SchemaVersion, testimony: Iterable[Observation]) -> Emitted
     seen = next((e for e in version.evidence if e.witness == "emitted"), None)
     if seen is None:
         return None
-    mine = [o for o in testimony if o.witness == "emitted" and o.schema is not None]
+    mine = [o for o in testimony if o.evidence == "emitted" and o.schema is not None]
     newest = next((o for o in mine if seen.last in (o.first, o.last)), None)
     if newest is None or newest.schema is None:
         return None

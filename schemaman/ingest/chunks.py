@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby, islice
 
-from schemaman.debezium.connector import DIALECTS, Dialect
-from schemaman.debezium.observation import Run, awaits_schema
-from schemaman.debezium.payload import SchemaLookup, avro_value
-from schemaman.debezium.raw_record import Reading
+from schemaman.debezium.connector import CONNECTORS, Connector
+from schemaman.debezium.observation import SchemaRun, is_awaiting_schema
+from schemaman.debezium.payload import SchemaLookup, decode_avro
+from schemaman.debezium.raw_record import DecodeContext
 from schemaman.debezium.records import (
-    NOWHERE,
+    NO_POSITION,
     Order,
     Position,
     Record,
-    record_hash,
+    hash_record,
 )
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import SchemamanError, UnknownName, UnreadableInput, UsageError
@@ -33,7 +33,7 @@ CHUNK = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadableItem:
     """A piece of a source that is no record: where (lines count from 1), why, and a hash of its bytes."""
 
     source: str
@@ -43,17 +43,17 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownOffsets:
     """What has been read of a stream before: offset ranges, and the hashes of records at edges of runs."""
 
     ranges: Mapping[Place, Ranges] = field(default_factory=dict)
     edges: Edges = field(default_factory=EdgeHashes)
 
-    def loaded(self) -> Known:
+    def load_hashes(self) -> KnownOffsets:
         """The same for a process that cannot ask the store."""
-        return Known(self.ranges, self.edges.loaded())
+        return KnownOffsets(self.ranges, self.edges.loaded())
 
-    def within(self, extents: Extents) -> Known:
+    def restrict_to(self, extents: Extents) -> KnownOffsets:
         """What of it records from the first to the last offset of some places can meet, for such a process.
 
         Where none of them is known, which is nearly always so in a stream, the store is not asked for hashes.
@@ -64,7 +64,7 @@ class Known:
             for place, (first, last) in extents.items()
             if any(low <= last and first <= high for low, high in ranges.get(place, ()))
         }
-        return Known(ranges, self.edges.within(met))
+        return KnownOffsets(ranges, self.edges.within(met))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +83,17 @@ class Stretch:
     last: int
     first_hash: str
     last_hash: str
-    runs: tuple[Run, ...]
+    runs: tuple[SchemaRun, ...]
     gaps: Ranges = ()
     behind: int = 0
 
-    def over_gaps(self, reading: Reading) -> Stretch:
+    def merge_over_gaps(self, reading: DecodeContext) -> Stretch:
         """The same with runs that pass over all gaps."""
         return replace(self, runs=merge(self.runs, reading))
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
+class ChunkPart:
     """What one part of a source told.
 
     `waiting` are records, a run each, that cannot be read before the registry knows their schema: they lie
@@ -102,37 +102,42 @@ class Take:
     """
 
     stretches: tuple[Stretch, ...] = ()
-    waiting: tuple[Run, ...] = ()
+    waiting: tuple[SchemaRun, ...] = ()
     extents: tuple[tuple[str, int, int, int], ...] = ()
-    unread: tuple[Unread, ...] = ()
+    unreadable: tuple[UnreadableItem, ...] = ()
     read: int = 0
     refusal: SchemamanError | None = None
 
 
-def wires(schemas: SchemaLookup, forms: Forms = AUTO) -> Reading:
+def build_reading(schemas: SchemaLookup, forms: Forms = AUTO) -> DecodeContext:
     """What the scanner asks dialects, registry and settings."""
-    return Reading(position_of, schemas, avro_value, _order_of, forms)
+    return DecodeContext(read_position, schemas, decode_avro, _find_order, forms)
 
 
-def position_of(connector: str, source: Mapping[str, object]) -> Position:
+def read_position(connector: str, source: Mapping[str, object]) -> Position:
     """The place that a source block tells in the words of its connector; nowhere for an unknown one."""
-    dialect = _dialect(connector)
-    return NOWHERE if dialect is None else dialect.position(dict(source))
+    dialect = _find_connector(connector)
+    return NO_POSITION if dialect is None else dialect.position(dict(source))
 
 
-def chunks(
-    items: Iterable[Record | Unread], known: Known, reading: Reading, *, start: int = 0, size: int = CHUNK
-) -> Iterator[tuple[int, Take]]:
+def read_chunks(
+    items: Iterable[Record | UnreadableItem],
+    known: KnownOffsets,
+    reading: DecodeContext,
+    *,
+    start: int = 0,
+    size: int = CHUNK,
+) -> Iterator[tuple[int, ChunkPart]]:
     """A source, or the part of it that begins with item `start`, as (number of chunk, take).
 
     A chunk is `size` items of the source. After a take that is a refusal nothing follows.
     """
-    taker = _Taker(known, reading)
+    taker = _PartReader(known, reading)
     number, skipped = divmod(start, size)
     rest, room = iter(items), size - skipped
     while True:
         taken = taker.take(islice(rest, room))
-        filled = taken.read + len(taken.unread)
+        filled = taken.read + len(taken.unreadable)
         if filled or taken.refusal is not None:
             yield number, taken
         if filled < room or taken.refusal is not None:
@@ -140,17 +145,17 @@ def chunks(
         number, room = number + 1, size
 
 
-def together(parts: Iterable[Take], reading: Reading) -> Take:
+def merge_parts(parts: Iterable[ChunkPart], reading: DecodeContext) -> ChunkPart:
     """The takes of the parts of one chunk, in order of the source, as one."""
-    whole = Take()
+    whole = ChunkPart()
     for part in parts:
-        whole = _two(whole, part, reading)
+        whole = _merge_two(whole, part, reading)
         if whole.refusal is not None:
             break
     return whole
 
 
-def out_of_order(topic: str, partition: int, before: int, offset: int) -> UnreadableInput:
+def build_order_error(topic: str, partition: int, before: int, offset: int) -> UnreadableInput:
     """The refusal of a source whose offsets go back: what lies between known ones could not be told."""
     return UnreadableInput(
         f"{topic}[{partition}]: offset {offset} comes after {before}",
@@ -159,37 +164,37 @@ def out_of_order(topic: str, partition: int, before: int, offset: int) -> Unread
     )
 
 
-class _Taker:
+class _PartReader:
     """Reads parts one after the other; what bytes have proven is remembered from part to part."""
 
-    def __init__(self, known: Known, reading: Reading) -> None:
+    def __init__(self, known: KnownOffsets, reading: DecodeContext) -> None:
         self._known = known
         self._reading = reading
         self._scanner = Scanner(reading)
-        self._places: dict[Place, _Here] = {}
+        self._places: dict[Place, _PartitionProgress] = {}
 
-    def take(self, items: Iterable[Record | Unread]) -> Take:
+    def take(self, items: Iterable[Record | UnreadableItem]) -> ChunkPart:
         self._places = {}
-        unread: list[Unread] = []
+        unread: list[UnreadableItem] = []
         read = 0
         try:
             for item in items:
-                if isinstance(item, Unread):
+                if isinstance(item, UnreadableItem):
                     unread.append(item)
                     continue
                 read += 1
                 self._add(item)
         except SchemamanError as refusal:
             self._scanner.runs()
-            return Take(refusal=refusal)
+            return ChunkPart(refusal=refusal)
         for here in self._places.values():
             self._end(here)
         told = sorted(self._places.items())
-        return Take(
+        return ChunkPart(
             stretches=tuple(stretch for _, here in told for stretch in here.stretches),
             waiting=tuple(run for _, here in told for run in here.waiting),
             extents=tuple((*place, here.lowest, here.highest) for place, here in told),
-            unread=tuple(unread),
+            unreadable=tuple(unread),
             read=read,
         )
 
@@ -199,7 +204,7 @@ class _Taker:
         if here is None:
             here = self._new_place(record)
         elif offset <= here.highest:
-            raise out_of_order(record.topic, record.partition, here.highest, offset)
+            raise build_order_error(record.topic, record.partition, here.highest, offset)
         here.highest = offset
         behind = bisect_right(here.firsts, offset) if here.firsts else 0
         if behind and here.lasts[behind - 1] >= offset:
@@ -212,7 +217,7 @@ class _Taker:
         gap = last is not None and last.offset + 1 != offset
         if gap and len(here.gaps) < GAPS:
             here.runs += self._scanner.cut(record.topic, record.partition)
-        if awaits_schema(self._scanner.add(record)):
+        if is_awaiting_schema(self._scanner.add(record)):
             self._end(here, record)
             return
         if last is None:
@@ -221,22 +226,24 @@ class _Taker:
             here.gaps.append((last.offset + 1, offset - 1))
         here.last = record
 
-    def _new_place(self, record: Record) -> _Here:
+    def _new_place(self, record: Record) -> _PartitionProgress:
         place = (record.topic, record.partition)
         ranges = self._known.ranges.get(place, ())
-        here = _Here(record.offset, record.offset, [r[0] for r in ranges], [r[1] for r in ranges])
+        here = _PartitionProgress(
+            record.offset, record.offset, [r[0] for r in ranges], [r[1] for r in ranges]
+        )
         self._places[place] = here
         return here
 
     def _check(self, record: Record) -> None:
         expected = self._known.edges.hash(record.topic, record.partition, record.offset)
-        if expected is not None and not same(expected, record_hash(record)):
+        if expected is not None and not same(expected, hash_record(record)):
             raise UsageError(
                 f"{record.topic}[{record.partition}]@{record.offset}: other bytes than those read before",
                 hint="a topic that was created again, or another cluster, is another stream: --stream NAME",
             )
 
-    def _end(self, here: _Here, waiting: Record | None = None) -> None:
+    def _end(self, here: _PartitionProgress, waiting: Record | None = None) -> None:
         """End the stretch; a record that waits for its schema comes behind it and is the last run."""
         first, last = here.first, here.last
         some = first or waiting
@@ -248,17 +255,17 @@ class _Taker:
             runs = tuple(before)
             here.waiting.append(alone)
         if first is not None and last is not None:
-            edges = (first.offset, last.offset, record_hash(first), record_hash(last))
+            edges = (first.offset, last.offset, hash_record(first), hash_record(last))
             gaps, runs = tuple(here.gaps), (*here.runs, *runs)
             stretch = Stretch(first.topic, first.partition, *edges, runs, gaps, here.behind)
-            here.stretches.append(stretch.over_gaps(self._reading) if len(gaps) > GAPS else stretch)
+            here.stretches.append(stretch.merge_over_gaps(self._reading) if len(gaps) > GAPS else stretch)
         here.first = here.last = None
         here.gaps.clear()
         here.runs.clear()
 
 
 @dataclass(slots=True)
-class _Here:
+class _PartitionProgress:
     """How far a part has come in a partition; `firsts` and `lasts` are the ranges known before."""
 
     lowest: int
@@ -269,73 +276,77 @@ class _Here:
     first: Record | None = None
     last: Record | None = None
     gaps: list[tuple[int, int]] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
+    runs: list[SchemaRun] = field(default_factory=list)
     stretches: list[Stretch] = field(default_factory=list)
-    waiting: list[Run] = field(default_factory=list)
+    waiting: list[SchemaRun] = field(default_factory=list)
 
 
-def _two(one: Take, other: Take, reading: Reading) -> Take:
+def _merge_two(one: ChunkPart, other: ChunkPart, reading: DecodeContext) -> ChunkPart:
     if other.refusal is not None:
         return other
     extents = {(topic, partition): (low, high) for topic, partition, low, high in one.extents}
     for topic, partition, low, high in other.extents:
         before = extents.get((topic, partition))
         if before is not None and low <= before[1]:
-            return Take(refusal=out_of_order(topic, partition, before[1], low))
+            return ChunkPart(refusal=build_order_error(topic, partition, before[1], low))
         extents[topic, partition] = (before[0] if before else low, high)
-    waiting = tuple(sorted((*one.waiting, *other.waiting), key=_place))
-    return Take(
-        stretches=_adjoined((*one.stretches, *other.stretches), waiting, reading),
+    waiting = tuple(sorted((*one.waiting, *other.waiting), key=_run_order))
+    return ChunkPart(
+        stretches=_join_stretches((*one.stretches, *other.stretches), waiting, reading),
         waiting=waiting,
         extents=tuple((*place, *edges) for place, edges in sorted(extents.items())),
-        unread=(*one.unread, *other.unread),
+        unreadable=(*one.unreadable, *other.unreadable),
         read=one.read + other.read,
     )
 
 
-def _adjoined(stretches: Iterable[Stretch], waiting: Sequence[Run], reading: Reading) -> tuple[Stretch, ...]:
+def _join_stretches(
+    stretches: Iterable[Stretch], waiting: Sequence[SchemaRun], reading: DecodeContext
+) -> tuple[Stretch, ...]:
     """The stretches of the parts in as few as one reader would have made."""
     joined: list[Stretch] = []
     for new in sorted(stretches, key=lambda stretch: (stretch.topic, stretch.partition, stretch.first)):
         old = joined[-1] if joined else None
-        if old is not None and _goes_on(old, new, waiting):
+        if old is not None and _is_continued(old, new, waiting):
             gap = ((old.last + 1, new.first - 1),) if old.last + 1 < new.first else ()
             gaps = (*old.gaps, *gap, *new.gaps)
-            runs = _between(gaps, (*old.runs, *new.runs), reading)
+            runs = _merge_between_gaps(gaps, (*old.runs, *new.runs), reading)
             joined[-1] = replace(old, last=new.last, last_hash=new.last_hash, runs=runs, gaps=gaps)
         else:
             joined.append(new)
     return tuple(joined)
 
 
-def _between(gaps: Ranges, runs: Iterable[Run], reading: Reading) -> tuple[Run, ...]:
+def _merge_between_gaps(
+    gaps: Ranges, runs: Iterable[SchemaRun], reading: DecodeContext
+) -> tuple[SchemaRun, ...]:
     """The runs of parts as those of the whole: those between two gaps, or all if the gaps are too many."""
     if len(gaps) > GAPS:
         return merge(runs, reading)
-    ordered = sorted(runs, key=_place)
+    ordered = sorted(runs, key=_run_order)
     pieces = groupby(ordered, key=lambda run: bisect_right(gaps, (run.first.offset,)))
     return tuple(run for _, piece in pieces for run in merge(piece, reading))
 
 
-def _goes_on(old: Stretch, new: Stretch, waiting: Sequence[Run]) -> bool:
+def _is_continued(old: Stretch, new: Stretch, waiting: Sequence[SchemaRun]) -> bool:
     if (old.topic, old.partition, old.behind) != (new.topic, new.partition, new.behind):
         return False
-    following = bisect_right(waiting, (old.topic, old.partition, old.last), key=_place)
-    return following == len(waiting) or _place(waiting[following]) > (new.topic, new.partition, new.first)
+    following = bisect_right(waiting, (old.topic, old.partition, old.last), key=_run_order)
+    return following == len(waiting) or _run_order(waiting[following]) > (new.topic, new.partition, new.first)
 
 
-def _place(run: Run) -> tuple[str, int, int]:
+def _run_order(run: SchemaRun) -> tuple[str, int, int]:
     return (run.first.topic, run.first.partition, run.first.offset)
 
 
 @lru_cache(maxsize=256)
-def _dialect(connector: str) -> Dialect | None:
+def _find_connector(connector: str) -> Connector | None:
     try:
-        return DIALECTS.get(connector)
+        return CONNECTORS.get(connector)
     except UnknownName:
         return None
 
 
-def _order_of(connector: str) -> Order:
-    dialect = _dialect(connector)
+def _find_order(connector: str) -> Order:
+    dialect = _find_connector(connector)
     return () if dialect is None else dialect.order

@@ -13,23 +13,32 @@ from dataclasses import dataclass, replace
 from schemaman.debezium.decode import decode
 from schemaman.debezium.observation import (
     FILLED_LATE,
-    Aside,
     Note,
     Observation,
     Outcome,
     Reject,
-    Run,
+    SchemaRun,
+    Skipped,
 )
 from schemaman.debezium.payload import SchemaLookup
-from schemaman.debezium.records import Record, record_hash
+from schemaman.debezium.records import Record, hash_record
 from schemaman.debezium.wire_format import AUTO, Forms
-from schemaman.ingest.chunks import CHUNK, Known, Stretch, Take, Unread, chunks, out_of_order, wires
+from schemaman.ingest.chunks import (
+    CHUNK,
+    ChunkPart,
+    KnownOffsets,
+    Stretch,
+    UnreadableItem,
+    build_order_error,
+    build_reading,
+    read_chunks,
+)
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.store.log import Covered, Entry, Rejected, Renumbered
 from schemaman.store.offsets import GAPS, Place, strays
 
-SHOWN = 5
+SHOWN_REJECTS = 5
 NO_PARTITION = -1
 """Partition of a reject that is a line of a file: its topic is the file, its offset the line."""
 
@@ -39,9 +48,9 @@ class Summary:
     """What an ingest did.
 
     Of the `read` records, `new` = read - known have entered: whoever reads them at the same time, each is new
-    once. `asides` are new records that are no testimony, by kind; `rejects` counts new records that were not
+    once. `skipped` are new records that are no testimony, by kind; `rejects` counts new records that were not
     understood, and whenever they are met lines that are none and records whose schema is not known yet; the
-    first few are `shown`. `waiting` are those of the known ones that still wait for their schema. `notes`
+    first few are `first_rejects`. `waiting` are those of the known ones that still wait for their schema. `notes`
     counts what is new to know of them besides. `tables` are those that were spoken of, in order. `shifts`
     tell which versions that were known have another number now, in the order of the log.
     """
@@ -50,8 +59,8 @@ class Summary:
     known: int = 0
     observations: int = 0
     rejects: int = 0
-    asides: tuple[tuple[str, int], ...] = ()
-    shown: tuple[Reject, ...] = ()
+    skipped: tuple[tuple[str, int], ...] = ()
+    first_rejects: tuple[Reject, ...] = ()
     tables: tuple[TableId, ...] = ()
     waiting: int = 0
     notes: int = 0
@@ -64,15 +73,15 @@ class Summary:
 
     def __add__(self, other: Summary) -> Summary:
         """What both did, this one first."""
-        asides = Counter(dict(self.asides))
-        asides.update(dict(other.asides))
+        asides = Counter(dict(self.skipped))
+        asides.update(dict(other.skipped))
         return Summary(
             self.read + other.read,
             self.known + other.known,
             self.observations + other.observations,
             self.rejects + other.rejects,
             tuple(sorted(asides.items())),
-            (*self.shown, *other.shown)[:SHOWN],
+            (*self.first_rejects, *other.first_rejects)[:SHOWN_REJECTS],
             tuple(sorted({*self.tables, *other.tables})),
             self.waiting + other.waiting,
             self.notes + other.notes,
@@ -81,7 +90,7 @@ class Summary:
 
 
 def ingest(
-    records: Iterable[Record | Unread],
+    records: Iterable[Record | UnreadableItem],
     registry: Registry,
     stream: str,
     schemas: SchemaLookup,
@@ -103,7 +112,7 @@ def ingest(
         StoreUnavailable: the store cannot be written.
     """
     intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
-    for _, taken in chunks(records, intake.known, wires(schemas, forms), size=size):
+    for _, taken in read_chunks(records, intake.known, build_reading(schemas, forms), size=size):
         intake.enter(taken)
         if progress is not None:
             progress(intake.summary)
@@ -122,28 +131,28 @@ class Intake:
         keep_payload: bool = False,
         forms: Forms = AUTO,
     ) -> None:
-        self.known = Known(*registry.known(stream))
+        self.known = KnownOffsets(*registry.known_offsets(stream))
         self.summary = Summary()
         self._registry = registry
         self._stream = stream
         self._schemas = schemas
         self._forms = forms
-        self._reading = wires(schemas, forms)
+        self._reading = build_reading(schemas, forms)
         self._keep_payload = keep_payload
         self._reached: dict[Place, int] = {}
         self._gaps = Counter({place: len(ranges) - 1 for place, ranges in self.known.ranges.items()})
 
-    def enter(self, taken: Take) -> None:
+    def enter(self, taken: ChunkPart) -> None:
         """Record the next chunk. Raises what the take was refused for, and as `ingest`."""
         if taken.refusal is not None:
             raise taken.refusal
         self._follow(taken)
-        outcomes: list[Outcome] = [self._torn(unread) for unread in taken.unread]
+        outcomes: list[Outcome] = [self._torn(unread) for unread in taken.unreadable]
         covered = []
         for stretch in map(self._gapped, taken.stretches):
             runs = [(run, self._decoded(run)) for run in stretch.runs]
             told = [outcome for _, said in runs for outcome in said]
-            covered.append(self._covered(stretch, told, _edges(stretch, runs)))
+            covered.append(self._covered(stretch, told, _collect_edges(stretch, runs)))
             outcomes += (*told, *self._late(stretch))
         outcomes += [outcome for run in taken.waiting for outcome in self._decoded(run)]
         recorded = self._registry.record(outcomes, covered)
@@ -152,7 +161,7 @@ class Intake:
         for one in entered:
             asides.update(dict(one.asides))
         rejects = strays(outcomes, set(covered).difference(entered))
-        waited = _waiting(recorded.entries)
+        waited = _count_waiting(recorded.entries)
         new = waited + sum(one.records for one in entered)
         self.summary += Summary(
             taken.read,
@@ -160,26 +169,28 @@ class Intake:
             recorded.observations,
             sum(r.count for r in rejects),
             tuple(sorted(asides.items())),
-            rejects[:SHOWN],
+            rejects[:SHOWN_REJECTS],
             tuple(sorted({o.table for o in outcomes if isinstance(o, Observation)})),
             len(taken.waiting) - waited,
             recorded.notes,
             recorded.shifts,
         )
 
-    def _follow(self, taken: Take) -> None:
+    def _follow(self, taken: ChunkPart) -> None:
         """Offsets go on from chunk to chunk."""
         for topic, partition, first, last in taken.extents:
             before = self._reached.get((topic, partition))
             if before is not None and first <= before:
-                raise out_of_order(topic, partition, before, first)
+                raise build_order_error(topic, partition, before, first)
             self._reached[topic, partition] = last
 
     def _gapped(self, stretch: Stretch) -> Stretch:
         """The stretch, with runs that pass over gaps once its partition has shown too many of them."""
         place = (stretch.topic, stretch.partition)
         self._gaps[place] += len(stretch.gaps)
-        return stretch.over_gaps(self._reading) if stretch.gaps and self._gaps[place] > GAPS else stretch
+        return (
+            stretch.merge_over_gaps(self._reading) if stretch.gaps and self._gaps[place] > GAPS else stretch
+        )
 
     def _late(self, stretch: Stretch) -> tuple[Note, ...]:
         """What is to know when one of too many gaps is filled: a run may have passed over it."""
@@ -194,7 +205,7 @@ class Intake:
         place = (self._stream, stretch.topic, stretch.partition, stretch.first)
         return (Note(*place, FILLED_LATE, told),)
 
-    def _decoded(self, run: Run) -> tuple[Outcome, ...]:
+    def _decoded(self, run: SchemaRun) -> tuple[Outcome, ...]:
         outcomes = decode(run, self._stream, self._schemas, self._forms)
         if not self._keep_payload:
             return outcomes
@@ -205,7 +216,7 @@ class Intake:
     ) -> Covered:
         asides: Counter[str] = Counter()
         for outcome in told:
-            if isinstance(outcome, Aside):
+            if isinstance(outcome, Skipped):
                 asides[outcome.kind] += outcome.count
         return Covered(
             self._stream,
@@ -220,25 +231,27 @@ class Intake:
             edges,
         )
 
-    def _torn(self, unread: Unread) -> Reject:
+    def _torn(self, unread: UnreadableItem) -> Reject:
         return Reject(self._stream, unread.source, NO_PARTITION, unread.line, 1, unread.reason, unread.sha256)
 
 
-def _edges(stretch: Stretch, runs: Iterable[tuple[Run, Sequence[Outcome]]]) -> tuple[tuple[int, str], ...]:
+def _collect_edges(
+    stretch: Stretch, runs: Iterable[tuple[SchemaRun, Sequence[Outcome]]]
+) -> tuple[tuple[int, str], ...]:
     """The hashes at edges of runs inside the stretch.
 
     Of what is no testimony, such as tombstones, nothing else enters the log that a hash could speak for.
     """
     found: dict[int, str] = {}
     for run, outcomes in runs:
-        if not all(isinstance(outcome, Aside) for outcome in outcomes):
-            found[run.first.offset] = record_hash(run.sample)
+        if not all(isinstance(outcome, Skipped) for outcome in outcomes):
+            found[run.first.offset] = hash_record(run.sample)
             found[run.last.offset] = run.last_hash
     outer = (stretch.first, stretch.last)
     return tuple(sorted((offset, hash) for offset, hash in found.items() if offset not in outer))
 
 
-def _waiting(entries: Iterable[Entry]) -> int:
+def _count_waiting(entries: Iterable[Entry]) -> int:
     """How many records entered as rejects alone: they lie in no range, and are read again."""
     told = tuple(entries)
     covered = [entry for entry in told if isinstance(entry, Covered)]

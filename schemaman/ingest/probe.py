@@ -9,84 +9,84 @@ import hashlib
 import re
 from dataclasses import dataclass, field, replace
 
-from schemaman.debezium.cloud_event import MARK, CloudEvent, cloud_event, enveloped
+from schemaman.debezium.cloud_event import SPECVERSION, CloudEvent, read_cloud_event, wrap_schema
 from schemaman.debezium.converters.avro import to_connect
 from schemaman.debezium.document import is_document_schema
 from schemaman.debezium.flattened_fields import (
-    ROUTED,
-    additions,
-    identity,
+    PHYSICAL_TABLE_FIELD,
+    identify_parts,
     is_document,
     is_flattened,
-    of_documents,
-    physical_of,
+    mark_as_document,
+    read_additions,
+    read_physical_table,
 )
-from schemaman.debezium.inference import Shown
+from schemaman.debezium.inference import FieldKind
 from schemaman.debezium.observation import UNKNOWN_SCHEMA
 from schemaman.debezium.raw_record import (
     OUTBOX,
     SOURCE,
     TOMBSTONE,
-    Facts,
+    DecodeContext,
     JsonObject,
-    Reading,
-    facts,
+    RecordFacts,
     is_outbox,
-    parse,
-    payload_after,
-    prove,
-    tail_after,
+    parse_json,
+    prove_schema,
+    read_facts,
+    read_payload_after,
+    read_tail_after,
 )
 from schemaman.debezium.records import (
-    NOWHERE,
+    NO_POSITION,
     Position,
     Rank,
     Record,
 )
 from schemaman.debezium.signal import SIGNAL, is_signal
-from schemaman.debezium.wire_format import FRAMING_HEADERS, Framed, SchemaId, framed
+from schemaman.debezium.wire_format import FRAMING_HEADERS, Framing, SchemaId, read_framing
 from schemaman.errors import UnreadableInput
 from schemaman.ingest.probe_json import (
-    avro_name,
-    compact,
-    json_object,
-    members,
-    parts,
-    place_of,
-    shown_of,
-    shown_without_schema,
-    told_beside,
+    encode_json,
+    encode_names,
+    encode_schema_block,
+    list_fields_without_schema,
+    list_shown_fields,
+    parse_object,
+    read_avro_name,
+    read_position,
+    split_schema,
 )
-from schemaman.ingest.probe_patterns import Outline, Texts, flat, outline
+from schemaman.ingest.probe_patterns import Outline, Texts, learn_outline, learn_payload_pattern
 
-_FORMS = 64
-_OUTLINES = 16
-_PATIENCE = 16
+_KEPT_FORMS = 64
+_KEPT_OUTLINES = 16
+_PROBES_BEFORE_OUTLINE = 16
 """Looks at records of one form before an outline is learned, since that costs as much as a hundred looks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Probe:
     """What one record shows; `fault` says why it cannot be read.
 
     `table` and `shape` as in `evidence.Run`. `layout` and `texts` tell the place in a form that is cheap to
     compare: of one layout, places do not go back where texts do not; `layout` is None where that is unknown.
-    `shown` are paths and kinds of a record whose schema does not tell its structure; None of any other.
+    `shown_fields` are paths and kinds of a record whose schema does not tell its structure; None of any other.
     """
 
     table: tuple[str, ...]
     shape: str
-    position: Position = NOWHERE
+    position: Position = NO_POSITION
     rank: Rank = ()
     ts_ms: int | None = None
     read_ms: int | None = None
     fault: str | None = None
     layout: bytes | None = None
     texts: Texts = ()
-    shown: frozenset[Shown] | None = None
+    shown_fields: frozenset[FieldKind] | None = None
 
 
-class Form:
+class ProbeForm:
     """Leading bytes that prove a schema, and what has been learned of the records that begin with them."""
 
     __slots__ = ("behind", "document", "looks", "name", "outlines", "prefix", "proof", "schema", "size")
@@ -104,33 +104,33 @@ class Form:
 
 
 @dataclass(slots=True)
-class _Forms:
+class _TopicForms:
     """The forms of a topic, the one met last in front."""
 
-    values: list[Form] = field(default_factory=list)
-    keys: list[Form] = field(default_factory=list)
+    values: list[ProbeForm] = field(default_factory=list)
+    keys: list[ProbeForm] = field(default_factory=list)
 
 
-class Looker:
+class Prober:
     """Looks at records, and remembers what their bytes have proven; `quick=False` remembers nothing."""
 
-    def __init__(self, reading: Reading, *, quick: bool = True) -> None:
+    def __init__(self, reading: DecodeContext, *, quick: bool = True) -> None:
         self._reading = reading
         self._quick = quick
-        self._topics: dict[str, _Forms] = {}
+        self._topics: dict[str, _TopicForms] = {}
         self._shapes: dict[tuple[bytes, bytes, tuple[str, ...]], str] = {}
         self._layouts: dict[bytes, bytes] = {}
         self._names: dict[SchemaId, tuple[str, bool]] = {}
 
-    def glance(self, record: Record) -> tuple[Outline, str, Texts] | None:
+    def match_outline(self, record: Record) -> tuple[Outline, str, Texts] | None:
         """What comparing alone proves: outline, shape and texts of the place; None if it proves nothing."""
         forms, value, key = self._topics.get(record.topic), record.value, record.key
-        if forms is None or value is None or not forms.values or _in_headers(record):
+        if forms is None or value is None or not forms.values or _has_framing_headers(record):
             return None
-        form: Form | None = forms.values[0]
+        form: ProbeForm | None = forms.values[0]
         if form is None or not value.startswith(form.prefix):
-            form = _known(forms.values, value)
-        proof = _NO_KEY if key is None else _glanced_key(forms.keys, key)
+            form = _find_form(forms.values, value)
+        proof = _NO_KEY if key is None else _match_key(forms.keys, key)
         if form is None or proof is None:
             return None
         at = value.rfind(SOURCE, form.size)
@@ -143,89 +143,91 @@ class Looker:
                 return None if shape is None else (known, shape, known.texts(match))
         return None
 
-    def look(self, record: Record) -> Look:
+    def probe_record(self, record: Record) -> Probe:
         """What parsing shows."""
         value = record.value
         if value is None:
-            return Look((TOMBSTONE,), TOMBSTONE)
+            return Probe((TOMBSTONE,), TOMBSTONE)
         if is_outbox(record):
-            return Look((OUTBOX,), OUTBOX)
+            return Probe((OUTBOX,), OUTBOX)
         if is_signal(record):
-            return Look((SIGNAL,), SIGNAL)
-        forms = self._topics.setdefault(record.topic, _Forms())
+            return Probe((SIGNAL,), SIGNAL)
+        forms = self._topics.setdefault(record.topic, _TopicForms())
         try:
             key = self._key(forms, record)
             if value == b"":
                 raise ValueError("the value is empty")
-            framing = framed(value, record.headers, "value", self._reading.forms.value)
+            framing = read_framing(value, record.headers, "value", self._reading.forms.value)
             if framing is not None:
                 told, shown = self._framed(record, value, framing)
-                return self._seen(record, _digest(framing.proof(value)), key, told, shown)
-            event = cloud_event(parse(value)) if MARK in value else None
+                return self._seen(record, _digest(framing.build_proof(value)), key, told, shown)
+            event = read_cloud_event(parse_json(value)) if SPECVERSION in value else None
             if event is not None:
                 return self._wrapped(record, event, key)
             return self._json(forms, record, value, key)
         except RecursionError:
-            return Look((), _alone(record), fault="nested too deeply to be read")
+            return Probe((), _hash_coordinates(record), fault="nested too deeply to be read")
         except (ValueError, UnreadableInput) as error:
-            return Look((), _alone(record), fault=str(error))
+            return Probe((), _hash_coordinates(record), fault=str(error))
 
-    def _json(self, forms: _Forms, record: Record, value: bytes, key: bytes) -> Look:
+    def _json(self, forms: _TopicForms, record: Record, value: bytes, key: bytes) -> Probe:
         form = self._form(forms.values, value)
         if form is None:
             return self._whole(record, value, key)
         # of documents the schema proves nothing: each is parsed
-        found = tail_after(value, form.size) if self._quick and not form.document else None
+        found = read_tail_after(value, form.size) if self._quick and not form.document else None
         if found is not None:
             at, tail = found
-            told = facts(tail, form.name)
+            told = read_facts(tail, form.name)
             if not told.bare:
                 return self._learned(form, value[at:], key, told, self._seen(record, form.proof, key, told))
-        payload = payload_after(value, form.size)
+        payload = read_payload_after(value, form.size)
         if payload is not None:
             told = self._facts(record, payload[0], form.name)
-            shown = shown_of(payload[0], form.schema, told, events=form.document)
+            shown = list_shown_fields(payload[0], form.schema, told, events=form.document)
             return self._seen(record, form.proof, key, told, shown)
         # a row that is damaged is not looked at, however much is parsed
-        found = None if form.document else tail_after(value, form.size)
+        found = None if form.document else read_tail_after(value, form.size)
         if found is not None:
-            return self._seen(record, form.proof, key, facts(found[1], form.name))
+            return self._seen(record, form.proof, key, read_facts(found[1], form.name))
         return self._whole(record, value, key)
 
-    def _whole(self, record: Record, value: bytes, key: bytes) -> Look:
+    def _whole(self, record: Record, value: bytes, key: bytes) -> Probe:
         """What a JSON value shows that has its members in an order of its own, or no schema."""
-        schema, payload = parts(parse(value))
+        schema, payload = split_schema(parse_json(value))
         told = self._facts(record, payload, str((schema or {}).get("name") or ""))
         if schema is None and not told.document:
-            row, shown = shown_without_schema(payload, record.headers, self._reading.forms.added)
-            proof = _digest(members(payload) + members(row) + told_beside(payload))
+            row, shown = list_fields_without_schema(payload, record.headers, self._reading.forms.added)
+            proof = _digest(encode_names(payload) + encode_names(row) + encode_schema_block(payload))
             return self._seen(record, proof, key, told, shown)
-        shown = shown_of(payload, schema, told, events=schema is not None and is_document_schema(schema))
-        return self._seen(record, _digest(compact(schema)), key, told, shown)
+        shown = list_shown_fields(
+            payload, schema, told, events=schema is not None and is_document_schema(schema)
+        )
+        return self._seen(record, _digest(encode_json(schema)), key, told, shown)
 
-    def _facts(self, record: Record, payload: object, name: str) -> Facts:
+    def _facts(self, record: Record, payload: object, name: str) -> RecordFacts:
         """What a payload says of itself; a flattened row says it with what was added to it and to its key."""
-        told = facts(payload, name)
+        told = read_facts(payload, name)
         if not told.bare or not isinstance(payload, dict):
             return told
-        added = additions(payload, record.headers, self._reading.forms.added)
+        added = read_additions(payload, record.headers, self._reading.forms.added)
         document = is_document(payload, self._key_of(record) if "_id" in payload else None, added)
         if document:
-            added = of_documents(added)
+            added = mark_as_document(added)
         elif not is_flattened(name, added):
             return told
-        table, proven = identity(record.topic, name, added, self._physical(record))
+        table, proven = identify_parts(record.topic, name, added, self._physical(record))
         "".join(table).encode()  # half a surrogate pair is no name
         version = added.source.get("version")
         proof = (
             version if isinstance(version, str) else "",
             added.connector,
-            "read" if added.read else "streamed",
+            "read" if added.is_snapshot else "streamed",
             "source" if proven else "weak",
             *(() if document else added.names),
         )
         ts_ms = added.source.get("ts_ms")
-        return Facts(
+        return RecordFacts(
             table,
             proof,
             added.position_connector,
@@ -241,88 +243,94 @@ class Looker:
         key = record.key
         if key is None:
             return None
-        framing = framed(key, record.headers, "key", self._reading.forms.key)
-        routed = ROUTED in key if framing is None else ROUTED.decode() in self._registered(framing)
-        return physical_of(self._key_of(record)) if routed else None
+        framing = read_framing(key, record.headers, "key", self._reading.forms.key)
+        routed = (
+            PHYSICAL_TABLE_FIELD in key
+            if framing is None
+            else PHYSICAL_TABLE_FIELD.decode() in self._registered(framing)
+        )
+        return read_physical_table(self._key_of(record)) if routed else None
 
     def _key_of(self, record: Record) -> object:
         """What the key of a record says."""
         key = record.key
         if key is None:
             return None
-        framing = framed(key, record.headers, "key", self._reading.forms.key)
+        framing = read_framing(key, record.headers, "key", self._reading.forms.key)
         if framing is None:
-            return parts(parse(key))[1]
+            return split_schema(parse_json(key))[1]
         return self._reading.decode_body(self._registered(framing), key, framing)
 
-    def _form(self, forms: list[Form], data: bytes) -> Form | None:
-        form = _known(forms, data) if self._quick else None
+    def _form(self, forms: list[ProbeForm], data: bytes) -> ProbeForm | None:
+        form = _find_form(forms, data) if self._quick else None
         if form is not None:
             return form
-        proven = prove(data)
+        proven = prove_schema(data)
         if proven is None:
             return None
-        form = Form(*proven)
+        form = ProbeForm(*proven)
         if self._quick:
             forms.insert(0, form)
-            del forms[_FORMS:]
+            del forms[_KEPT_FORMS:]
         return form
 
-    def _learned(self, form: Form, tail: bytes, key: bytes, told: Facts, look: Look) -> Look:
+    def _learned(self, form: ProbeForm, tail: bytes, key: bytes, told: RecordFacts, look: Probe) -> Probe:
         """The look with the texts of its place; the outline of its tail is kept for records to come."""
         form.looks += 1
         known = next((o for o in form.outlines if o.match(tail, 0)), None)
         if known is None:
-            if form.looks % _PATIENCE:
+            if form.looks % _PROBES_BEFORE_OUTLINE:
                 return look
-            known = outline(tail, told.table, self._reading.order_of(told.connector))
+            known = learn_outline(tail, told.table, self._reading.order_of(told.connector))
             if known is None:
                 return look
             if known.layout is not None:
                 known.layout = self._layouts.setdefault(known.layout, known.layout)
             form.outlines.insert(0, known)
-            del form.outlines[_OUTLINES:]
+            del form.outlines[_KEPT_OUTLINES:]
         known.shapes[key] = look.shape
         match = known.match(tail, 0)
         return look if match is None else replace(look, layout=known.layout, texts=known.texts(match))
 
-    def _wrapped(self, record: Record, event: CloudEvent, key: bytes) -> Look:
+    def _wrapped(self, record: Record, event: CloudEvent, key: bytes) -> Probe:
         """What a change event shows that is wrapped in a CloudEvent."""
         if event.data is None:
-            proof, payload, schema = b"", event.payload(event.row), event.schema
+            proof, payload, schema = b"", event.build_payload(event.row), event.schema
         else:
-            framing = framed(event.data, (), "value")
+            framing = read_framing(event.data, (), "value")
             if framing is None:
                 raise ValueError("the data of the CloudEvent is base64, but not framed as Avro")
             text = self._registered(framing)
-            payload = event.payload(self._reading.decode_body(text, event.data, framing))
-            proof, schema = b"data " + framing.proof(event.data), json_object(text)
+            payload = event.build_payload(self._reading.decode_body(text, event.data, framing))
+            proof, schema = b"data " + framing.build_proof(event.data), parse_object(text)
         if schema is None:
-            row, shown = shown_without_schema(payload, record.headers, self._reading.forms.added)
-            proof = _digest(members(payload) + members(row) + told_beside(payload))
-            return self._seen(record, proof, key, facts(payload, ""), shown)
-        told = facts(payload, "")
-        shown = shown_of(payload, None, told, events=is_document_schema(enveloped(schema)))
-        return self._seen(record, _digest(proof or compact(schema)), key, told, shown)
+            row, shown = list_fields_without_schema(payload, record.headers, self._reading.forms.added)
+            proof = _digest(encode_names(payload) + encode_names(row) + encode_schema_block(payload))
+            return self._seen(record, proof, key, read_facts(payload, ""), shown)
+        told = read_facts(payload, "")
+        shown = list_shown_fields(payload, None, told, events=is_document_schema(wrap_schema(schema)))
+        return self._seen(record, _digest(proof or encode_json(schema)), key, told, shown)
 
-    def _framed(self, record: Record, value: bytes, framing: Framed) -> tuple[Facts, frozenset[Shown] | None]:
+    def _framed(
+        self, record: Record, value: bytes, framing: Framing
+    ) -> tuple[RecordFacts, frozenset[FieldKind] | None]:
         text = self._registered(framing)
         named = self._names.get(framing.schema)
         if named is None:
-            named = self._names[framing.schema] = avro_name(text)
+            named = self._names[framing.schema] = read_avro_name(text)
         name, document = named
         payload = self._reading.decode_body(text, value, framing)
         told = self._facts(record, payload, name)
         schema = to_connect(text) if told.document else None
-        return told, shown_of(payload, schema, told, events=document)
+        return told, list_shown_fields(payload, schema, told, events=document)
 
-    def _registered(self, framing: Framed) -> str:
+    def _registered(self, framing: Framing) -> str:
         text = self._reading.schemas(framing.schema)
         if text is None:
             raise ValueError(f"{UNKNOWN_SCHEMA} {framing.schema}")
         return text
 
-    def _key(self, forms: _Forms, record: Record) -> bytes:
+    def _key(self, forms: _TopicForms, record: Record) -> bytes:
         """What proves the schema of a key. Raises ValueError for one that cannot be read."""
         key = record.key
         if key is None:
@@ -330,28 +338,33 @@ class Looker:
         try:
             if key == b"":
                 raise ValueError("empty")
-            framing = framed(key, record.headers, "key", self._reading.forms.key)
+            framing = read_framing(key, record.headers, "key", self._reading.forms.key)
             if framing is not None:
                 self._registered(framing)
-                return _digest(framing.proof(key))
+                return _digest(framing.build_proof(key))
             form = self._form(forms.keys, key)
-            if form is None or payload_after(key, form.size) is None:
-                return _whole_key(key)
+            if form is None or read_payload_after(key, form.size) is None:
+                return _prove_whole_key(key)
         except (ValueError, UnreadableInput) as error:
             raise ValueError(f"key: {error}") from None
         form.looks += 1
-        if form.behind is None and form.looks % _PATIENCE == 0:
-            form.behind = flat(key[form.size :])
+        if form.behind is None and form.looks % _PROBES_BEFORE_OUTLINE == 0:
+            form.behind = learn_payload_pattern(key[form.size :])
         return form.proof
 
     def _seen(
-        self, record: Record, proof: bytes, key: bytes, told: Facts, shown: frozenset[Shown] | None = None
-    ) -> Look:
-        place, rank = place_of(self._reading, told)
+        self,
+        record: Record,
+        proof: bytes,
+        key: bytes,
+        told: RecordFacts,
+        shown: frozenset[FieldKind] | None = None,
+    ) -> Probe:
+        place, rank = read_position(self._reading, told)
         if told.document:
             proof = key = _DOCUMENT
-        shape = self._shape(proof, key, told.proof) if told.table else _alone(record)
-        return Look(told.table, shape, place, rank, told.ts_ms, told.read_ms, shown=shown)
+        shape = self._shape(proof, key, told.proof) if told.table else _hash_coordinates(record)
+        return Probe(told.table, shape, place, rank, told.ts_ms, told.read_ms, shown_fields=shown)
 
     def _shape(self, value: bytes, key: bytes, proof: tuple[str, ...]) -> str:
         known = self._shapes.get((value, key, proof))
@@ -361,12 +374,12 @@ class Looker:
         return known
 
 
-def _in_headers(record: Record) -> bool:
+def _has_framing_headers(record: Record) -> bool:
     """Whether headers tell the form of a record, whatever its bytes look like."""
     return bool(record.headers) and not FRAMING_HEADERS.isdisjoint([name for name, _ in record.headers])
 
 
-def _known(forms: list[Form], data: bytes) -> Form | None:
+def _find_form(forms: list[ProbeForm], data: bytes) -> ProbeForm | None:
     for place, form in enumerate(forms):
         if data.startswith(form.prefix):
             if place:
@@ -376,19 +389,19 @@ def _known(forms: list[Form], data: bytes) -> Form | None:
     return None
 
 
-def _glanced_key(forms: list[Form], key: bytes) -> bytes | None:
+def _match_key(forms: list[ProbeForm], key: bytes) -> bytes | None:
     for form in forms:
         if key.startswith(form.prefix):
             return form.proof if form.behind is not None and form.behind.match(key, form.size) else None
     return None
 
 
-def _whole_key(key: bytes) -> bytes:
-    schema, payload = parts(parse(key))
-    return _digest(members(payload) if schema is None else compact(schema))
+def _prove_whole_key(key: bytes) -> bytes:
+    schema, payload = split_schema(parse_json(key))
+    return _digest(encode_names(payload) if schema is None else encode_json(schema))
 
 
-def _alone(record: Record) -> str:
+def _hash_coordinates(record: Record) -> str:
     return hashlib.sha256(f"{record.topic}\0{record.partition}\0{record.offset}".encode()).hexdigest()[:32]
 
 

@@ -46,7 +46,7 @@ class Outline:
     shapes: dict[bytes, str] = field(default_factory=dict)
 
 
-def outline(tail: bytes, table: tuple[str, ...], order: Order) -> Outline | None:
+def learn_outline(tail: bytes, table: tuple[str, ...], order: Order) -> Outline | None:
     """The outline of a tail that was parsed; None if it has a form that cannot be told by a pattern."""
     names = dict.fromkeys(name for part in order for name in ((part,) if isinstance(part, str) else part))
     wanted = {name.encode(): place for place, name in enumerate(names)}
@@ -65,48 +65,50 @@ def outline(tail: bytes, table: tuple[str, ...], order: Order) -> Outline | None
             path = [*path, key] if text == b"{" else path[:-1] if text == b"}" else path
         elif path == [b"source"] and key in wanted:
             before = len(texts)
-            parts.append(_ordered(text, texts))
+            parts.append(_build_ordered_pattern(text, texts))
             found[wanted[key]] = (parts[-1], range(before, len(texts)))
         else:
-            parts.append(_value(key, text))
+            parts.append(_build_value_pattern(key, text))
     groups = [i + 1 for place in sorted(found) for i in found[place][1]]
     first = 0 if not order or isinstance(order[0], str) else len(order[0])
     numbers = [len(captured) for place, (_, captured) in found.items() if place < first]
-    texts_of = _texts_of(groups, sum(numbers))
+    texts_of = _build_extractor(groups, sum(numbers))
     told = order and max(numbers, default=0) < 2  # a number that is written in pieces is none to compare
     layout = b"\n".join(b"%d %s" % (place, found[place][0]) for place in sorted(found)) if told else None
     pattern = re.compile(b"".join(parts) + rb"\Z")
     return Outline(pattern.match, table, texts_of, layout) if pattern.match(tail) else None
 
 
-def _texts_of(groups: list[int], first: int) -> Callable[[re.Match[bytes]], Texts]:
+def _build_extractor(groups: list[int], first: int) -> Callable[[re.Match[bytes]], Texts]:
     """What takes the texts of groups from a match; the greatest of the `first` ones stands for the first."""
     if not groups:
         return _no_texts
     group: Callable[[re.Match[bytes]], Texts] = methodcaller("group", *groups)
-    return group if first < 2 else lambda match: _greatest(group(match), first)
+    return group if first < 2 else lambda match: _keep_greatest(group(match), first)
 
 
 def _no_texts(match: re.Match[bytes]) -> Texts:
     return ()
 
 
-def _greatest(told: Texts, first: int) -> Texts:
+def _keep_greatest(told: Texts, first: int) -> Texts:
     numbers = told[:first]
     return (max(numbers, key=lambda text: (len(text), text)), *told[1:])
 
 
-def flat(payload: bytes) -> re.Pattern[bytes] | None:
+def learn_payload_pattern(payload: bytes) -> re.Pattern[bytes] | None:
     """The pattern of what stands behind a key's `"payload":`, learned from one that was parsed."""
     parts = [
-        re.escape(t.group()) if t.group(1) is not None or t.group() in b"{}," else _value(b"", t.group())
+        re.escape(t.group())
+        if t.group(1) is not None or t.group() in b"{},"
+        else _build_value_pattern(b"", t.group())
         for t in _TOKEN.finditer(payload)
     ]
     pattern = re.compile(b"".join(parts) + rb"\Z")
     return pattern if pattern.match(payload) else None
 
 
-def _value(key: bytes, text: bytes) -> bytes:
+def _build_value_pattern(key: bytes, text: bytes) -> bytes:
     if key in _LITERAL:
         return b'"[cud]"' if key == b"op" and text in (b'"c"', b'"u"', b'"d"') else re.escape(text)
     if text[:1] == b'"':
@@ -116,7 +118,7 @@ def _value(key: bytes, text: bytes) -> bytes:
     return _POSITIVE if text[:1] in b"123456789" else _NUMBER
 
 
-def _ordered(text: bytes, texts: list[bytes]) -> bytes:
+def _build_ordered_pattern(text: bytes, texts: list[bytes]) -> bytes:
     """A part of the place: as long as it was shown, and equal to an earlier part if it was so there."""
     if text[:1] != b'"':
         digits = rb"[1-9][0-9]{%d}" % (len(text) - 1)

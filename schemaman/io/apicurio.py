@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from schemaman.debezium.converters.avro_references import inlined
-from schemaman.debezium.observation import UNKNOWN_SCHEMA, UNTOLD_FORM
+from schemaman.debezium.converters.avro_references import inline_references
+from schemaman.debezium.observation import AMBIGUOUS_FORM, UNKNOWN_SCHEMA
 from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import BadConfiguration, EngineUnavailable, UnreadableInput
-from schemaman.io.registry_client import TIMEOUT, LiveRegistry
+from schemaman.io.registry_client import TIMEOUT, RegistryClient
 
 _OPTIONS = ("basic.auth.user.info", "bearer.auth.token", "ssl.ca.location", "ssl.certificate.location",
             "ssl.key.location", "ssl.key.password", "timeout")  # fmt: skip
@@ -26,21 +26,21 @@ _PATHS = {"globalId": "ids/globalIds", "contentId": "ids/contentIds", "contentHa
 _TYPE = "X-Registry-ArtifactType"
 
 
-class Apicurio(LiveRegistry):
+class Apicurio(RegistryClient):
     """The schemas of a registry by number, hash or name."""
 
     __slots__ = ()
 
-    def asked(self, id: SchemaId) -> str | None:
+    def fetch_text(self, id: SchemaId) -> str | None:
         """What the registry answers. Raises as when called."""
         path = self._path(id)
         text = self._content(path)
-        return None if text is None else inlined(text, self._described(path, ()))
+        return None if text is None else inline_references(text, self._described(path, ()))
 
     def _path(self, id: SchemaId) -> str:
         if isinstance(id, int):
             raise UnreadableInput(
-                f"{UNTOLD_FORM} of the ids: Apicurio's of four bytes are global or content ids; say "
+                f"{AMBIGUOUS_FORM} of the ids: Apicurio's of four bytes are global or content ids; say "
                 "--format-value (--format-key) apicurio-global-4 or apicurio-content-4"
             )
         kind, _, name = id.partition(":")
@@ -85,19 +85,21 @@ class Apicurio(LiveRegistry):
                 for told in (answer.json() if answer is not None else ())
             ]
         except (ValueError, TypeError, LookupError, AttributeError) as error:
-            raise self.no_registry(f"{path}/references: {error!r}") from None
+            raise self.build_answer_error(f"{path}/references: {error!r}") from None
 
     def _told(self, path: str) -> Any:
         """The answer to GET; None for what the registry does not have."""
         client = self._opened()
         try:
-            answer = self.whole(lambda: client.get(f"{self.url}/{path}"))
+            answer = self.wait_for_answer(lambda: client.get(f"{self.url}/{path}"))
         except Exception as error:  # whatever the transport raises
-            raise self.unreachable(error) from None
+            raise self.build_unreachable_error(error) from None
         if answer.status_code == 404 and _is_unknown(answer):
             return None
         if answer.status_code != 200:
-            raise self.refused(answer.status_code, f" for {path}", f"FILE with {', '.join(_OPTIONS)}")
+            raise self.build_refusal_error(
+                answer.status_code, f" for {path}", f"FILE with {', '.join(_OPTIONS)}"
+            )
         return answer
 
     def _opened(self) -> Any:
@@ -114,7 +116,7 @@ class Apicurio(LiveRegistry):
                     f"Apicurio's registry takes no option {unknown}", hint=f"there are: {', '.join(_OPTIONS)}"
                 )
             try:
-                self._client = httpx2.Client(**_arguments(self.options))
+                self._client = httpx2.Client(**_client_arguments(self.options))
             except (ValueError, TypeError, OSError) as fault:
                 raise BadConfiguration(
                     f"an option of the registry: {fault}", hint="--registry-config"
@@ -131,7 +133,7 @@ def _is_unknown(answer: Any) -> bool:
     return isinstance(told, dict) and "NotFound" in str(told.get("name"))
 
 
-def _arguments(options: Mapping[str, str]) -> dict[str, Any]:
+def _client_arguments(options: Mapping[str, str]) -> dict[str, Any]:
     context = ssl.create_default_context(cafile=options.get("ssl.ca.location"))
     if "ssl.certificate.location" in options:
         context.load_cert_chain(

@@ -23,7 +23,7 @@ _MAGIC = b"\x1f\x8b"
 _HINT = "take another copy: `schemaman store export`"
 
 
-def save(path: Path, lines: Iterable[str]) -> int:
+def save_copy(path: Path, lines: Iterable[str]) -> int:
     """Write a copy; how many lines it has.
 
     Raises:
@@ -33,7 +33,7 @@ def save(path: Path, lines: Iterable[str]) -> int:
     try:
         try:
             with beside.open("xb") as file:
-                count = _pack(file, lines)
+                count = _pack_lines(file, lines)
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(path)
@@ -47,14 +47,14 @@ def save(path: Path, lines: Iterable[str]) -> int:
         ) from error
 
 
-def send(stream: BinaryIO, lines: Iterable[str], where: str) -> int:
+def send_copy(stream: BinaryIO, lines: Iterable[str], where: str) -> int:
     """Write a copy into a stream that is open; how many lines it has. A cut one shows, as its end is missing.
 
     Raises:
         CouldNotDo: the stream cannot be written; `where` names it.
     """
     try:
-        count = _pack(stream, lines)
+        count = _pack_lines(stream, lines)
         stream.flush()
     except OSError as error:
         raise CouldNotDo(
@@ -64,7 +64,7 @@ def send(stream: BinaryIO, lines: Iterable[str], where: str) -> int:
 
 
 @contextmanager
-def kept(stream: BinaryIO, where: str) -> Iterator[Path]:
+def keep_stream(stream: BinaryIO, where: str) -> Iterator[Path]:
     """A file with what comes through a stream, which can be read once only; it is gone afterwards.
 
     Raises:
@@ -82,16 +82,16 @@ def kept(stream: BinaryIO, where: str) -> Iterator[Path]:
         yield path
 
 
-def load(path: Path, where: str = "") -> Copy:
+def load_copy(path: Path, where: str = "") -> Copy:
     """The copy in a file, called `where` in messages.
 
     Raises:
         UnreadableInput: as `archive.read`, or the file cannot be read.
     """
-    return archive.read(_lines(path, where or str(path)), where or str(path))
+    return archive.read(_read_lines(path, where or str(path)), where or str(path))
 
 
-def _pack(file: BinaryIO, lines: Iterable[str]) -> int:
+def _pack_lines(file: BinaryIO, lines: Iterable[str]) -> int:
     count = 0
     # Without a name and a time in its header, equal logs give equal bytes.
     with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as packed:
@@ -101,7 +101,7 @@ def _pack(file: BinaryIO, lines: Iterable[str]) -> int:
     return count
 
 
-def _lines(path: Path, where: str) -> Iterator[str]:
+def _read_lines(path: Path, where: str) -> Iterator[str]:
     try:
         with path.open("rb") as file:
             if not file.peek(2).startswith(_MAGIC):

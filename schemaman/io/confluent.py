@@ -11,7 +11,7 @@ from functools import partial
 from json import JSONDecodeError
 from typing import Any
 
-from schemaman.debezium.converters.avro_references import inlined
+from schemaman.debezium.converters.avro_references import inline_references
 from schemaman.debezium.observation import UNKNOWN_SCHEMA
 from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import (
@@ -20,7 +20,7 @@ from schemaman.errors import (
     UnknownName,
     UnreadableInput,
 )
-from schemaman.io.registry_client import TIMEOUT, LiveRegistry
+from schemaman.io.registry_client import TIMEOUT, RegistryClient
 
 _DEFAULTS: dict[str, float] = {
     "timeout": TIMEOUT,
@@ -42,12 +42,12 @@ _NOT_FOUND = (40401, 40402, 40403)
 Source: Confluent Schema Registry API, error codes."""
 
 
-class Confluent(LiveRegistry):
+class Confluent(RegistryClient):
     """The schemas of a registry by id or GUID; those of its subjects by version."""
 
     __slots__ = ()
 
-    def subject(self, name: str, version: int | None = None) -> str:
+    def fetch_subject(self, name: str, version: int | None = None) -> str:
         """The text registered under a subject: of that version, or of the latest.
 
         Raises:
@@ -60,7 +60,7 @@ class Confluent(LiveRegistry):
             raise UnknownName(f"{self.url} has no subject {name!r}, or no version {wanted} of it")
         return self._text(f"{name}@{wanted}", found.schema)
 
-    def asked(self, id: SchemaId) -> str | None:
+    def fetch_text(self, id: SchemaId) -> str | None:
         """What the registry answers. Raises as when called."""
         if isinstance(id, int):
             found = self._told(lambda client: client.get_schema(id))
@@ -73,18 +73,18 @@ class Confluent(LiveRegistry):
         return None if found is None else self._text(str(id), found)
 
     @property
-    def patience(self) -> float:
+    def answer_timeout(self) -> float:
         """Seconds for a whole answer: enough for each try that the options allow."""
         told = {name: float(self.options.get(name, _DEFAULTS[name])) for name in _DEFAULTS}
         one = told["timeout"] + told["retries.max.wait.ms"] / 1000
-        return max(super().patience, (1 + told["max.retries"]) * one)
+        return max(super().answer_timeout, (1 + told["max.retries"]) * one)
 
     def _text(self, name: str, schema: Any) -> str:
         if not isinstance(schema.schema_str, str):
-            raise self.no_registry(f"the schema {name} has no text")
+            raise self.build_answer_error(f"the schema {name} has no text")
         if (schema.schema_type or "AVRO") != "AVRO":
             raise UnreadableInput(f"the schema {name} is of type {schema.schema_type}; Avro is read")
-        return inlined(schema.schema_str, self._described(schema, ()))
+        return inline_references(schema.schema_str, self._described(schema, ()))
 
     def _described(self, schema: Any, above: tuple[tuple[str, int], ...]) -> list[str]:
         """The texts behind references, each behind those that it refers to itself."""
@@ -93,7 +93,7 @@ class Confluent(LiveRegistry):
             place = (reference.subject, reference.version)
             if place in above:
                 raise UnreadableInput(f"the schema {place[0]}@{place[1]} refers to itself")
-            registered = self._told(partial(_version, place))
+            registered = self._told(partial(_fetch_version, place))
             if registered is None:
                 raise UnreadableInput(
                     f"{UNKNOWN_SCHEMA} of {place[0]}@{place[1]}, which another one refers to"
@@ -105,16 +105,16 @@ class Confluent(LiveRegistry):
         """The answer of the registry; None for what it does not have."""
         client, errors = self._opened()
         try:
-            return self.whole(lambda: question(client))
+            return self.wait_for_answer(lambda: question(client))
         except errors.SchemaRegistryError as error:
             if error.error_code in _NOT_FOUND:
                 return None
             said = " ".join(str(error.error_message or "nothing more").split())
-            raise self.refused(error.http_status_code, f": {said}", _SIGN_IN) from None
+            raise self.build_refusal_error(error.http_status_code, f": {said}", _SIGN_IN) from None
         except JSONDecodeError as error:
-            raise self.no_registry(error) from None
+            raise self.build_answer_error(error) from None
         except Exception as error:  # whatever transport and sign-in raise: httpx, ssl, OAuth
-            raise self.unreachable(error) from None
+            raise self.build_unreachable_error(error) from None
 
     def _opened(self) -> tuple[Any, Any]:
         try:
@@ -138,6 +138,6 @@ class Confluent(LiveRegistry):
         return self._client, error
 
 
-def _version(place: tuple[str, int], client: Any) -> Any:
+def _fetch_version(place: tuple[str, int], client: Any) -> Any:
     """What is registered there; what refers to it may have outlived it."""
     return client.get_version(*place, deleted=True)

@@ -15,11 +15,11 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, TextIO
 
-from schemaman.debezium.raw_record import parse
+from schemaman.debezium.raw_record import parse_json
 from schemaman.debezium.records import Record
 from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput
-from schemaman.ingest.chunks import Unread
-from schemaman.io.folders import REGISTRY, endings, in_folder, kind_of
+from schemaman.ingest.chunks import UnreadableItem
+from schemaman.io.folders import REGISTRY, find_in_folder, find_kind, list_endings
 
 STANDARD_INPUT = "-"
 SPARK_FROM_BYTES = 8 * 2**30
@@ -54,7 +54,7 @@ class File:
         return 0 if self.path == STANDARD_INPUT else Path(self.path).stat().st_size
 
 
-def find(source: str) -> File:
+def find_file(source: str) -> File:
     """The file that a SOURCE means: a file, `-`, or the one `records.*` of a folder.
 
     Raises:
@@ -72,7 +72,7 @@ def find(source: str) -> File:
     path = Path(source)
     try:
         if path.is_dir():
-            path = in_folder(path)
+            path = find_in_folder(path)
         else:
             path.stat()
     except FileNotFoundError:
@@ -81,14 +81,14 @@ def find(source: str) -> File:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise UnreadableInput(f"{source}: {why}", hint="this user has to be let read it") from error
-    kind = kind_of(path.name)
+    kind = find_kind(path.name)
     if kind is None:
-        raise BadReference(f"{path}: cannot tell what kind of file this is", hint=f"known: {endings()}")
+        raise BadReference(f"{path}: cannot tell what kind of file this is", hint=f"known: {list_endings()}")
     beside = path.with_name(REGISTRY)
     return File(str(path), *kind, registry=str(beside) if beside.is_file() else None)
 
 
-def records(file: File, *, topic: str | None = None) -> Iterator[Record | Unread]:
+def read_records(file: File, *, topic: str | None = None) -> Iterator[Record | UnreadableItem]:
     """The records of a file in its order, and what stands between them and is none.
 
     With `topic`, the lines are bare values of that topic: partition 0, offsets from 0, no keys.
@@ -98,19 +98,19 @@ def records(file: File, *, topic: str | None = None) -> Iterator[Record | Unread
         EngineUnavailable: a package for this kind of file is not installed.
     """
     if file.kind == "parquet":
-        return _parquet_records(file.path)
-    return _lines_records(file, topic)
+        return _read_parquet(file.path)
+    return _read_lines(file, topic)
 
 
-def row_groups(file: File) -> tuple[int, ...]:
+def count_rows(file: File) -> tuple[int, ...]:
     """How many rows each row group of a Parquet file holds. Raises like `records`."""
-    metadata = _parquet(file.path).metadata
+    metadata = _open_parquet(file.path).metadata
     return tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
 
 
-def rows(file: File, groups: Sequence[int]) -> Iterator[Record | Unread]:
+def read_row_groups(file: File, groups: Sequence[int]) -> Iterator[Record | UnreadableItem]:
     """The records of some row groups of a Parquet file. Raises like `records`."""
-    return _parquet_records(file.path, groups)
+    return _read_parquet(file.path, groups)
 
 
 class _Unpacker(Protocol):
@@ -125,23 +125,23 @@ class _Unpacker(Protocol):
     def decompress(self, data: bytes, /) -> bytes: ...
 
 
-class _Cut(Exception):
+class _TruncatedFile(Exception):
     """A packed file ends in the middle, or is damaged there."""
 
 
-def _lines_records(file: File, topic: str | None) -> Iterator[Record | Unread]:
+def _read_lines(file: File, topic: str | None) -> Iterator[Record | UnreadableItem]:
     number = 0
     try:
-        for number, line in enumerate(_lines(_text(file.path, _blocks(file))), 1):
+        for number, line in enumerate(_split_lines(_strip_mark(file.path, _read_blocks(file))), 1):
             if line.strip():
-                yield _record(file.path, number, line, topic)
-    except _Cut as cut:
-        yield Unread(file.path, number + 1, f"{cut}; what follows is lost", _hash(b""))
+                yield _read_record(file.path, number, line, topic)
+    except _TruncatedFile as cut:
+        yield UnreadableItem(file.path, number + 1, f"{cut}; what follows is lost", _hash_bytes(b""))
     except OSError as error:
         raise UnreadableInput(f"{file.path}: {error.strerror or error}") from error
 
 
-def _text(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
+def _strip_mark(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
     """A text without the mark that some programs put before it. Raises `UnreadableInput` for UTF-16."""
     for number, block in enumerate(block for block in blocks if block):
         if not number and block.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
@@ -152,21 +152,21 @@ def _text(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield block if number else block.removeprefix(BOM_UTF8)
 
 
-def _record(source: str, number: int, line: bytes, topic: str | None) -> Record | Unread:
+def _read_record(source: str, number: int, line: bytes, topic: str | None) -> Record | UnreadableItem:
     if topic is not None:
         return Record(topic, 0, number - 1, None, None, line.strip())
     try:
-        return _from_kcat(parse(line))
+        return _parse_kcat(parse_json(line))
     except ValueError as error:
-        return Unread(source, number, str(error), _hash(line))
+        return UnreadableItem(source, number, str(error), _hash_bytes(line))
 
 
-def _from_kcat(line: object) -> Record:
+def _parse_kcat(line: object) -> Record:
     """The record of a line. Source: kcat(1), `-J`: headers are a flat list of names and values."""
     if not isinstance(line, dict) or not isinstance(line.get("topic"), str) or "payload" not in line:
         raise ValueError("JSON, but no record as kcat -J writes it: topic, partition, offset, key, payload")
     partition, offset, time = line.get("partition"), line.get("offset"), line.get("ts")
-    partition, offset = _place(partition, offset)
+    partition, offset = _require_offset(partition, offset)
     headers = line.get("headers") or []
     if not isinstance(headers, list) or len(headers) % 2:
         raise ValueError("headers must be a list of names and values in turn")
@@ -175,13 +175,13 @@ def _from_kcat(line: object) -> Record:
         partition,
         offset,
         time if type(time) is int else None,
-        _bytes(line.get("key"), "key"),
-        _bytes(line["payload"], "payload"),
-        tuple((str(n), _bytes(v, "header")) for n, v in zip(headers[::2], headers[1::2], strict=True)),
+        _encode_text(line.get("key"), "key"),
+        _encode_text(line["payload"], "payload"),
+        tuple((str(n), _encode_text(v, "header")) for n, v in zip(headers[::2], headers[1::2], strict=True)),
     )
 
 
-def _place(partition: object, offset: object) -> tuple[int, int]:
+def _require_offset(partition: object, offset: object) -> tuple[int, int]:
     """Source: Kafka protocol, partitions are int32 and offsets int64; negative ones are no places."""
     if type(partition) is not int or type(offset) is not int:
         raise ValueError("partition and offset must be whole numbers")
@@ -192,7 +192,7 @@ def _place(partition: object, offset: object) -> tuple[int, int]:
     return partition, offset
 
 
-def _bytes(text: object, what: str) -> bytes | None:
+def _encode_text(text: object, what: str) -> bytes | None:
     if text is not None and not isinstance(text, str):
         raise ValueError(f"{what} must be a text or null, as kcat -J writes it")
     try:
@@ -201,7 +201,7 @@ def _bytes(text: object, what: str) -> bytes | None:
         raise ValueError(f"{what} holds half a character (a lone surrogate)") from None
 
 
-def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def _split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Whole lines, then what stands behind the last line end."""
     rest: list[bytes] = []
     for block in blocks:
@@ -215,23 +215,23 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield last
 
 
-def _blocks(file: File) -> Iterator[bytes]:
+def _read_blocks(file: File) -> Iterator[bytes]:
     if file.path == STANDARD_INPUT:
         stream: TextIO | None = sys.stdin  # none at all if the descriptor was closed at the start
         if stream is None:
             raise UnreadableInput("-: standard input is closed", hint="pipe records into it, or name a file")
-        yield from _plain(file.path, stream.buffer)
+        yield from _require_text(file.path, stream.buffer)
         return
     with Path(file.path).open("rb") as data:
         if file.packing:
-            yield from _unpacked(_read(data), _unpacker(file.packing), file.packing)
+            yield from _unpack_blocks(_read_stream(data), _choose_unpacker(file.packing), file.packing)
         else:
-            yield from _plain(file.path, data)
+            yield from _require_text(file.path, data)
 
 
-def _plain(path: str, stream: BinaryIO) -> Iterator[bytes]:
+def _require_text(path: str, stream: BinaryIO) -> Iterator[bytes]:
     """The bytes of a text. Raises `UnreadableInput` for another kind of data under the name of one."""
-    for number, block in enumerate(_read(stream)):
+    for number, block in enumerate(_read_stream(stream)):
         kind = next((kind for kind in _MAGIC if not number and block.startswith(kind[0])), None)
         if kind is not None:
             _, name, ending = kind
@@ -242,42 +242,42 @@ def _plain(path: str, stream: BinaryIO) -> Iterator[bytes]:
         yield block
 
 
-def _read(stream: BinaryIO) -> Iterator[bytes]:
+def _read_stream(stream: BinaryIO) -> Iterator[bytes]:
     while block := stream.read(_BLOCK):
         yield block
 
 
-def _unpacked(blocks: Iterable[bytes], fresh: Callable[[], _Unpacker], packing: str) -> Iterator[bytes]:
-    """The bytes of all streams that follow one another. Raises `_Cut` behind the last good byte."""
+def _unpack_blocks(blocks: Iterable[bytes], fresh: Callable[[], _Unpacker], packing: str) -> Iterator[bytes]:
+    """The bytes of all streams that follow one another. Raises `_TruncatedFile` behind the last good byte."""
     unpacker: _Unpacker | None = None
-    for data in _pieces(blocks):
+    for data in _split_blocks(blocks):
         while data:
             unpacker = unpacker or fresh()
-            before = _copied(unpacker)
+            before = _copy_unpacker(unpacker)
             try:
                 yield unpacker.decompress(data)
             except Exception as error:  # zlib and zstandard each raise their own
-                yield from _rescued(before, data)
-                raise _Cut(f"the {packing} data is damaged ({error})") from error
+                yield from _rescue_bytes(before, data)
+                raise _TruncatedFile(f"the {packing} data is damaged ({error})") from error
             data = unpacker.unused_data if unpacker.eof else b""
             unpacker = None if unpacker.eof else unpacker
     if unpacker is not None:
-        raise _Cut(f"the {packing} data ends too early")
+        raise _TruncatedFile(f"the {packing} data ends too early")
 
 
-def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def _split_blocks(blocks: Iterable[bytes]) -> Iterator[bytes]:
     for block in blocks:
         for start in range(0, len(block), _PIECE):
             yield block[start : start + _PIECE]
 
 
-def _copied(unpacker: _Unpacker) -> _Unpacker | None:
+def _copy_unpacker(unpacker: _Unpacker) -> _Unpacker | None:
     """The unpacker as it stands; only those of zlib can be copied."""
     copy: Callable[[], _Unpacker] | None = getattr(unpacker, "copy", None)
     return None if copy is None else copy()
 
 
-def _rescued(unpacker: _Unpacker | None, damaged: bytes) -> Iterator[bytes]:
+def _rescue_bytes(unpacker: _Unpacker | None, damaged: bytes) -> Iterator[bytes]:
     """What comes out of a damaged piece before the damage: zlib gives nothing back of a call that fails."""
     if unpacker is None:
         return
@@ -288,7 +288,7 @@ def _rescued(unpacker: _Unpacker | None, damaged: bytes) -> Iterator[bytes]:
             return
 
 
-def _unpacker(packing: Literal["", ".gz", ".zst"]) -> Callable[[], _Unpacker]:
+def _choose_unpacker(packing: Literal["", ".gz", ".zst"]) -> Callable[[], _Unpacker]:
     if packing == ".gz":
         return lambda: zlib.decompressobj(wbits=31)
     try:
@@ -300,7 +300,7 @@ def _unpacker(packing: Literal["", ".gz", ".zst"]) -> Callable[[], _Unpacker]:
     return lambda: zstandard.ZstdDecompressor().decompressobj()
 
 
-def _parquet(path: str) -> Any:
+def _open_parquet(path: str) -> Any:
     try:
         import pyarrow.parquet as parquet  # only for this kind of file
     except ImportError as error:
@@ -322,21 +322,21 @@ def _parquet(path: str) -> Any:
     return file
 
 
-def _parquet_records(path: str, groups: Sequence[int] | None = None) -> Iterator[Record | Unread]:
-    file = _parquet(path)
+def _read_parquet(path: str, groups: Sequence[int] | None = None) -> Iterator[Record | UnreadableItem]:
+    file = _open_parquet(path)
     chosen = [c for c in (*_COLUMNS, "timestamp", "headers") if c in file.schema_arrow.names]
-    numbers = _row_numbers(file.metadata, groups)
+    numbers = _number_rows(file.metadata, groups)
     try:
         for batch in file.iter_batches(
             batch_size=_ROWS, row_groups=groups, columns=chosen, use_threads=False
         ):
-            for number, row in zip(islice(numbers, batch.num_rows), _rows(batch), strict=True):
-                yield _checked(path, number, row)
+            for number, row in zip(islice(numbers, batch.num_rows), _convert_rows(batch), strict=True):
+                yield _check_row(path, number, row)
     except (OSError, ValueError) as error:
         raise UnreadableInput(f"{path}: damaged ({error})") from error
 
 
-def _row_numbers(metadata: Any, groups: Sequence[int] | None) -> Iterator[int]:
+def _number_rows(metadata: Any, groups: Sequence[int] | None) -> Iterator[int]:
     """The numbers of the rows of some row groups, counted from 1 in the file."""
     sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     starts = [0, *accumulate(sizes)]
@@ -344,21 +344,21 @@ def _row_numbers(metadata: Any, groups: Sequence[int] | None) -> Iterator[int]:
         yield from range(starts[group] + 1, starts[group + 1] + 1)
 
 
-def _checked(path: str, number: int, row: Record) -> Record | Unread:
+def _check_row(path: str, number: int, row: Record) -> Record | UnreadableItem:
     try:
         if not isinstance(row.topic, str):
             raise ValueError("topic must be a text")
-        _place(row.partition, row.offset)
+        _require_offset(row.partition, row.offset)
     except ValueError as error:
-        return Unread(path, number, str(error), _hash(row.value or b""))
+        return UnreadableItem(path, number, str(error), _hash_bytes(row.value or b""))
     return row
 
 
-def _rows(batch: Any) -> Iterator[Record]:
+def _convert_rows(batch: Any) -> Iterator[Record]:
     """Rows as records. Source: Spark's Kafka source; `headers` is an array of structs of key and value."""
     columns = {name: batch.column(name) for name in batch.schema.names}
     times = columns.get("timestamp")
-    millis = [None] * batch.num_rows if times is None else _millis(times)
+    millis = [None] * batch.num_rows if times is None else _convert_times(times)
     headers = columns["headers"].to_pylist() if "headers" in columns else [None] * batch.num_rows
     plain = (columns[name].to_pylist() for name in _COLUMNS)
     for topic, partition, offset, key, value, time, told in zip(*plain, millis, headers, strict=True):
@@ -366,7 +366,7 @@ def _rows(batch: Any) -> Iterator[Record]:
         yield Record(topic, partition, offset, time, key, value, pairs)
 
 
-def _millis(times: Any) -> list[int | None]:
+def _convert_times(times: Any) -> list[int | None]:
     """Epoch milliseconds of an Arrow timestamp column, or of a column that holds them already."""
     per_milli = {"us": 1_000, "ns": 1_000_000}
     unit = getattr(times.type, "unit", "ms")
@@ -376,5 +376,5 @@ def _millis(times: Any) -> list[int | None]:
     return [None if n is None else n // per_milli.get(unit, 1) for n in numbers]
 
 
-def _hash(data: bytes) -> str:
+def _hash_bytes(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()

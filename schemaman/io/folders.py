@@ -21,7 +21,7 @@ _LINES = (".jsonl", ".ndjson", ".json")
 _PACKED: tuple[Literal["", ".gz", ".zst"], ...] = ("", ".gz", ".zst")
 
 
-def in_folder(folder: Path) -> Path:
+def find_in_folder(folder: Path) -> Path:
     """The one file of records in a folder.
 
     Raises:
@@ -29,41 +29,43 @@ def in_folder(folder: Path) -> Path:
         UnreadableInput: the folder cannot be read.
     """
     try:
-        found = _recordings(folder)
+        found = _list_recordings(folder)
     except OSError as error:
         raise UnreadableInput(
             f"{folder}: {error.strerror or error}", hint="this user has to be let read it"
         ) from error
-    plain = [p for p in found if kind_of(p.name) and p.name in {f"records{e}" for e in endings().split()}]
+    plain = [
+        p for p in found if find_kind(p.name) and p.name in {f"records{e}" for e in list_endings().split()}
+    ]
     for candidates in (plain, found):
         if len(candidates) == 1:
             return candidates[0]
     if not found:
-        raise BadReference(f"{folder}: no records.* in this folder", hint=_candidates(folder))
+        raise BadReference(f"{folder}: no records.* in this folder", hint=_list_candidates(folder))
     names = ", ".join(p.name for p in found)
     raise BadReference(f"{folder}: several files of records: {names}", hint="name one of them")
 
 
-def _recordings(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.iterdir() if p.name.startswith("records.") and kind_of(p.name))
+def _list_recordings(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.iterdir() if p.name.startswith("records.") and find_kind(p.name))
 
 
-def _candidates(folder: Path) -> str:
+def _list_candidates(folder: Path) -> str:
     """What in a folder, or in those below it, may have been meant."""
     found: list[str] = []
     for path in sorted(folder.iterdir()):
         with suppress(OSError):
             below = [] if not path.is_dir() else [path, *(p for p in sorted(path.iterdir()) if p.is_dir())]
-            found += [str(inner) for inner in below if _recordings(inner)]
-            found += [str(path)] if path.is_file() and path.name != REGISTRY and kind_of(path.name) else []
+            found += [str(inner) for inner in below if _list_recordings(inner)]
+            found += [str(path)] if path.is_file() and path.name != REGISTRY and find_kind(path.name) else []
         if len(found) > _CANDIDATES:
             return f"name one of: {', '.join(found[:_CANDIDATES])}, …"
     if found:
         return f"name {found[0]}" if len(found) == 1 else f"name one of: {', '.join(found)}"
-    return f"nothing in it can be read as records; known endings: {endings()}"
+    return f"nothing in it can be read as records; known endings: {list_endings()}"
 
 
-def kind_of(name: str) -> tuple[Literal["lines", "parquet"], Literal["", ".gz", ".zst"]] | None:
+def find_kind(name: str) -> tuple[Literal["lines", "parquet"], Literal["", ".gz", ".zst"]] | None:
     """Of which kind a file is by its name, and how it is packed; None for others."""
     if name.endswith(".parquet"):
         return ("parquet", "")
@@ -73,6 +75,6 @@ def kind_of(name: str) -> tuple[Literal["lines", "parquet"], Literal["", ".gz", 
     return None
 
 
-def endings() -> str:
+def list_endings() -> str:
     """How names of files of records end."""
     return " ".join([*(ending + packing for ending in _LINES for packing in _PACKED), ".parquet"])

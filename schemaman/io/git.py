@@ -12,20 +12,20 @@ from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput, U
 _HERE = Path()
 
 
-def read(revision: str, path: str, folder: Path = _HERE) -> str:
+def read_file(revision: str, path: str, folder: Path = _HERE) -> str:
     """The text of a file at a revision; `path` is relative to `folder`, which lies in the repository.
 
     Raises:
         UsageError: `folder` is in no repository, or there is no such revision.
         UnreadableInput: the file is not there at that revision, or is no UTF-8 text.
     """
-    commit = resolve(revision, folder)
-    done = _git(folder, "cat-file", "blob", f"{commit}:./{path}")
+    commit = resolve_revision(revision, folder)
+    done = _run_git(folder, "cat-file", "blob", f"{commit}:./{path}")
     if done.returncode:
         raise UnreadableInput(
             f"{path} is no file at revision {revision}", hint=f"see `git ls-tree -r --name-only {revision}`"
         )
-    return _text(done.stdout, f"{path} at {revision}")
+    return _decode_text(done.stdout, f"{path} at {revision}")
 
 
 def read_folder(revision: str, path: str, folder: Path = _HERE) -> Mapping[str, str]:
@@ -37,8 +37,8 @@ def read_folder(revision: str, path: str, folder: Path = _HERE) -> Mapping[str, 
         UsageError: `folder` is in no repository, or there is no such revision.
         UnreadableInput: a file is no UTF-8 text.
     """
-    commit = resolve(revision, folder)
-    listed = _git(folder, "ls-tree", "-r", "-z", f"{commit}:./{'' if path == '.' else path}")
+    commit = resolve_revision(revision, folder)
+    listed = _run_git(folder, "ls-tree", "-r", "-z", f"{commit}:./{'' if path == '.' else path}")
     if listed.returncode:
         return {}
     blobs: dict[str, str] = {}
@@ -46,13 +46,14 @@ def read_folder(revision: str, path: str, folder: Path = _HERE) -> Mapping[str, 
         facts, _, name = line.partition(b"\t")
         if facts.startswith(b"100"):
             blobs[os.fsdecode(name)] = facts.split()[2].decode()
-    bodies = _bodies(folder, list(blobs.values()))
+    bodies = _read_blobs(folder, list(blobs.values()))
     return {
-        name: _text(body, f"{path}/{name} at {revision}") for name, body in zip(blobs, bodies, strict=True)
+        name: _decode_text(body, f"{path}/{name} at {revision}")
+        for name, body in zip(blobs, bodies, strict=True)
     }
 
 
-def merge_base(folder: Path = _HERE, branch: str | None = None) -> str:
+def find_merge_base(folder: Path = _HERE, branch: str | None = None) -> str:
     """The commit at which HEAD left the default branch, or `branch` if one is named.
 
     The default branch is what `origin/HEAD` points to, else the first that there is of main and
@@ -61,9 +62,9 @@ def merge_base(folder: Path = _HERE, branch: str | None = None) -> str:
     Raises:
         UsageError: no repository, no commit, no such branch, or no common commit.
     """
-    head = resolve("HEAD", folder)
-    base = branch or _default_branch(folder)
-    done = _git(folder, "merge-base", head, resolve(base, folder))
+    head = resolve_revision("HEAD", folder)
+    base = branch or _find_default_branch(folder)
+    done = _run_git(folder, "merge-base", head, resolve_revision(base, folder))
     if done.returncode:
         raise UsageError(
             f"HEAD and {base} have no commit in common here",
@@ -72,12 +73,12 @@ def merge_base(folder: Path = _HERE, branch: str | None = None) -> str:
     return done.stdout.decode().strip()
 
 
-def resolve(revision: str, folder: Path = _HERE) -> str:
+def resolve_revision(revision: str, folder: Path = _HERE) -> str:
     """The id of the commit that a revision names. Raises `UsageError` as above."""
-    done = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    done = _run_git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if done.returncode == 0:
         return done.stdout.decode().strip()
-    if _git(folder, "rev-parse", "--git-dir").returncode:
+    if _run_git(folder, "rev-parse", "--git-dir").returncode:
         raise UsageError(
             f"{folder.absolute()} is in no git repository", hint="run it inside one, or name a file"
         )
@@ -87,21 +88,21 @@ def resolve(revision: str, folder: Path = _HERE) -> str:
     raise BadReference(f"git knows no revision {revision!r} here", hint=hint)
 
 
-def _default_branch(folder: Path) -> str:
-    pointed = _git(folder, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
+def _find_default_branch(folder: Path) -> str:
+    pointed = _run_git(folder, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
     names = [pointed.stdout.decode().strip()] if pointed.returncode == 0 else []
     names += ["origin/main", "origin/master", "main", "master"]
     for name in names:
-        if _git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").returncode == 0:
+        if _run_git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").returncode == 0:
             return name
     raise UsageError("no default branch is known here", hint="say against what: --against git:REV:PATH")
 
 
-def _bodies(folder: Path, blobs: list[str]) -> list[bytes]:
+def _read_blobs(folder: Path, blobs: list[str]) -> list[bytes]:
     """The bytes of many blobs by one process. Source: git cat-file, BATCH OUTPUT."""
     if not blobs:
         return []
-    done = _git(folder, "cat-file", "--batch", stdin="".join(f"{b}\n" for b in blobs).encode())
+    done = _run_git(folder, "cat-file", "--batch", stdin="".join(f"{b}\n" for b in blobs).encode())
     rest, bodies = done.stdout, []
     for blob in blobs:
         header, _, rest = rest.partition(b"\n")
@@ -114,7 +115,7 @@ def _bodies(folder: Path, blobs: list[str]) -> list[bytes]:
     return bodies
 
 
-def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def _run_git(folder: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     command = ["git", "-C", str(folder), *arguments]
     try:
         return subprocess.run(command, input=stdin, capture_output=True, check=False)
@@ -124,7 +125,7 @@ def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> subprocess.Comple
         ) from error
 
 
-def _text(body: bytes, where: str) -> str:
+def _decode_text(body: bytes, where: str) -> str:
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:

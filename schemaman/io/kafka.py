@@ -15,7 +15,7 @@ from typing import Any
 
 from schemaman.debezium.records import Record
 from schemaman.errors import BadConfiguration, BadReference, EngineUnavailable, UnreadableInput, UsageError
-from schemaman.settings import secret
+from schemaman.settings import is_secret
 from schemaman.store.offsets import Place, Ranges, missing
 
 SCHEME = "kafka://"
@@ -27,10 +27,10 @@ _OWN_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state
 """What brokers and registries write for themselves; a pattern does not mean them.
 Source: org.apache.kafka.common.internals.Topic; Confluent Schema Registry `kafkastore.topic`."""
 
-_CONNECT = 15.0
+_CONNECT_SECONDS = 15.0
 """Seconds to wait for a broker's first answer."""
 
-_SILENCE = 60.0
+_SILENCE_SECONDS = 60.0
 """Seconds without a record or an end before a broker counts as gone."""
 
 _POLL = 0.1
@@ -40,7 +40,7 @@ _BATCH = 1_000
 _WORTH_SEEKING = 10_000
 """Known records that are passed over by asking the broker for another offset; fewer are read along."""
 
-_FIXED = {
+_FIXED_OPTIONS = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "enable.partition.eof": True,
@@ -88,7 +88,7 @@ class Span:
     end: int
 
 
-def find(source: str) -> Topics:
+def find_topics(source: str) -> Topics:
     """The topics that `kafka://HOST:PORT[,HOST:PORT…]/TOPIC[,TOPIC…]` means; `*` stands for any characters.
 
     Raises:
@@ -121,7 +121,7 @@ def find(source: str) -> Topics:
     return Topics(brokers, topics)
 
 
-def records(
+def read_records(
     source: Topics,
     options: Mapping[str, str],
     known: Mapping[Place, Ranges],
@@ -141,7 +141,7 @@ def records(
         UsageError: a topic ends before what was read of it: it is another one.
         EngineUnavailable: confluent-kafka is not installed.
     """
-    reader = _Reader(source, options)
+    reader = _KafkaReader(source, options)
     try:
         spans = [
             span for place in reader.places() for span in reader.spans(*place, known.get(place, ()), since_ms)
@@ -152,7 +152,7 @@ def records(
         reader.close()
 
 
-def pieces(low: int, end: int, known: Ranges) -> Ranges:
+def list_pieces(low: int, end: int, known: Ranges) -> Ranges:
     """What to read of the offsets from `low` up to, but without, `end`: as (start, end) pairs, in order.
 
     Each piece begins with the last known record before what is missing. Where nothing is missing, the last
@@ -171,26 +171,26 @@ def pieces(low: int, end: int, known: Ranges) -> Ranges:
     return tuple(found)
 
 
-def _matching(wanted: str, there: Mapping[str, object]) -> list[str]:
+def _match_topics(wanted: str, there: Mapping[str, object]) -> list[str]:
     if "*" not in wanted:
         return [wanted] if wanted in there else []
     return sorted(name for name in there if fnmatchcase(name, wanted) and name not in _OWN_TOPICS)
 
 
-class _Reader:
+class _KafkaReader:
     """A consumer of librdkafka, and what it says of its troubles."""
 
     def __init__(self, source: Topics, options: Mapping[str, str]) -> None:
         self._source = source
-        self._kafka = _confluent_kafka()
-        self._secrets = [value for name, value in options.items() if len(value) > 3 and secret(name)]
+        self._kafka = _import_confluent_kafka()
+        self._secrets = [value for name, value in options.items() if len(value) > 3 and is_secret(name)]
         self._trouble: Any = None
         for name in options:
-            if name in _FIXED:
+            if name in _FIXED_OPTIONS:
                 raise BadConfiguration(
                     f"the option {name} of Kafka is not left to users", hint="leave it out"
                 )
-        settings = {**_DEFAULTS, **options, **_FIXED, "bootstrap.servers": source.brokers}
+        settings = {**_DEFAULTS, **options, **_FIXED_OPTIONS, "bootstrap.servers": source.brokers}
         try:
             self._consumer = self._kafka.Consumer({**settings, "error_cb": self._troubled})
         except (self._kafka.KafkaException, ValueError, TypeError) as error:
@@ -201,11 +201,11 @@ class _Reader:
     def places(self) -> list[Place]:
         """Topics and partitions that are meant, in order."""
         there: Mapping[str, Any] = self._asked(
-            lambda: self._consumer.list_topics(timeout=1.0), _CONNECT
+            lambda: self._consumer.list_topics(timeout=1.0), _CONNECT_SECONDS
         ).topics
         found: dict[str, None] = {}
         for wanted in self._source.topics:
-            names = _matching(wanted, there)
+            names = _match_topics(wanted, there)
             if not names:
                 near = get_close_matches(wanted, there, 3)
                 hint = f"the nearest: {', '.join(near)}" if near else "or this user may not see it"
@@ -219,7 +219,9 @@ class _Reader:
     def spans(self, topic: str, partition: int, known: Ranges, since_ms: int | None) -> list[Span]:
         """What is to be read of a partition."""
         place = self._kafka.TopicPartition(topic, partition)
-        low, end = self._asked(lambda: self._consumer.get_watermark_offsets(place, timeout=5.0), _CONNECT)
+        low, end = self._asked(
+            lambda: self._consumer.get_watermark_offsets(place, timeout=5.0), _CONNECT_SECONDS
+        )
         if known and known[-1][1] >= end:
             raise UsageError(
                 f"{topic}[{partition}] ends at offset {end}, but {known[-1][1]} has been read before",
@@ -227,12 +229,14 @@ class _Reader:
             )
         if since_ms is not None:
             low = max(low, self._first_since(topic, partition, since_ms, end))
-        return [Span(topic, partition, *piece) for piece in pieces(low, end, known)]
+        return [Span(topic, partition, *piece) for piece in list_pieces(low, end, known)]
 
     def _first_since(self, topic: str, partition: int, since_ms: int, end: int) -> int:
         """The offset of the first record of that time; the end if there is none yet."""
         asked = self._kafka.TopicPartition(topic, partition, since_ms)
-        found = self._asked(lambda: self._consumer.offsets_for_times([asked], timeout=5.0), _CONNECT)[0]
+        found = self._asked(lambda: self._consumer.offsets_for_times([asked], timeout=5.0), _CONNECT_SECONDS)[
+            0
+        ]
         return end if found.offset < 0 else found.offset
 
     def read(self, span: Span) -> Iterator[Record]:
@@ -250,13 +254,13 @@ class _Reader:
                 elif (message.topic(), message.partition()) == place:
                     following = message.offset() + 1
                     if following <= span.end:
-                        yield _record(message)
+                        yield _read_message(message)
             if messages:
                 heard, self._trouble = time.monotonic(), None
             elif self._trouble is not None and self._fatal(self._trouble):
                 self._judge(self._trouble)
-            elif time.monotonic() - heard > _SILENCE:
-                raise self._silent(_SILENCE)
+            elif time.monotonic() - heard > _SILENCE_SECONDS:
+                raise self._silent(_SILENCE_SECONDS)
 
     def _is_end(self, message: Any) -> bool:
         error = message.error()
@@ -312,7 +316,7 @@ class _Reader:
         return text
 
 
-def _record(message: Any) -> Record:
+def _read_message(message: Any) -> Record:
     kind, time_ms = message.timestamp()
     headers = tuple((name, value) for name, value in message.headers() or ())
     return Record(
@@ -326,7 +330,7 @@ def _record(message: Any) -> Record:
     )
 
 
-def _confluent_kafka() -> Any:
+def _import_confluent_kafka() -> Any:
     try:
         import confluent_kafka  # only for this kind of source
     except ImportError as error:

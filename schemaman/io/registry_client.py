@@ -19,13 +19,13 @@ T = TypeVar("T")
 TIMEOUT = 10.0
 """Seconds to wait for each piece of an answer, unless the option `timeout` says another time."""
 
-_TIMES = 6
-_LONGEST = 3600.0
-_SHOWN = 200
+_PIECES_PER_ANSWER = 6
+_LONGEST_SECONDS = 3600.0
+_SHOWN_CHARACTERS = 200
 
 
 @dataclass(eq=False, slots=True)
-class LiveRegistry(ABC):
+class RegistryClient(ABC):
     """The schemas of a registry by id; called with an id, it gives the text, or None.
 
     `options` are named as those of Confluent's client: `basic.auth.user.info`, `ssl.ca.location` and others.
@@ -54,7 +54,7 @@ class LiveRegistry(ABC):
         """
         if id not in self._texts:
             try:
-                self._texts[id] = self.asked(id)
+                self._texts[id] = self.fetch_text(id)
             except UnreadableInput as fault:
                 self._texts[id] = fault
         found = self._texts[id]
@@ -63,14 +63,14 @@ class LiveRegistry(ABC):
         return found
 
     @abstractmethod
-    def asked(self, id: SchemaId) -> str | None:
+    def fetch_text(self, id: SchemaId) -> str | None:
         """What the registry answers. Raises as when called."""
 
-    def whole(self, question: Callable[[], T]) -> T:
+    def wait_for_answer(self, question: Callable[[], T]) -> T:
         """The answer to a question, or what it raised.
 
         A client waits `timeout` for each piece anew, so that an answer that trickles would never end;
-        `patience` bounds all of it, retries included.
+        `answer_timeout` bounds all of it, retries included.
 
         Raises:
             TimeoutError: it was not whole by then.
@@ -84,35 +84,35 @@ class LiveRegistry(ABC):
                 told.set_exception(error)
 
         Thread(target=ask, daemon=True).start()
-        seconds = min(_LONGEST, self.patience)
+        seconds = min(_LONGEST_SECONDS, self.answer_timeout)
         if not wait((told,), seconds).done:
             raise TimeoutError(f"its answer was not whole after {seconds:g} s")
         return told.result()
 
     @property
-    def patience(self) -> float:
+    def answer_timeout(self) -> float:
         """Seconds for a whole answer."""
-        return _TIMES * float(self.options.get("timeout", TIMEOUT))
+        return _PIECES_PER_ANSWER * float(self.options.get("timeout", TIMEOUT))
 
-    def unreachable(self, error: Exception) -> RegistryUnavailable:
+    def build_unreachable_error(self, error: Exception) -> RegistryUnavailable:
         """What to raise for whatever the transport raised."""
         return RegistryUnavailable(
             f"the registry {self.url} cannot be reached: {error or type(error).__name__}",
             hint="check the address, or give its export: --registry FILE",
         )
 
-    def refused(self, status: int, said: str, sign_in: str) -> RegistryUnavailable:
+    def build_refusal_error(self, status: int, said: str, sign_in: str) -> RegistryUnavailable:
         """What to raise for an answer that is neither a schema nor the lack of one."""
         return RegistryUnavailable(
-            f"the registry {self.url} answers {status}{said[:_SHOWN]}",
+            f"the registry {self.url} answers {status}{said[:_SHOWN_CHARACTERS]}",
             hint=f"--registry-config {sign_in}"
             if status in (401, 403)
             else "check the address and the registry's own log, then run again",
         )
 
-    def no_registry(self, why: object) -> RegistryUnavailable:
+    def build_answer_error(self, why: object) -> RegistryUnavailable:
         """What to raise where the answer is not a registry's."""
         return RegistryUnavailable(
-            f"the registry {self.url} answers, but not as a registry does: {str(why)[:_SHOWN]}",
+            f"the registry {self.url} answers, but not as a registry does: {str(why)[:_SHOWN_CHARACTERS]}",
             hint="check the address: something else may be listening there",
         )

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from schemaman.debezium.converters.avro_references import inlined
+from schemaman.debezium.converters.avro_references import inline_references
 from schemaman.debezium.observation import UNKNOWN_SCHEMA
 from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import BadReference, UnknownName, UnreadableInput
@@ -21,11 +21,11 @@ _APICURIO = re.compile(r"/apis/registry/v[23]$")
 
 
 @dataclass(frozen=True, slots=True)
-class Export:
+class RegistryExport:
     """The schemas of a registry by id; called with an id, it gives the text, or None. It can be pickled."""
 
     schemas: Mapping[SchemaId, str] = field(default_factory=dict)
-    others: Mapping[SchemaId, str] = field(default_factory=dict)
+    other_types: Mapping[SchemaId, str] = field(default_factory=dict)
     """The types of those schemas that are not Avro."""
 
     def __call__(self, id: SchemaId) -> str | None:
@@ -34,13 +34,13 @@ class Export:
         Raises:
             UnreadableInput: the schema is not Avro.
         """
-        if id in self.others:
-            raise UnreadableInput(f"the schema {id} is of type {self.others[id]}; Avro is read")
+        if id in self.other_types:
+            raise UnreadableInput(f"the schema {id} is of type {self.other_types[id]}; Avro is read")
         return self.schemas.get(id)
 
 
 @dataclass(frozen=True, slots=True)
-class Unnamed(Export):
+class NoRegistry(RegistryExport):
     """No registry: nobody said where schemas are registered."""
 
     def __call__(self, id: SchemaId) -> str | None:
@@ -48,8 +48,8 @@ class Unnamed(Export):
         raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}: no registry is named, say --registry URL or FILE")
 
 
-NO_REGISTRY = Unnamed()
-Registered = Export | Confluent | Apicurio
+NO_REGISTRY = NoRegistry()
+AnyRegistry = RegistryExport | Confluent | Apicurio
 
 
 def is_url(where: str) -> bool:
@@ -57,7 +57,7 @@ def is_url(where: str) -> bool:
     return where.startswith(("http://", "https://"))
 
 
-def opened(url: str, options: Mapping[str, str]) -> Confluent | Apicurio:
+def open_registry(url: str, options: Mapping[str, str]) -> Confluent | Apicurio:
     """The live registry at an address: Apicurio's own REST is known by its path; others speak Confluent's.
 
     Nothing is asked before the first id. Source: Apicurio Registry, `/apis/registry/v2` and `/v3`.
@@ -66,12 +66,12 @@ def opened(url: str, options: Mapping[str, str]) -> Confluent | Apicurio:
         BadReference: a user or password stands in the address, or no host.
     """
     for one in url.split(","):
-        _refuse(one.strip())
+        _require_address(one.strip())
     plain = url.rstrip("/")
     return Apicurio(plain, options) if _APICURIO.search(plain) else Confluent(plain, options)
 
 
-def _refuse(url: str) -> None:
+def _require_address(url: str) -> None:
     if "@" in url.partition("://")[2].partition("/")[0]:
         raise BadReference(
             "the registry: a user and a password have no place in an address",
@@ -86,7 +86,7 @@ def _refuse(url: str) -> None:
         raise BadReference(f"{url}: not the address of a registry", hint="http://HOST:PORT, or a file")
 
 
-def load(path: str) -> Export:
+def load_export(path: str) -> RegistryExport:
     """The export in a file: a JSON list of objects with `id`, `schema` and `schemaType` (Avro if left out).
 
     Beside the `id` they may tell `guid`, and Apicurio's `globalId` and `contentId`; what they refer to by
@@ -96,25 +96,25 @@ def load(path: str) -> Export:
     Raises:
         UnreadableInput: the file is missing or not such a list.
     """
-    listed = _listed(path)
+    listed = _read_entries(path)
     texts, others = dict[SchemaId, str](), dict[SchemaId, str]()
     for number, entry in enumerate(listed, 1):
-        ids, text, references = _schema(path, number, entry)
-        kind = _kind(entry)
-        whole = _whole(text, references, listed) if kind == "AVRO" else None
+        ids, text, references = _read_entry(path, number, entry)
+        kind = _find_type(entry)
+        whole = _inline_references(text, references, listed) if kind == "AVRO" else None
         others.update(dict.fromkeys(ids, kind) if kind != "AVRO" else {})
         texts.update(dict.fromkeys(ids, whole) if whole is not None else {})
-    return Export(texts, others)
+    return RegistryExport(texts, others)
 
 
-def subject(path: str, name: str, version: int | None = None) -> str:
+def read_subject(path: str, name: str, version: int | None = None) -> str:
     """The Avro text that a registry's export has for a subject: of that version, or of the latest.
 
     Raises:
         UnreadableInput: the file is missing or not such a list.
         UnknownName: it has no such subject or version; the message lists what there is.
     """
-    avro = (e for e in _listed(path) if isinstance(e, dict) and _kind(e) == "AVRO")
+    avro = (e for e in _read_entries(path) if isinstance(e, dict) and _find_type(e) == "AVRO")
     listed = [e for e in avro if isinstance(e.get("schema"), str)]
     mine = {e["version"]: e["schema"] for e in listed if e.get("subject") == name and "version" in e}
     if not mine:
@@ -128,27 +128,27 @@ def subject(path: str, name: str, version: int | None = None) -> str:
     return str(mine[chosen])
 
 
-def _listed(path: str) -> list[object]:
+def _read_entries(path: str) -> list[object]:
     try:
         document = json.loads(Path(path).read_bytes())
     except OSError as error:
         raise UnreadableInput(f"{path}: {error.strerror or error}", hint="--registry FILE") from error
     except ValueError as error:
         raise UnreadableInput(f"{path}: not JSON ({error})") from error
-    return _entries(path, document)
+    return _require_list(path, document)
 
 
-def _entries(path: str, document: object) -> list[object]:
+def _require_list(path: str, document: object) -> list[object]:
     if not isinstance(document, list):
         raise UnreadableInput(f"{path}: not the export of a registry", hint="a list of {id, schema, …}")
     return document
 
 
-def _kind(entry: object) -> str:
+def _find_type(entry: object) -> str:
     return str(entry.get("schemaType") or "AVRO") if isinstance(entry, dict) else "AVRO"
 
 
-def _schema(path: str, number: int, entry: object) -> tuple[tuple[SchemaId, ...], str, object]:
+def _read_entry(path: str, number: int, entry: object) -> tuple[tuple[SchemaId, ...], str, object]:
     """The ids of an entry, its text and its references."""
     told = entry if isinstance(entry, dict) else {}
     numbers = {name: told[name] for name in ("id", "globalId", "contentId") if type(told.get(name)) is int}
@@ -161,25 +161,29 @@ def _schema(path: str, number: int, entry: object) -> tuple[tuple[SchemaId, ...]
     return tuple(ids), text, told.get("references")
 
 
-def _whole(text: str, references: object, listed: list[object]) -> str | None:
+def _inline_references(text: str, references: object, listed: list[object]) -> str | None:
     """The text with what it refers to; None if the export lacks some of it: then the id is not known."""
-    described = _described(references, listed, ())
-    return None if described is None else inlined(text, described)
+    described = _collect_references(references, listed, ())
+    return None if described is None else inline_references(text, described)
 
 
-def _described(references: object, listed: list[object], above: tuple[object, ...]) -> list[str] | None:
+def _collect_references(
+    references: object, listed: list[object], above: tuple[object, ...]
+) -> list[str] | None:
     """The texts behind references, each behind those that it refers to itself."""
     found: list[str] = []
     for reference in references if isinstance(references, list) else ():
         place = (reference.get("subject"), reference.get("version")) if isinstance(reference, dict) else None
-        entry = next((e for e in listed if isinstance(e, dict) and _place(e) == place), None)
+        entry = next((e for e in listed if isinstance(e, dict) and _find_subject(e) == place), None)
         deeper = None if entry is None or place in above else entry.get("references")
-        below = None if entry is None or place in above else _described(deeper, listed, (*above, place))
+        below = (
+            None if entry is None or place in above else _collect_references(deeper, listed, (*above, place))
+        )
         if entry is None or below is None or not isinstance(entry.get("schema"), str):
             return None
         found += [*below, entry["schema"]]
     return found
 
 
-def _place(entry: Mapping[str, object]) -> tuple[object, object]:
+def _find_subject(entry: Mapping[str, object]) -> tuple[object, object]:
     return (entry.get("subject"), entry.get("version"))

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from schemaman.errors import UsageError
 from schemaman.migration.plan import Refusal
-from schemaman.migration.target import Held
+from schemaman.migration.target import LakeType
 from schemaman.model.column_list import format_name
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import Column, TableSchema
@@ -20,12 +20,12 @@ from schemaman.model.types import Type
 from schemaman.plugins import Plugins
 
 
-class Notation(Protocol):
+class SchemaLanguage(Protocol):
     """A schema language. One file each in `languages/exporters/`."""
 
     name: str
 
-    def hold(self, type: Type) -> Held | Refusal:
+    def hold(self, type: Type) -> LakeType | Refusal:
         """How the language says a logical type, or why it cannot."""
 
     def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
@@ -42,20 +42,20 @@ class Notation(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenSchema:
     """A structure in a language, and in sentences what the text says otherwise or not at all.
 
-    `left_out` names the columns that the language cannot say.
+    `omitted_columns` names the columns that the language cannot say.
     """
 
     text: str
     remarks: tuple[str, ...]
-    left_out: tuple[str, ...] = ()
+    omitted_columns: tuple[str, ...] = ()
 
 
-def written(
-    notation: Notation, schema: TableSchema, name: str, where: str, *, partial: bool = False
-) -> Written:
+def write_schema(
+    notation: SchemaLanguage, schema: TableSchema, name: str, where: str, *, partial: bool = False
+) -> WrittenSchema:
     """A structure in a language; `where` names the structure in messages.
 
     `partial` leaves out the columns that the language cannot say.
@@ -64,7 +64,7 @@ def written(
         UsageError: there are such columns, and `partial` was not asked for; or none is left.
     """
     refused = dict(notation.refuse(schema))
-    held: dict[str, Held] = {}
+    held: dict[str, LakeType] = {}
     for column in schema.columns:
         answer = notation.hold(column.type)
         if isinstance(answer, Refusal):
@@ -73,7 +73,7 @@ def written(
             held[column.name] = answer
     if refused and not partial:
         raise UsageError(
-            f"{notation.name} cannot say {where}: {_listed(schema, refused)}",
+            f"{notation.name} cannot say {where}: {_list_refused(schema, refused)}",
             hint="--partial leaves these columns out; --as columns and --as json can say everything",
         )
     if not held:
@@ -82,12 +82,12 @@ def written(
     key = tuple(k for k in schema.key if k in held)
     said = replace(schema, columns=tuple(replace(c, type=held[c.name].type) for c in kept), key=key)
     text = notation.write(said, name)
-    remarks = [f"left out: {_listed(schema, refused)}"] if refused else []
-    remarks += _differences(replace(schema, columns=kept), notation.read(text), held)
-    return Written(text, tuple(remarks), tuple(refused))
+    remarks = [f"left out: {_list_refused(schema, refused)}"] if refused else []
+    remarks += _find_differences(replace(schema, columns=kept), notation.read(text), held)
+    return WrittenSchema(text, tuple(remarks), tuple(refused))
 
 
-def key_of(schema: TableSchema) -> TableSchema:
+def extract_key(schema: TableSchema) -> TableSchema:
     """The structure of a table's key: its columns in key order.
 
     Raises:
@@ -99,7 +99,7 @@ def key_of(schema: TableSchema) -> TableSchema:
     return TableSchema(columns, schema.key)
 
 
-def _listed(schema: TableSchema, refused: Mapping[str, Refusal]) -> str:
+def _list_refused(schema: TableSchema, refused: Mapping[str, Refusal]) -> str:
     return "; ".join(
         f"{format_name(c.name)} {format_type(c.type)} ({refused[c.name].reason})"
         for c in schema.columns
@@ -107,11 +107,11 @@ def _listed(schema: TableSchema, refused: Mapping[str, Refusal]) -> str:
     )
 
 
-def _differences(wanted: TableSchema, told: TableSchema, held: Mapping[str, Held]) -> list[str]:
+def _find_differences(wanted: TableSchema, told: TableSchema, held: Mapping[str, LakeType]) -> list[str]:
     """What the read-back text says otherwise; columns are compared by their places."""
     pairs = tuple(zip(wanted.columns, told.columns, strict=True))
     remarks = [f"{format_name(w.name)} is called {format_name(t.name)}" for w, t in pairs if t.name != w.name]
-    remarks += _retyped(pairs, held)
+    remarks += _describe_types(pairs, held)
     for what, value in _ATTRIBUTES.items():
         unlike = [format_name(w.name) for w, t in pairs if value(w) != value(t)]
         remarks += [f"not said: {what} {', '.join(unlike)}"] if unlike else []
@@ -123,7 +123,7 @@ def _differences(wanted: TableSchema, told: TableSchema, held: Mapping[str, Held
     return remarks
 
 
-def _retyped(pairs: Iterable[tuple[Column, Column]], held: Mapping[str, Held]) -> list[str]:
+def _describe_types(pairs: Iterable[tuple[Column, Column]], held: Mapping[str, LakeType]) -> list[str]:
     """A sentence for each type that stands for others."""
     groups: dict[tuple[str, str | None], list[str]] = {}
     for wanted, told in pairs:
@@ -143,5 +143,7 @@ _ATTRIBUTES: dict[str, Callable[[Column], object]] = {
 }
 
 
-NOTATIONS: Plugins[Notation] = Plugins("schemaman.languages.exporters", "NOTATION", ("schemaman.notations",))
+SCHEMA_LANGUAGES: Plugins[SchemaLanguage] = Plugins(
+    "schemaman.languages.exporters", "LANGUAGE", ("schemaman.notations",)
+)
 """The schema languages, by name."""

@@ -9,7 +9,7 @@ from typing import Any
 from schemaman.compat.snapshots import from_text, is_snapshot
 from schemaman.debezium.converters import avro, connect
 from schemaman.errors import BadReference, UnreadableInput
-from schemaman.languages.language import NOTATIONS, Notation
+from schemaman.languages.language import SCHEMA_LANGUAGES, SchemaLanguage
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import parse_type
 from schemaman.model.schema import Column, TableSchema
@@ -42,14 +42,14 @@ def read_schema(text: str, where: str) -> TableSchema:
         told = json.loads(text)
         if is_snapshot(told):
             return from_text(text, where).schema
-        if isinstance(told, dict) and (notation := _notation(told)) is not None:
+        if isinstance(told, dict) and (notation := _find_language(told)) is not None:
             return notation.read(text)
         if isinstance(told, dict) and {"schema_version", "columns"} <= told.keys():
-            return _shown(told)
-        value, key = _nodes(told)
-        columns = connect.columns_of(_row(value))
+            return _read_shown(told)
+        value, key = _split_nodes(told)
+        columns = connect.read_columns(_find_row(value))
         own = {c.emitted_name: c.name for c in columns}
-        names = [f["field"] for f in connect.fields_of(key)] if key else []
+        names = [f["field"] for f in connect.read_fields(key)] if key else []
         return TableSchema(columns, tuple(own.get(name, name) for name in names))
     except (ValueError, RecursionError) as error:
         raise UnreadableInput(f"{where}: not JSON: {error}", hint=_HINT) from error
@@ -59,17 +59,17 @@ def read_schema(text: str, where: str) -> TableSchema:
         raise UnreadableInput(f"{where}: {why}", hint=_HINT) from error
 
 
-def _notation(told: Node) -> Notation | None:
+def _find_language(told: Node) -> SchemaLanguage | None:
     """The language of a struct whose fields are those of a table format; None for a Connect struct."""
     fields = told.get("fields")
     first = fields[0] if isinstance(fields, list) and fields else None
     if told.get("type") != "struct" or not isinstance(first, dict) or "field" in first:
         return None
     language = "spark" if "nullable" in first else "iceberg" if "required" in first else None
-    return None if language is None else NOTATIONS.get(language)
+    return None if language is None else SCHEMA_LANGUAGES.get(language)
 
 
-def _shown(told: Node) -> TableSchema:
+def _read_shown(told: Node) -> TableSchema:
     """The structure in a document of `show`."""
     try:
         members = ("default", "comment", "source_type", "emitted_name", "id")
@@ -82,7 +82,7 @@ def _shown(told: Node) -> TableSchema:
         raise UnreadableInput(f"no structure as `show` prints it: {fault!r}") from fault
 
 
-def _nodes(told: Any) -> tuple[Node, Node | None]:
+def _split_nodes(told: Any) -> tuple[Node, Node | None]:
     """The Connect nodes of a value and of its key, if there is one."""
     if not isinstance(told, dict):
         raise UnreadableInput("no JSON object")
@@ -94,10 +94,10 @@ def _nodes(told: Any) -> tuple[Node, Node | None]:
         return told["schema"], None
     if {"topic", "payload"} <= told.keys() and isinstance(told["payload"], str):
         key = told.get("key")
-        return _nodes(json.loads(told["payload"]))[0], _nodes(json.loads(key))[0] if key else None
+        return _split_nodes(json.loads(told["payload"]))[0], _split_nodes(json.loads(key))[0] if key else None
     raise UnreadableInput("no schema in it")
 
 
-def _row(node: Node) -> Node:
-    fields = {field["field"]: field for field in connect.fields_of(node)}
+def _find_row(node: Node) -> Node:
+    fields = {field["field"]: field for field in connect.read_fields(node)}
     return fields["after"] if fields.keys() >= _ENVELOPE else node

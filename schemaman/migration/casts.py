@@ -25,11 +25,11 @@ from schemaman.model.types import (
 )
 
 _NUMBER = "'^([+-]?)([0-9]*)[.]?([0-9]*)(?:[eE]([+-]?[0-9]+))?$'"
-_BEYOND = "9.223372036854775808E18D"
+_BIGINT_LIMIT = "9.223372036854775808E18D"
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
 
-def converts(old: Type, new: Type) -> bool:
+def is_convertible(old: Type, new: Type) -> bool:
     """Whether there is one way to turn values of `old` into values of `new`.
 
     Not where a time zone, an encoding or the spelling of a document would have to be guessed.
@@ -38,13 +38,15 @@ def converts(old: Type, new: Type) -> bool:
         case _ if old == new:
             return True
         case Array(a), Array(b):
-            return converts(a, b)
+            return is_convertible(a, b)
         case Map(key, a), Map(new_key, b):
-            return converts(key, new_key) and converts(a, b)
+            return is_convertible(key, new_key) and is_convertible(a, b)
         case Struct(fields), Struct(others):
             names = {member.name.lower() for member in others}
             kept = all(field.name.lower() in names for field in fields)
-            return kept and all(converts(a.type, b.type) for a, b in _pairs(fields, others) if a is not None)
+            return kept and all(
+                is_convertible(a.type, b.type) for a, b in _pair_fields(fields, others) if a is not None
+            )
         case (Integer() | Decimal() | Floating() | Boolean(), Integer() | Decimal() | Floating() | Boolean()):
             return Boolean() not in (old, new) or isinstance(old, Integer) or isinstance(new, Integer)
         case ((Integer() | Decimal() | Floating() | Boolean() | Date() | Timestamp() | String()), String()):
@@ -75,7 +77,7 @@ def is_spelled_alike(old: Type, new: Type) -> bool:
             return True
 
 
-def converted(value: str, old: Type, new: Type, depth: int = 0) -> str:
+def write_conversion(value: str, old: Type, new: Type, depth: int = 0) -> str:
     """The value as SQL of the new type: NULL where a leaf does not fit.
 
     Raises:
@@ -86,49 +88,49 @@ def converted(value: str, old: Type, new: Type, depth: int = 0) -> str:
     each = f"x{depth}"
     match old, new:
         case Array(a), Array(b):
-            return f"transform({value}, {each} -> {converted(each, a, b, depth + 1)})"
+            return f"transform({value}, {each} -> {write_conversion(each, a, b, depth + 1)})"
         case Map(key, a), Map(new_key, b):
-            turned = f"{converted(f'{each}.key', key, new_key, depth + 1)}"
-            inner = converted(f"{each}.value", a, b, depth + 1)
+            turned = f"{write_conversion(f'{each}.key', key, new_key, depth + 1)}"
+            inner = write_conversion(f"{each}.value", a, b, depth + 1)
             return f"map_from_entries(transform(map_entries({value}), {each} -> struct({turned}, {inner})))"
         case Struct(fields), Struct(others):
             members = ", ".join(
-                f"{literal(member.name)}, {_member(value, found, member, depth)}"
-                for found, member in _pairs(fields, others)
+                f"{literal(member.name)}, {_write_field(value, found, member, depth)}"
+                for found, member in _pair_fields(fields, others)
             )
             return f"if({value} IS NULL, NULL, named_struct({members}))"
         case _:
-            return _leaf(value, old, new)
+            return _write_leaf(value, old, new)
 
 
-def exact(value: str, old: Type, new: Type, depth: int = 0) -> str:
+def write_exactness(value: str, old: Type, new: Type, depth: int = 0) -> str:
     """A condition in SQL, never NULL: nothing of the value is lost when it is converted."""
     if old == new:
         return "true"
     each = f"x{depth}"
     match old, new:
         case Array(a), Array(b):
-            return f"coalesce(forall({value}, {each} -> {exact(each, a, b, depth + 1)}), true)"
+            return f"coalesce(forall({value}, {each} -> {write_exactness(each, a, b, depth + 1)}), true)"
         case Map(key, a), Map(new_key, b):
-            both = f"{exact(f'{each}.key', key, new_key, depth + 1)} AND "
-            both += exact(f"{each}.value", a, b, depth + 1)
+            both = f"{write_exactness(f'{each}.key', key, new_key, depth + 1)} AND "
+            both += write_exactness(f"{each}.value", a, b, depth + 1)
             kept = f"forall(map_entries({value}), {each} -> {both})"
             if key != new_key:
-                keys = f"transform(map_keys({value}), {each} -> {converted(each, key, new_key, depth + 1)})"
+                keys = f"transform(map_keys({value}), {each} -> {write_conversion(each, key, new_key, depth + 1)})"
                 kept += f" AND size(array_distinct({keys})) = size({value})"
             return f"coalesce({kept}, true)"
         case Struct(fields), Struct(others):
-            pairs = [(found, member) for found, member in _pairs(fields, others) if found is not None]
+            pairs = [(found, member) for found, member in _pair_fields(fields, others) if found is not None]
             told = [
-                exact(f"{value}.{quote_name(found.name)}", found.type, member.type, depth)
+                write_exactness(f"{value}.{quote_name(found.name)}", found.type, member.type, depth)
                 for found, member in pairs
             ]
             return f"({' AND '.join(t for t in told if t != 'true') or 'true'})"
         case _:
-            return f"({value} IS NULL OR coalesce({_kept(value, old, new)}, false))"
+            return f"({value} IS NULL OR coalesce({_write_leaf_exactness(value, old, new)}, false))"
 
 
-def same(one: str, other: str, type: Type) -> str:
+def write_equality(one: str, other: str, type: Type) -> str:
     """A condition in SQL, never NULL: both values of one type are the same one. Maps cannot be compared."""
     if has_map(type):
         shown = [f"to_json(struct({v} AS v), map('ignoreNullFields', 'false'))" for v in (one, other)]
@@ -136,7 +138,7 @@ def same(one: str, other: str, type: Type) -> str:
     return f"({one} <=> {other})"
 
 
-def _leaf(value: str, old: Type, new: Type) -> str:
+def _write_leaf(value: str, old: Type, new: Type) -> str:
     match old, new:
         case Timestamp(_, True), String():
             # Spark would print the session's own zone; the microseconds since 1970 know none.
@@ -146,22 +148,24 @@ def _leaf(value: str, old: Type, new: Type) -> str:
         case Timestamp(_, False), String():
             # As a mirror writes it: with a `T`, and no zeros at the end.
             return f"replace(CAST({value} AS STRING), ' ', 'T')"
-        case _ if converts(old, new):
+        case _ if is_convertible(old, new):
             return f"try_cast({value} AS {type_name(new)})"
         case _:
             raise ValueError(f"no conversion from {old!r} to {new!r}")
 
 
-def _kept(value: str, old: Type, new: Type) -> str:
+def _write_leaf_exactness(value: str, old: Type, new: Type) -> str:
     """That the converted leaf is there and means the same: read back it is the old value again."""
-    turned = _leaf(value, old, new)
+    turned = _write_leaf(value, old, new)
     match old, new:
         case (String() | Decimal(), Floating()) | (String(), Integer() | Decimal()):
-            return f"{_digits(f'CAST({turned} AS STRING)')} = {_digits(f'CAST({value} AS STRING)')}"
+            return (
+                f"{_write_digits(f'CAST({turned} AS STRING)')} = {_write_digits(f'CAST({value} AS STRING)')}"
+            )
         case (Integer(), Floating()) | (Floating(), Integer()):
             # The binary number 2^63 would be taken for the greatest BIGINT, and is one more.
             binary = turned if isinstance(new, Floating) else value
-            return f"{binary} < {_BEYOND} AND try_cast({turned} AS {type_name(old)}) = {value}"
+            return f"{binary} < {_BIGINT_LIMIT} AND try_cast({turned} AS {type_name(old)}) = {value}"
         case String(), Boolean():
             return f"{turned} IS NOT NULL"
         case String(_, fixed), String():
@@ -170,7 +174,7 @@ def _kept(value: str, old: Type, new: Type) -> str:
             return f"try_cast({turned} AS {type_name(old)}) = {value}"
 
 
-def _digits(text: str) -> str:
+def _write_digits(text: str) -> str:
     """A printed number in a form that equal ones share: sign, digits without outer zeros, power of ten.
 
     Any other text, `NaN` among them, stands for itself. No DECIMAL could tell: it rounds what it has no room
@@ -186,13 +190,13 @@ def _digits(text: str) -> str:
     return f"transform(array(trim({text})), n -> if(n RLIKE {_NUMBER}, {told}, n))[0]"
 
 
-def _member(value: str, found: Field | None, member: Field, depth: int) -> str:
+def _write_field(value: str, found: Field | None, member: Field, depth: int) -> str:
     if found is None:
         return f"CAST(NULL AS {type_name(member.type)})"
-    return converted(f"{value}.{quote_name(found.name)}", found.type, member.type, depth)
+    return write_conversion(f"{value}.{quote_name(found.name)}", found.type, member.type, depth)
 
 
-def _pairs(fields: tuple[Field, ...], others: tuple[Field, ...]) -> list[tuple[Field | None, Field]]:
+def _pair_fields(fields: tuple[Field, ...], others: tuple[Field, ...]) -> list[tuple[Field | None, Field]]:
     """Each member of the new struct with the old one of its name, without regard to case."""
     named = {field.name.lower(): field for field in fields}
     return [(named.get(member.name.lower()), member) for member in others]

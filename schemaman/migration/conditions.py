@@ -9,17 +9,17 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 
 from schemaman.migration.plan import Step
-from schemaman.migration.target import Draft, Live
+from schemaman.migration.target import Draft, LakeTable
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import ChangeKey, RenameColumn
 from schemaman.model.schema import Column, TableSchema
 
-_NOTHING = "{}"
-Ask = Callable[[str], int]
+_EMPTY = "{}"
+CountQuery = Callable[[str], int]
 """Runs a query that gives one number."""
 
 
-def structure(schema: TableSchema | None) -> str | None:
+def fingerprint_structure(schema: TableSchema | None) -> str | None:
     """A fingerprint of everything that a step can change in a table but its properties; None for no table.
 
     Unlike the fingerprint of a version it sees order and comments: a swap of two names shows in the order.
@@ -30,7 +30,7 @@ def structure(schema: TableSchema | None) -> str | None:
     return hashlib.sha256("\n".join([*rows, repr(schema.comment or "")]).encode()).hexdigest()[:12]
 
 
-def holds(live: Live | None, condition: Mapping[str, object], ask: Ask | None = None) -> bool:
+def is_met(live: LakeTable | None, condition: Mapping[str, object], ask: CountQuery | None = None) -> bool:
     """Whether a condition of a step is true of a live table (None: there is no such table).
 
     Members: `structure` (a fingerprint of the whole table, None for no table), `columns` (name → type in
@@ -43,22 +43,22 @@ def holds(live: Live | None, condition: Mapping[str, object], ask: Ask | None = 
     return all(_is_true(live, member, wanted, ask) for member, wanted in condition.items())
 
 
-def unmet(live: Live | None, condition: Mapping[str, object], ask: Ask) -> str | None:
+def find_unmet_query(live: LakeTable | None, condition: Mapping[str, object], ask: CountQuery) -> str | None:
     """The query of a condition that gives another number than it should; None if it is not for that."""
     counts = condition.get("counts")
     others = {member: wanted for member, wanted in condition.items() if member != "counts"}
-    if not isinstance(counts, Mapping) or not holds(live, others):
+    if not isinstance(counts, Mapping) or not is_met(live, others):
         return None
     given = ((query, number, ask(str(query))) for query, number in counts.items())
     return next((f"{q} gives {found}, not {number}" for q, number, found in given if found != number), None)
 
 
-def unanswerable(condition: Mapping[str, object]) -> list[str]:
+def list_unknown_conditions(condition: Mapping[str, object]) -> list[str]:
     """The members of a condition that `holds` has no answer to, in order."""
-    return sorted(member for member, wanted in condition.items() if not _has_an_answer(member, wanted))
+    return sorted(member for member, wanted in condition.items() if not _is_known(member, wanted))
 
 
-def _has_an_answer(member: str, wanted: object) -> bool:
+def _is_known(member: str, wanted: object) -> bool:
     match member, wanted:
         case ("structure", str() | None) | ("key", [*_]) | ("version", str()):
             return True
@@ -68,15 +68,15 @@ def _has_an_answer(member: str, wanted: object) -> bool:
             return False
 
 
-def _is_true(live: Live | None, member: str, wanted: object, ask: Ask | None) -> bool:
+def _is_true(live: LakeTable | None, member: str, wanted: object, ask: CountQuery | None) -> bool:
     match member, wanted:
         case "structure", _:
-            return wanted == (structure(live.schema) if live else None)
+            return wanted == (fingerprint_structure(live.schema) if live else None)
         case "columns", {**columns}:
-            return live is not None and all(_described(live, str(n)) == c for n, c in columns.items())
+            return live is not None and all(_describe_column(live, str(n)) == c for n, c in columns.items())
         case "properties", {**properties}:
             told = live.properties if live is not None else {}
-            same = all(_something(told.get(str(k))) == _something(v) for k, v in properties.items())
+            same = all(_property_value(told.get(str(k))) == _property_value(v) for k, v in properties.items())
             return live is not None and same
         case "key", [*key]:
             return live is not None and list(live.schema.key) == key
@@ -90,35 +90,37 @@ def _is_true(live: Live | None, member: str, wanted: object, ask: Ask | None) ->
             raise ValueError(f"a plan with an unknown condition: {member}")
 
 
-def step(draft: Draft, before: Live | None, after: Live | None) -> Step:
+def make_step(draft: Draft, before: LakeTable | None, after: LakeTable | None) -> Step:
     """The step that a draft makes, from one state of the table to the next."""
     touched = sorted({c.path[0] for c in draft.changes if not isinstance(c, ChangeKey) and c.path})
     touched += [c.name for c in draft.changes if isinstance(c, RenameColumn) and len(c.path) == 1]
-    post: dict[str, object] = {} if after is None else condition(after, touched)
+    post: dict[str, object] = {} if after is None else describe_state(after, touched)
     return Step(
         draft.kind,
         draft.statement,
         draft.step_class,
         draft.reversible,
-        condition(before, touched) | dict(draft.before),
+        describe_state(before, touched) | dict(draft.before),
         post | dict(draft.after),
         draft.undo,
         draft.hurts,
     )
 
 
-def condition(live: Live | None, touched: Sequence[str]) -> dict[str, object]:
+def describe_state(live: LakeTable | None, touched: Sequence[str]) -> dict[str, object]:
     """The structure of a table, and each touched column in words."""
-    columns = {name: _described(live, name) for name in touched} if live else {}
-    return {"structure": structure(live.schema if live else None)} | ({"columns": columns} if columns else {})
+    columns = {name: _describe_column(live, name) for name in touched} if live else {}
+    return {"structure": fingerprint_structure(live.schema if live else None)} | (
+        {"columns": columns} if columns else {}
+    )
 
 
-def _something(value: object) -> object:
+def _property_value(value: object) -> object:
     """A property that says nothing is as good as absent."""
-    return None if value == _NOTHING else value
+    return None if value == _EMPTY else value
 
 
-def _described(live: Live, name: str) -> str | None:
+def _describe_column(live: LakeTable, name: str) -> str | None:
     column = live.schema.column(name)
     return None if column is None else _column_text(column)
 

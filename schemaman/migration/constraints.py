@@ -12,78 +12,84 @@ from dataclasses import replace
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.layout import IDENTIFIERS
 from schemaman.migration.plan import (
+    MigrationSource,
     Refusal,
-    Source,
     Step,
-    words,
+    describe_change,
 )
 from schemaman.migration.row_columns import ORDER
-from schemaman.migration.step_order import renamed
+from schemaman.migration.step_order import rename_columns
 from schemaman.migration.target import (
     Draft,
-    Live,
+    LakeTable,
     Target,
-    column_of,
+    find_column,
 )
 from schemaman.model.ddl import quote_name
 from schemaman.model.diff import Change, ChangeType, DropColumn, RenameColumn
 from schemaman.model.schema import TableSchema
 
 
-def required(source: Source, wanted: TableSchema, names: Mapping[str, str]) -> tuple[str, ...]:
+def list_required_columns(
+    source: MigrationSource, wanted: TableSchema, names: Mapping[str, str]
+) -> tuple[str, ...]:
     """The lake columns that the source says hold no NULL, though the lake's could.
 
     None of a mirrored table: a row that the source deleted stays in it, with NULL in what its delete did not
     tell.
     """
-    if column_of(wanted, ORDER) is not None:
+    if find_column(wanted, ORDER) is not None:
         return ()
     told = [names.get(column.name, column.name) for column in source.schema.columns if not column.nullable]
-    named = [column_of(wanted, name) for name in told]
+    named = [find_column(wanted, name) for name in told]
     return tuple(column.name for column in named if column is not None and column.nullable)
 
 
-def in_the_way(
-    target: Target, live: Live, changes: Sequence[Change], wanted: Collection[str]
+def find_obstacles(
+    target: Target, live: LakeTable, changes: Sequence[Change], wanted: Collection[str]
 ) -> Iterator[tuple[Draft, str]]:
     """The guards to take off before the changes, and what a person has to approve of it.
 
     `wanted` are the columns that stay guarded.
     """
     for column in live.schema.columns:
-        guard = target.relax(live, column.name)
-        if guard is not None and (column.name not in wanted or _moves(changes, column.name)):
+        guard = target.allow_null(live, column.name)
+        if guard is not None and (column.name not in wanted or _is_changed(changes, column.name)):
             yield guard, ""
     unkeyed = target.drop_key(live)
     if unkeyed is None:
         return
     whole = [c for c in changes if isinstance(c, RenameColumn) and len(c.path) == 1]
-    moved = renamed(live, whole)
+    moved = rename_columns(live, whole)
     freed = [
         change
         for change in changes
-        if _stands_against(target, live if change in whole else moved, unkeyed, change)
+        if _is_obstacle(target, live if change in whole else moved, unkeyed, change)
     ]
     if freed:
-        yield unkeyed, f"the identifier fields stand against this: {words(freed[0])}"
+        yield unkeyed, f"the identifier fields stand against this: {describe_change(freed[0])}"
 
 
-def bare(target: Target, live: Live, changes: Sequence[Change], wanted: Collection[str]) -> Live:
+def remove_obstacles(
+    target: Target, live: LakeTable, changes: Sequence[Change], wanted: Collection[str]
+) -> LakeTable:
     """The table as it would be without the guards that stand against any of the changes."""
-    for guard, _ in in_the_way(target, live, changes, wanted):
-        live = after(live, guard)
+    for guard, _ in find_obstacles(target, live, changes, wanted):
+        live = apply_constraint(live, guard)
     return live
 
 
-def staying(columns: Sequence[str], renames: Mapping[str, str]) -> tuple[str, ...]:
+def list_guarded_names(columns: Sequence[str], renames: Mapping[str, str]) -> tuple[str, ...]:
     """The columns that stay guarded, under the names that they have before the renames, too."""
     return (*columns, *(old for old, new in renames.items() if new in columns))
 
 
-def to_stand(target: Target, table: str, live: Live, wanted: Sequence[str]) -> Iterator[Draft | Refusal]:
+def draft_constraints(
+    target: Target, table: str, live: LakeTable, wanted: Sequence[str]
+) -> Iterator[Draft | Refusal]:
     """The guards to put on after the changes."""
     for column in wanted:
-        answer = target.require(live, column)
+        answer = target.forbid_null(live, column)
         if answer is not None:
             yield answer
     keyed = target.set_key(table, live.schema) if live.properties.get(IDENTIFIERS) == "[]" else None
@@ -91,7 +97,7 @@ def to_stand(target: Target, table: str, live: Live, wanted: Sequence[str]) -> I
         yield keyed
 
 
-def stood(
+def find_former_names(
     columns: Sequence[str], before: TableSchema, renames: Mapping[str, str], made: bool
 ) -> dict[str, str]:
     """Those of the columns that were there before, each with its name by then; `made`: renames were made."""
@@ -100,26 +106,26 @@ def stood(
     return {column: was[column.lower()] for column in columns if column.lower() in was}
 
 
-def nulls(name: str, column: str) -> str:
+def count_nulls(name: str, column: str) -> str:
     """The query for the number of rows that hold NULL; `name` is the table as SQL writes it."""
-    return sql.count(name, f"{quote_name(column)} IS NULL")
+    return sql.count_rows(name, f"{quote_name(column)} IS NULL")
 
 
-def asked_first(step: Step, target: Target, live: Live, columns: Mapping[str, str]) -> Step:
+def add_null_check(step: Step, target: Target, live: LakeTable, columns: Mapping[str, str]) -> Step:
     """The first step of a plan, which looks for NULL in the columns that are to hold none in the end.
 
     `live` is the table behind the changes; `columns` gives each column the name that it has before them.
     """
     name, told = target.table_name(live.name), step.precondition.get("counts", {})
-    bare = [was for column, was in columns.items() if isinstance(target.require(live, column), Draft)]
+    bare = [was for column, was in columns.items() if isinstance(target.forbid_null(live, column), Draft)]
     if not bare:
         return step
-    counts = {nulls(name, column): 0 for column in bare}
+    counts = {count_nulls(name, column): 0 for column in bare}
     asked = {**told, **counts} if isinstance(told, Mapping) else counts
     return replace(step, precondition={**step.precondition, "counts": asked})
 
 
-def after(live: Live, draft: Draft) -> Live:
+def apply_constraint(live: LakeTable, draft: Draft) -> LakeTable:
     """The table once a guard was put on or taken off: its properties tell."""
     told = draft.after.get("properties")
     changed = dict(told) if isinstance(told, Mapping) else {}
@@ -127,12 +133,12 @@ def after(live: Live, draft: Draft) -> Live:
     return replace(live, properties=kept | {k: v for k, v in changed.items() if v is not None})
 
 
-def _stands_against(target: Target, live: Live, guard: Draft, change: Change) -> bool:
-    refused = isinstance(target.alter(live, change), Refusal)
-    return refused and isinstance(target.alter(after(live, guard), change), Draft)
+def _is_obstacle(target: Target, live: LakeTable, guard: Draft, change: Change) -> bool:
+    refused = isinstance(target.draft_change(live, change), Refusal)
+    return refused and isinstance(target.draft_change(apply_constraint(live, guard), change), Draft)
 
 
-def _moves(changes: Sequence[Change], column: str) -> bool:
+def _is_changed(changes: Sequence[Change], column: str) -> bool:
     """Whether a constraint on the column would stand against a change."""
     moves = [change for change in changes if isinstance(change, DropColumn | RenameColumn | ChangeType)]
     return any(change.path[0].lower() == column.lower() for change in moves)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from schemaman.migration import casts as conversion
-from schemaman.migration.plan import Source
+from schemaman.migration.plan import MigrationSource
 from schemaman.model.ddl import format_type
 from schemaman.model.types import (
     Array,
@@ -29,7 +29,7 @@ from schemaman.model.types import (
 ORDINARY = "apply the ordinary plan first (`schemaman apply --partial`), then plan the recipe"
 SNAPSHOT = "build a new table and fill it from a snapshot of the source"
 NO_WAY = "there is no one way to turn the old values into new ones"
-_STANDS_FOR = "which the lake's own type does not tell of its values"
+_UNKNOWN_MEANING = "which the lake's own type does not tell of its values"
 RESPELLED = (
     "it is a column of the key, and such values are spelled in several ways as text: a row that is there "
     "already might not be found, and be written a second time"
@@ -37,21 +37,21 @@ RESPELLED = (
 _PLAIN = (Boolean, Integer, Decimal, Numeric, Floating, String, Date)
 
 
-def unconvertible(source: Source, there: str, held: Type, wanted: Type) -> str:
+def explain_unconvertible(source: MigrationSource, there: str, held: Type, wanted: Type) -> str:
     """Why values of a column of the source cannot be converted in the lake, empty if they can."""
     new = source.schema.column(there)
     if new is None and held == wanted:
         return ""  # a column of the lake's own, which goes along as it is
-    if new is None or not conversion.converts(held, wanted):
+    if new is None or not conversion.is_convertible(held, wanted):
         return NO_WAY
-    for old in types_of_rows(source)[there]:
-        if not means_alike(old, held, new.type, wanted):
+    for old in list_row_types(source)[there]:
+        if not has_same_meaning(old, held, new.type, wanted):
             then, now = format_type(old), format_type(new.type)
-            return f"{NO_WAY}: it was {then} at the source and is {now}, {_STANDS_FOR}"
+            return f"{NO_WAY}: it was {then} at the source and is {now}, {_UNKNOWN_MEANING}"
     return ""
 
 
-def means_alike(old: Type, held: Type, new: Type, wanted: Type) -> bool:
+def has_same_meaning(old: Type, held: Type, new: Type, wanted: Type) -> bool:
     """Whether values of a source's type become those of its new one where the lake's type becomes another.
 
     `held` is how the lake has values of `old`, `wanted` how it shall have those of `new`. What the lake holds
@@ -61,19 +61,19 @@ def means_alike(old: Type, held: Type, new: Type, wanted: Type) -> bool:
         return True
     match old, held, new, wanted:
         case Array(a), Array(b), Array(c), Array(d):
-            return means_alike(a, b, c, d)
+            return has_same_meaning(a, b, c, d)
         case Map(k, a), Map(l, b), Map(m, c), Map(n, d):
-            return means_alike(k, l, m, n) and means_alike(a, b, c, d)
+            return has_same_meaning(k, l, m, n) and has_same_meaning(a, b, c, d)
         case Struct(a), Struct(b), Struct(c), Struct(d):
-            olds, helds, news, wanteds = map(_members, (a, b, c, d))
+            olds, helds, news, wanteds = map(_field_types, (a, b, c, d))
             # What one side alone has is not converted, and of a member that left the lake's type stays.
             shared = olds.keys() & helds.keys() & news.keys() & wanteds.keys()
-            return all(means_alike(olds[n], helds[n], news[n], wanteds[n]) for n in shared)
+            return all(has_same_meaning(olds[n], helds[n], news[n], wanteds[n]) for n in shared)
         case _:
-            return _shows(old, held) and _shows(new, wanted)
+            return _is_own_type(old, held) and _is_own_type(new, wanted)
 
 
-def types_of_rows(source: Source) -> Mapping[str, tuple[Type, ...]]:
+def list_row_types(source: MigrationSource) -> Mapping[str, tuple[Type, ...]]:
     """The types of which each column of the source may have rows in a table: all that it ever had.
 
     Members of structs are called as they are now, as a table calls them by the time of a recipe.
@@ -86,7 +86,7 @@ def types_of_rows(source: Source) -> Mapping[str, tuple[Type, ...]]:
     return {name: tuple(dict.fromkeys(told)) for name, told in types.items()}
 
 
-def _shows(source: Type, lake: Type) -> bool:
+def _is_own_type(source: Type, lake: Type) -> bool:
     """Whether a value of the lake's type is the source's own, and not something that stands for it."""
     match source, lake:
         case Timestamp(_, zoned), Timestamp(_, held):
@@ -95,5 +95,5 @@ def _shows(source: Type, lake: Type) -> bool:
             return isinstance(source, (*_PLAIN, Timestamp))
 
 
-def _members(fields: tuple[Field, ...]) -> dict[str, Type]:
+def _field_types(fields: tuple[Field, ...]) -> dict[str, Type]:
     return {field.name.lower(): field.type for field in fields}

@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from schemaman.migration.spark_sql import identifier_fields
-from schemaman.migration.target import LayoutField, Live
+from schemaman.migration.spark_sql import format_identifiers
+from schemaman.migration.target import LakeTable, LayoutField
 from schemaman.model.ddl import quote_name
 from schemaman.model.diff import Change, RenameColumn
 from schemaman.model.schema import Path, TableSchema
@@ -28,21 +28,21 @@ _WORDS = {
 }
 
 
-def layout_of(live: Live | None) -> Mapping[str, str]:
+def layout_of(live: LakeTable | None) -> Mapping[str, str]:
     """Partitions, clustering, sort order, identifier fields, generated columns and CHECKs, each as a text."""
     if live is None:
         return {}
     return {
-        "partitions": _fields(live.partitions),
-        "clustering": ", ".join(map(_dotted, live.clustering)),
-        "sort": _fields(live.sort),
-        "identifiers": ", ".join(map(_dotted, live.identifiers)),
-        "generated": _expressions(live.generated),
-        "checks": _expressions(live.checks),
+        "partitions": _format_fields(live.partitions),
+        "clustering": ", ".join(map(_format_path, live.clustering)),
+        "sort": _format_fields(live.sort),
+        "identifiers": ", ".join(map(_format_path, live.identifiers)),
+        "generated": _format_expressions(live.generated),
+        "checks": _format_expressions(live.checks),
     }
 
 
-def rearranged(was: Mapping[str, str], now: Mapping[str, str]) -> str:
+def describe_layout_change(was: Mapping[str, str], now: Mapping[str, str]) -> str:
     """What became another one, in words; empty if nothing did."""
     return "; ".join(
         f"{told} were {was[name] or 'none'}, and are {now[name] or 'none'} now"
@@ -51,7 +51,7 @@ def rearranged(was: Mapping[str, str], now: Mapping[str, str]) -> str:
     )
 
 
-def changed(live: Live, schema: TableSchema, changes: Iterable[Change]) -> Live:
+def apply_changes(live: LakeTable, schema: TableSchema, changes: Iterable[Change]) -> LakeTable:
     """A live table after changes, which leave it this schema: a partition field stays with its column.
 
     So does an identifier field.
@@ -64,10 +64,10 @@ def changed(live: Live, schema: TableSchema, changes: Iterable[Change]) -> Live:
 
     names = {name: called(path) for name, path in live.partition_names.items()}
     whole = {path[0]: new[0] for path, new in renames.items() if len(path) == 1}
-    return replace(live, schema=schema, partition_names=names, properties=identified(live, whole))
+    return replace(live, schema=schema, partition_names=names, properties=rename_identifiers(live, whole))
 
 
-def identified(live: Live, names: Mapping[str, str]) -> Mapping[str, str]:
+def rename_identifiers(live: LakeTable, names: Mapping[str, str]) -> Mapping[str, str]:
     """The properties of a table whose columns got new names, given by the old ones.
 
     An identifier field stays one. Source: Iceberg table spec, "Identifier Field IDs": they are kept by id.
@@ -75,17 +75,17 @@ def identified(live: Live, names: Mapping[str, str]) -> Mapping[str, str]:
     told = live.properties.get(IDENTIFIERS)
     if told is None:
         return live.properties
-    fields = identifier_fields(names.get(name, name) for name in json.loads(told))
+    fields = format_identifiers(names.get(name, name) for name in json.loads(told))
     return {**live.properties, IDENTIFIERS: fields}
 
 
-def _fields(fields: Iterable[LayoutField]) -> str:
-    return ", ".join(f"{_dotted(field.path)} {field.transform}" for field in fields)
+def _format_fields(fields: Iterable[LayoutField]) -> str:
+    return ", ".join(f"{_format_path(field.path)} {field.transform}" for field in fields)
 
 
-def _expressions(told: Mapping[str, str]) -> str:
+def _format_expressions(told: Mapping[str, str]) -> str:
     return ", ".join(f"{quote_name(name)}: {told[name]}" for name in sorted(told))
 
 
-def _dotted(path: Path) -> str:
+def _format_path(path: Path) -> str:
     return ".".join(map(quote_name, path))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from schemaman.migration.plan import Refusal, Source, words
-from schemaman.migration.step_order import is_there
-from schemaman.migration.target import Live
+from schemaman.migration.plan import MigrationSource, Refusal, describe_change
+from schemaman.migration.step_order import has_path
+from schemaman.migration.target import LakeTable
 from schemaman.model.ddl import quote_name
 from schemaman.model.diff import AddColumn, Change, RenameColumn
 from schemaman.model.schema import Column, TableSchema
@@ -21,7 +21,7 @@ _UNSTAMPED = (
 _HALF_STAMPED = (
     "names are exchanged, and a table that is only partly migrated could not tell that it was done"
 )
-_ANOTHERS = (
+_NAME_REUSED = (
     "another column had its name, and a table that is only partly migrated could not tell which one it has"
 )
 _OCCUPIED = (
@@ -32,9 +32,9 @@ _RENAME_FIRST = 'let renames be made (rename-stated = "auto" in a [[policy]]), a
 _OTHERS_FIRST = "settle the others first"
 
 
-def names_are_reused(
-    source: Source,
-    live: Live,
+def is_name_reused(
+    source: MigrationSource,
+    live: LakeTable,
     wanted: TableSchema,
     called: Mapping[str, str],
     renames: Sequence[RenameColumn],
@@ -46,40 +46,42 @@ def names_are_reused(
     before = {name.lower() for name in live.schema.names}
     after = {name.lower() for name in wanted.names}
     given = any(c.name.lower() in before or c.path[0].lower() in after for c in renames)
-    return given or any(_was_another(source, called.get(c.name, c.name)) for c in renames)
+    return given or any(_is_other_column(source, called.get(c.name, c.name)) for c in renames)
 
 
-def unmade_columns(renames: Sequence[RenameColumn]) -> list[Refusal]:
+def refuse_renames(renames: Sequence[RenameColumn]) -> list[Refusal]:
     """Why no column is renamed."""
-    return [Refusal(words(c), _HALF_STAMPED, _OTHERS_FIRST) for c in renames]
+    return [Refusal(describe_change(c), _HALF_STAMPED, _OTHERS_FIRST) for c in renames]
 
 
-def unmade_members(renames: Sequence[RenameColumn]) -> list[Refusal]:
+def refuse_field_renames(renames: Sequence[RenameColumn]) -> list[Refusal]:
     """Why no member is renamed."""
-    return [Refusal(words(c), _UNSTAMPED, _OTHERS_FIRST) for c in renames]
+    return [Refusal(describe_change(c), _UNSTAMPED, _OTHERS_FIRST) for c in renames]
 
 
-def not_to_add(
-    change: Change, source: Source, stands: Live, called: Mapping[str, str], *, settled: bool
+def refuse_addition(
+    change: Change, source: MigrationSource, stands: LakeTable, called: Mapping[str, str], *, settled: bool
 ) -> Refusal | None:
     """Why a column or member must not be added to a table that `stands` so; None if it may, or is none."""
     if not isinstance(change, AddColumn):
         return None
-    if is_there(stands.schema, change.path):
-        return Refusal(words(change), _OCCUPIED, _RENAME_FIRST)
+    if has_path(stands.schema, change.path):
+        return Refusal(describe_change(change), _OCCUPIED, _RENAME_FIRST)
     name, *inside = change.path
-    if not settled and not inside and _was_another(source, called.get(name, name)):
-        return Refusal(words(change), _ANOTHERS, _OTHERS_FIRST)
+    if not settled and not inside and _is_other_column(source, called.get(name, name)):
+        return Refusal(describe_change(change), _NAME_REUSED, _OTHERS_FIRST)
     return None
 
 
-def _was_another(source: Source, name: str) -> bool:
+def _is_other_column(source: MigrationSource, name: str) -> bool:
     """Whether another column of the source had this name, without regard to case."""
     pairs = (pair for past in source.past for pair in past.names.items())
     return any(then.lower() == name.lower() and now != name for then, now in pairs)
 
 
-def unfilled(source: Source, changes: Iterable[Change], called: Mapping[str, str]) -> tuple[str, ...]:
+def note_unfilled_columns(
+    source: MigrationSource, changes: Iterable[Change], called: Mapping[str, str]
+) -> tuple[str, ...]:
     """A note for each column that comes to a table and has a default at the source, or forbids NULL there.
 
     `called` maps the lake's names to the source's. Nothing is sent of what the source writes into the rows
@@ -90,13 +92,13 @@ def unfilled(source: Source, changes: Iterable[Change], called: Mapping[str, str
         if isinstance(change, AddColumn) and len(change.path) == 1:
             (name,) = change.path
             column = source.schema.column(called.get(name, name))
-            why = None if column is None else _why(column)
+            why = None if column is None else _explain_unfilled(column)
             if why is not None:
-                told.append(f"{quote_name(name)}: {why}; {_UNTIL}")
+                told.append(f"{quote_name(name)}: {why}; {_UNTIL_SNAPSHOT}")
     return tuple(told)
 
 
-def _why(column: Column) -> str | None:
+def _explain_unfilled(column: Column) -> str | None:
     if column.default is not None:
         default = column.default
         told = str(default).lower() if isinstance(default, bool) else repr(default)
@@ -104,7 +106,7 @@ def _why(column: Column) -> str | None:
     return None if column.nullable else "it is NOT NULL at the source"
 
 
-_UNTIL = (
+_UNTIL_SNAPSHOT = (
     "rows that are in the table already keep NULL in it until the source sends them again, as an incremental "
     "snapshot does (signal execute-snapshot)"
 )

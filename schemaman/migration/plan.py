@@ -41,7 +41,7 @@ PhaseName = Literal["expand", "backfill", "swap", "contract", "abandon", "rekey"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MigrationSource:
     """The structure to follow and where it comes from, as it is printed into the plan.
 
     `former_names` maps a column to the names that the history says it had before (newest first):
@@ -117,7 +117,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Ruled:
+class PolicyDecision:
     """What the policy says of one change of a plan, where that is not simply to make it.
 
     `path` is the column or part of one that it is about, by its name in the source, empty for the table;
@@ -136,7 +136,7 @@ class Ruled:
 class Plan:
     """What will be done to one target table, hashed; the plan file is this and nothing more.
 
-    `point_of_no_return` is the number (from 1) of the first step that no statement undoes, None if every
+    `find_point_of_no_return` is the number (from 1) of the first step that no statement undoes, None if every
     step can be undone; where that step's way back is time travel, it lasts until rows are written.
     `base_layout` is what the table held about its columns (see `layouts`), as far as it is to be compared.
     """
@@ -144,7 +144,7 @@ class Plan:
     target: str
     format: str
     table: str
-    source: Source
+    source: MigrationSource
     base_identity: str | None
     base_version: str | None
     base_schema: TableSchema | None
@@ -154,30 +154,30 @@ class Plan:
     notes: tuple[str, ...] = ()
     approvals_needed: tuple[str, ...] = ()
     expires_ms: int | None = None
-    rulings: tuple[Ruled, ...] = ()
+    rulings: tuple[PolicyDecision, ...] = ()
     phase: Phase | None = None
     point_of_no_return: int | None = None
     base_column_ids: str = ""
     base_layout: Mapping[str, str] = field(default_factory=dict)
 
 
-_ROOM: StepKind = "create-namespace"
+_NAMESPACE: StepKind = "create-namespace"
 """Leaves nothing behind that anybody would miss."""
 
 
-def point_of_no_return(steps: Sequence[Step]) -> int | None:
+def find_point_of_no_return(steps: Sequence[Step]) -> int | None:
     """The number (from 1) of the first step that no statement undoes."""
-    return next((n for n, each in enumerate(steps, 1) if each.undo is None and each.kind != _ROOM), None)
+    return next((n for n, each in enumerate(steps, 1) if each.undo is None and each.kind != _NAMESPACE), None)
 
 
-def outcomes(plan: Plan) -> Mapping[StepClass | Literal["refused"], int]:
+def count_outcomes(plan: Plan) -> Mapping[StepClass | Literal["refused"], int]:
     """How many steps of each class a plan has, and how many refusals; `none` once where it has neither."""
     told: list[StepClass | Literal["refused"]] = [each.step_class for each in plan.steps]
     told += ["refused"] * len(plan.refusals)
     return Counter(told or ["none"])
 
 
-def words(change: Change) -> str:
+def describe_change(change: Change) -> str:
     """A change in one line."""
     if isinstance(change, ChangeKey):
         return f"change the key from ({', '.join(change.old)}) to ({', '.join(change.new)})"

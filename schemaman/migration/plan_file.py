@@ -16,17 +16,17 @@ from typing import Any, cast, get_args
 
 from schemaman.errors import BadConfiguration, BadReference, StalePlan
 from schemaman.history.past_versions import Became
-from schemaman.migration.conditions import unanswerable
-from schemaman.migration.fitting import misfit
+from schemaman.migration.conditions import list_unknown_conditions
+from schemaman.migration.fitting import find_misfit
 from schemaman.migration.plan import (
+    MigrationSource,
     Past,
     Phase,
     PhaseName,
     Plan,
+    PolicyDecision,
     Refusal,
     Reversible,
-    Ruled,
-    Source,
     Step,
     StepClass,
     StepKind,
@@ -37,14 +37,14 @@ from schemaman.model.ddl import format_type, parse_type
 from schemaman.model.schema import Column, TableSchema
 
 SCHEMA_VERSION = 1
-_WRITTEN = "`schemaman plan TABLE -o FILE` writes one"
+_HOW_TO_WRITE = "`schemaman plan TABLE -o FILE` writes one"
 _EDITED = "make it again with `schemaman plan`; a plan is approved and applied as it was made"
 _Json = dict[str, Any]
 
 
 def to_text(plan: Plan) -> str:
     """The plan as its file holds it."""
-    return json.dumps(document(plan), sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(to_document(plan), sort_keys=True, indent=2, ensure_ascii=False) + "\n"
 
 
 def from_text(text: str) -> Plan:
@@ -55,11 +55,11 @@ def from_text(text: str) -> Plan:
         StalePlan: the file was changed after it was made.
     """
     try:
-        told = json.loads(text, object_pairs_hook=_once)
+        told = json.loads(text, object_pairs_hook=_require_unique)
     except (ValueError, RecursionError) as error:
-        raise BadConfiguration(f"this is no plan file: {error}", hint=_WRITTEN) from error
+        raise BadConfiguration(f"this is no plan file: {error}", hint=_HOW_TO_WRITE) from error
     if not isinstance(told, dict) or "steps" not in told or "hash" not in told:
-        raise BadConfiguration("this is no plan file: it has no steps and no hash", hint=_WRITTEN)
+        raise BadConfiguration("this is no plan file: it has no steps and no hash", hint=_HOW_TO_WRITE)
     if told.get("schema_version") != SCHEMA_VERSION:
         raise BadConfiguration(
             f"a plan file of layout {told.get('schema_version')!r}; this schemaman reads {SCHEMA_VERSION}",
@@ -69,9 +69,9 @@ def from_text(text: str) -> Plan:
         raise StalePlan(f"the plan for {told.get('table')} was edited after it was made", hint=_EDITED)
     try:
         plan = _plan(told)
-        if spoilt := misfit(plan, Plan) or _unnumbered(plan):
+        if spoilt := find_misfit(plan, Plan) or _check_point_of_no_return(plan):
             raise ValueError(spoilt)
-        strange = next(chain(_unknown(told, document(plan)), _unknown_conditions(plan)), None)
+        strange = next(chain(_find_unknown(told, to_document(plan)), _find_unknown_conditions(plan)), None)
     except (LookupError, TypeError, AttributeError, ValueError, RecursionError, BadReference) as error:
         raise BadConfiguration(f"a plan file with a member that cannot be read: {error!r}") from error
     if strange is not None:
@@ -82,39 +82,39 @@ def from_text(text: str) -> Plan:
     return plan
 
 
-def _unnumbered(plan: Plan) -> str:
+def _check_point_of_no_return(plan: Plan) -> str:
     first = plan.point_of_no_return
     there = first is None or 1 <= first <= len(plan.steps)
     return "" if there else f"point_of_no_return is {first}, and there are {len(plan.steps)} steps"
 
 
-def _unknown(told: object, known: object, place: str = "") -> Iterator[str]:
+def _find_unknown(told: object, known: object, place: str = "") -> Iterator[str]:
     """Where a file tells what the plan that was read from it does not; an empty member tells nothing."""
     if isinstance(told, dict) and isinstance(known, dict):
         for name, each in told.items():
             here = f"{place}.{name}" if place else name
             if name in known:
-                yield from _unknown(each, known[name], here)
+                yield from _find_unknown(each, known[name], here)
             elif each:
                 yield here
     elif isinstance(told, list) and isinstance(known, list):
         for number, (each, other) in enumerate(zip(told, known, strict=False)):
-            yield from _unknown(each, other, f"{place}[{number}]")
+            yield from _find_unknown(each, other, f"{place}[{number}]")
 
 
-def _unknown_conditions(plan: Plan) -> Iterator[str]:
+def _find_unknown_conditions(plan: Plan) -> Iterator[str]:
     """Where a step asks what nobody here can answer: by then the steps before it would have been run."""
     for number, step in enumerate(plan.steps):
         for kind, asked in (("precondition", step.precondition), ("postcondition", step.postcondition)):
-            yield from (f"steps[{number}].{kind}.{member}" for member in unanswerable(asked))
+            yield from (f"steps[{number}].{kind}.{member}" for member in list_unknown_conditions(asked))
 
 
 def plan_hash(plan: Plan) -> str:
     """The SHA-256 of a plan in hexadecimal: its name in journals and approvals."""
-    return str(document(plan)["hash"])
+    return str(to_document(plan)["hash"])
 
 
-def document(plan: Plan) -> dict[str, object]:
+def to_document(plan: Plan) -> dict[str, object]:
     """The plan as a JSON document with its own hash: what `plan --format json` prints."""
     told: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
@@ -128,8 +128,8 @@ def document(plan: Plan) -> dict[str, object]:
         "refusals": [{"change": r.change, "reason": r.reason, "instead": r.instead} for r in plan.refusals],
         "notes": list(plan.notes),
         "approvals_needed": list(plan.approvals_needed),
-        "expires": None if plan.expires_ms is None else moment(plan.expires_ms),
-        "rulings": [_ruled_document(ruled) for ruled in plan.rulings],
+        "expires": None if plan.expires_ms is None else format_moment(plan.expires_ms),
+        "rulings": [_decision_document(ruled) for ruled in plan.rulings],
         # Plans of before these members were known keep their hash.
         **({"phase": _phase_document(plan.phase)} if plan.phase else {}),
         **({"point_of_no_return": plan.point_of_no_return} if plan.point_of_no_return else {}),
@@ -144,36 +144,36 @@ def to_sql(plan: Plan) -> str:
 
 def _sql_lines(plan: Plan) -> Iterator[str]:
     version = f"{plan.source.version}.{plan.source.revision}" if plan.source.revision else plan.source.version
-    yield _remark(
+    yield _comment_lines(
         f"{plan.table} ({plan.format}) follows {plan.source.table}@{version}, plan {plan_hash(plan)[:12]}"
     )
     yield "-- for reading: `schemaman apply` runs the plan file, checks each step and keeps a journal"
     if plan.expires_ms is not None:
-        yield f"-- expires {moment(plan.expires_ms)}"
+        yield f"-- expires {format_moment(plan.expires_ms)}"
     if plan.phase:
         phase = plan.phase
-        yield _remark(f"phase {phase.number} of {phase.of}, {phase.name}; gate: {phase.gate}")
+        yield _comment_lines(f"phase {phase.number} of {phase.of}, {phase.name}; gate: {phase.gate}")
     for number, step in enumerate(plan.steps, 1):
         yield ""
         yield f"-- {number}. {step.kind} ({step.step_class}, {step.reversible})"
         if number == plan.point_of_no_return:
             yield "-- the point of no return: no statement undoes this"
-        yield from (_remark(f"hurts {who}") for who in step.hurts)
+        yield from (_comment_lines(f"hurts {who}") for who in step.hurts)
         yield f"{step.statement};"
     for refusal in plan.refusals:
         yield ""
-        yield _remark(f"refused: {refusal.change}: {refusal.reason}\ninstead: {refusal.instead}")
+        yield _comment_lines(f"refused: {refusal.change}: {refusal.reason}\ninstead: {refusal.instead}")
     for note in plan.notes:
-        yield _remark(f"note: {note}")
+        yield _comment_lines(f"note: {note}")
     for needed in plan.approvals_needed:
-        yield _remark(f"needs approval: {needed}")
+        yield _comment_lines(f"needs approval: {needed}")
 
 
-def _remark(text: str) -> str:
+def _comment_lines(text: str) -> str:
     return "\n".join(f"-- {line}" for line in text.splitlines())
 
 
-def _once(members: list[tuple[str, Any]]) -> _Json:
+def _require_unique(members: list[tuple[str, Any]]) -> _Json:
     """An object of which people read what is applied: of two members of one name JSON takes the last."""
     names = [name for name, _ in members]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -215,7 +215,7 @@ def _schema(told: _Json) -> TableSchema:
     return TableSchema(tuple(columns), tuple(told["key"]), told["comment"])
 
 
-def _source_document(source: Source) -> _Json:
+def _source_document(source: MigrationSource) -> _Json:
     return {
         "table": source.table,
         "version": source.version,
@@ -255,8 +255,8 @@ def _past(told: _Json) -> Past:
     return Past(told["id"], told["began"], told["names"], tuple(told.get("known_as", ())), members, types)
 
 
-def _source(told: _Json) -> Source:
-    return Source(
+def _source(told: _Json) -> MigrationSource:
+    return MigrationSource(
         table=told["table"],
         version=told["version"],
         id=told["id"],
@@ -316,7 +316,7 @@ def _phase(told: _Json) -> Phase:
     return Phase(name, told["number"], told["of"], told["gate"], told["follows"])
 
 
-def _ruled_document(ruled: Ruled) -> _Json:
+def _decision_document(ruled: PolicyDecision) -> _Json:
     return {
         "change": ruled.change,
         "path": list(ruled.path),
@@ -326,10 +326,10 @@ def _ruled_document(ruled: Ruled) -> _Json:
     }
 
 
-def _ruled(told: _Json) -> Ruled:
+def _decision(told: _Json) -> PolicyDecision:
     kind = cast(ChangeKind, _one_of(told["kind"], KINDS))
     level = cast(Level, _one_of(told["level"], LEVELS))
-    return Ruled(told["change"], tuple(told["path"]), kind, level, told["why"])
+    return PolicyDecision(told["change"], tuple(told["path"]), kind, level, told["why"])
 
 
 def _one_of(word: str, known: tuple[str, ...]) -> str:
@@ -353,22 +353,22 @@ def _plan(told: _Json) -> Plan:
         refusals=tuple(Refusal(r["change"], r["reason"], r["instead"]) for r in told["refusals"]),
         notes=tuple(told["notes"]),
         approvals_needed=tuple(told["approvals_needed"]),
-        expires_ms=None if told["expires"] is None else milliseconds(told["expires"]),
-        rulings=tuple(map(_ruled, told.get("rulings", ()))),
+        expires_ms=None if told["expires"] is None else parse_moment(told["expires"]),
+        rulings=tuple(map(_decision, told.get("rulings", ()))),
         phase=_phase(told["phase"]) if told.get("phase") else None,
         point_of_no_return=told.get("point_of_no_return"),
         base_column_ids=base.get("column_ids", "") if base else "",
-        base_layout=_texts(base.get("layout", {})) if base else {},
+        base_layout=_require_texts(base.get("layout", {})) if base else {},
     )
 
 
-def _texts(told: _Json) -> dict[str, str]:
+def _require_texts(told: _Json) -> dict[str, str]:
     if not isinstance(told, dict) or not all(isinstance(text, str) for text in told.values()):
         raise ValueError(f"{told!r} are no texts")
     return told
 
 
-def expiry(text: str, now_ms: int) -> int | None:
+def parse_expiry(text: str, now_ms: int) -> int | None:
     """When a plan made now expires (epoch ms): `30d`, `12h`, a day, a moment with its zone; None for `never`.
 
     Days last to their end in UTC, so that plans of one day that say the same have the same hash.
@@ -379,15 +379,15 @@ def expiry(text: str, now_ms: int) -> int | None:
     if text == "never":
         return None
     try:
-        until = _meant(text, now_ms)
-        if until is not None and moment(until):
+        until = _parse_expiry(text, now_ms)
+        if until is not None and format_moment(until):
             return until
     except (ValueError, OverflowError):
         pass
     raise BadConfiguration(f"{text!r} is no time to expire", hint="say 30d, 12h, 2027-01-31, or never")
 
 
-def _meant(text: str, now_ms: int) -> int | None:
+def _parse_expiry(text: str, now_ms: int) -> int | None:
     span = re.fullmatch(r"([0-9]{1,5})([dh])", text)
     if span and span[2] == "h":
         return (now_ms // 1000 + int(span[1]) * 3600) * 1000
@@ -403,13 +403,13 @@ def _end_of(day: date) -> int:
     return int(datetime.combine(day, time.min, UTC).timestamp()) * 1000 + 86_399_999
 
 
-def moment(ms: int) -> str:
+def format_moment(ms: int) -> str:
     """RFC 3339 in UTC, to the millisecond. Raises ValueError or OverflowError beyond the years 1 to 9999."""
     at = datetime.fromtimestamp(ms // 1000, UTC).replace(microsecond=ms % 1000 * 1000)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def milliseconds(moment: str) -> int:
+def parse_moment(moment: str) -> int:
     """The epoch milliseconds of such a moment. Raises ValueError: it is none."""
     at = datetime.fromisoformat(moment)
     return int(at.replace(microsecond=0).timestamp()) * 1000 + at.microsecond // 1000

@@ -10,34 +10,41 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from schemaman.migration import constraints as guards
-from schemaman.migration.conditions import step
-from schemaman.migration.layout import changed, layout_of
+from schemaman.migration.conditions import make_step
+from schemaman.migration.layout import apply_changes, layout_of
 from schemaman.migration.partial_plans import (
-    names_are_reused,
-    not_to_add,
-    unfilled,
-    unmade_columns,
-    unmade_members,
+    is_name_reused,
+    note_unfilled_columns,
+    refuse_addition,
+    refuse_field_renames,
+    refuse_renames,
 )
 from schemaman.migration.plan import (
+    MigrationSource,
     Plan,
     Policy,
     Refusal,
-    Source,
     Step,
-    point_of_no_return,
-    words,
+    describe_change,
+    find_point_of_no_return,
 )
 from schemaman.migration.policy import Level, Ruling
-from schemaman.migration.policy_checks import Approving, Judge, blocked_by, kinds_of
-from schemaman.migration.projection.project import Projection, key_is_known, project
-from schemaman.migration.properties.column_swaps import held_back
-from schemaman.migration.properties.displaced_columns import moved_away, retired, retired_text
-from schemaman.migration.properties.names import RETIRED_PROPERTY, SOURCE_PROPERTY
-from schemaman.migration.replacement_table import NOTHING, Carried
-from schemaman.migration.stamp import STAMP, stamp
-from schemaman.migration.step_order import at_end, dropped, in_turn, inside, renamed, waves
-from schemaman.migration.target import Draft, Live, Target
+from schemaman.migration.policy_checks import ApprovalCheck, PolicyCheck, classify_change, refuse_blocked
+from schemaman.migration.projection.project import Projection, has_known_key, project
+from schemaman.migration.properties.column_swaps import refuse_during_swap
+from schemaman.migration.properties.displaced_columns import displace_column, format_displaced, read_displaced
+from schemaman.migration.properties.names import DISPLACED_PROPERTY, SOURCE_PROPERTY
+from schemaman.migration.replacement_table import NO_CARRIED_COLUMNS, CarriedColumns
+from schemaman.migration.stamp import VERSION_STAMP, make_stamp
+from schemaman.migration.step_order import (
+    group_changes,
+    is_inside,
+    list_dropped_columns,
+    order_renames,
+    place_at_end,
+    rename_columns,
+)
+from schemaman.migration.target import Draft, LakeTable, Target
 from schemaman.model.diff import (
     AddColumn,
     Change,
@@ -61,15 +68,15 @@ _LACKS_FEATURE = (
 
 
 def make_plan(
-    source: Source,
-    live: Live | None,
+    source: MigrationSource,
+    live: LakeTable | None,
     target: Target,
     table: str,
     policy: Policy,
     *,
     target_name: str = "",
     expires_ms: int | None = None,
-    carried: Carried = NOTHING,
+    carried: CarriedColumns = NO_CARRIED_COLUMNS,
 ) -> Plan:
     """The plan that brings one target table to the source's structure.
 
@@ -80,8 +87,8 @@ def make_plan(
     Raises:
         BadReference: the table is no name that the format's catalogue takes.
     """
-    projection = carried.onto(project(source, live, target, policy, target_name))
-    judge = Judge(policy, source.table, (target_name or target.name, target.name))
+    projection = carried.add_to(project(source, live, target, policy, target_name))
+    judge = PolicyCheck(policy, source.table, (target_name or target.name, target.name))
     draft = _Drawing(target, source, table, live, projection, judge)
     draft.draw(live)
     return Plan(
@@ -99,7 +106,7 @@ def make_plan(
         tuple(draft.approvals),
         expires_ms,
         tuple(dict.fromkeys((*projection.rulings, *judge.rulings))),
-        point_of_no_return=point_of_no_return(draft.steps),
+        point_of_no_return=find_point_of_no_return(draft.steps),
         base_column_ids=live.column_ids if live else "",
         base_layout=layout_of(live),
     )
@@ -115,17 +122,17 @@ class _Drawing:
     def __init__(
         self,
         target: Target,
-        source: Source,
+        source: MigrationSource,
         table: str,
-        live: Live | None,
+        live: LakeTable | None,
         projection: Projection,
-        judge: Judge,
+        judge: PolicyCheck,
     ) -> None:
         self.target = target
         self.source = source
         self.table = table
         self.now = live
-        self.keyed = live is not None and key_is_known(live)
+        self.keyed = live is not None and has_known_key(live)
         self.settled = projection.settled
         self.projection = projection
         self.judge = judge
@@ -137,9 +144,9 @@ class _Drawing:
         self.refusals: list[Refusal] = []
         self.notes: list[str] = []
         self.approvals: list[str] = []
-        self.approving = Approving(judge, projection.kept)
+        self.approving = ApprovalCheck(judge, projection.kept)
 
-    def draw(self, live: Live | None) -> None:
+    def draw(self, live: LakeTable | None) -> None:
         """All steps; none where one of them would be refused amid the others."""
         try:
             self.create() if live is None else self.alter()
@@ -153,9 +160,9 @@ class _Drawing:
         if not wanted.columns:
             self.refusals.append(Refusal(f"create {self.table}", "no column can be held", "see the others"))
             return
-        ruling = self.judge.rule(f"create {self.table}", (), "new-table")
+        ruling = self.judge.decide(f"create {self.table}", (), "new-table")
         if ruling.level == "block":
-            self.refusals.append(blocked_by(f"create {self.table}", ruling))
+            self.refusals.append(refuse_blocked(f"create {self.table}", ruling))
         elif ruling.level in _NOT_MADE:
             self.notes.append(f"the table is not created ({ruling.why})")
         else:
@@ -167,16 +174,16 @@ class _Drawing:
         if namespace is not None:
             self._add(namespace, None)
         why = ruling.why if ruling.level == "approve" else ""
-        made = self.target.create(self.table, wanted, self._stamp(wanted.key, settled=True))
-        self._add(made, Live(self.table, wanted, "", ""), why)
+        made = self.target.create_table(self.table, wanted, self._stamp(wanted.key, settled=True))
+        self._add(made, LakeTable(self.table, wanted, "", ""), why)
         key = self.target.set_key(self.table, wanted)
         if key is not None:
             self._add(key, self.now)
         assert self.now is not None
         free = self.judge.ask("set-not-null").level == "auto"
-        for answer in guards.to_stand(self.target, self.table, self.now, self._required()):
+        for answer in guards.draft_constraints(self.target, self.table, self.now, self._required()):
             if free and isinstance(answer, Draft):
-                self._add(answer, guards.after(self.now, answer))
+                self._add(answer, guards.apply_constraint(self.now, answer))
 
     def alter(self) -> None:
         """An existing table: upgrades, renames and the stamp, then the rest by kind."""
@@ -185,24 +192,24 @@ class _Drawing:
         before, told = live.schema, self.projection
         if told.wanted == before and not self.settled:
             return
-        changes = diff(before, told.wanted, told.renames, told.members)
-        guarded = guards.staying(self._required(), told.renames)
-        renames, others = self._judged(guards.bare(self.target, live, changes, guarded), changes)
+        changes = diff(before, told.wanted, told.renames, told.field_renames)
+        guarded = guards.list_guarded_names(self._required(), told.renames)
+        renames, others = self._judged(guards.remove_obstacles(self.target, live, changes, guarded), changes)
         live = self._unguarded(live, (*renames, *others), guarded)
-        self.staying = dropped(changes) - dropped(others)
+        self.staying = list_dropped_columns(changes) - list_dropped_columns(others)
         upgrade: dict[str, str] = {}
         for change in (*renames, *others):
-            upgrade |= self.target.needs(live, change)
+            upgrade |= self.target.find_missing_properties(live, change)
         if upgrade:
-            cost = self.target.upgrade(self.table, upgrade)
-            ruling = self.judge.rule(f"set {', '.join(sorted(upgrade))}", (), "upgrade")
+            cost = self.target.upgrade_features(self.table, upgrade)
+            ruling = self.judge.decide(f"set {', '.join(sorted(upgrade))}", (), "upgrade")
             why = ruling.why if ruling.level == "approve" else ""
             self._add(cost, replace(live, properties={**live.properties, **upgrade}), why)
-        self.notes += unfilled(self.source, others, self.called)
+        self.notes += note_unfilled_columns(self.source, others, self.called)
         self._move_away(renames)
         self._rename(renames, [c for c in others if isinstance(c, RenameColumn)])
         for kind in _ORDER:
-            for wave in waves([c for c in others if isinstance(c, kind)]):
+            for wave in group_changes([c for c in others if isinstance(c, kind)]):
                 self._change(wave)
         self._mark()
         self._guard(before)
@@ -210,7 +217,7 @@ class _Drawing:
 
     def _rename(self, renames: Sequence[RenameColumn], members: Sequence[RenameColumn]) -> None:
         """Renames, members first, with the stamp behind them; names that are handed on wait for it."""
-        turns, closing = in_turn(renames, members)
+        turns, closing = order_renames(renames, members)
         for rename in turns:
             self._change([rename])
         if turns:
@@ -218,41 +225,45 @@ class _Drawing:
         for rename in closing:
             self._change([rename])
 
-    def _unguarded(self, live: Live, changes: Sequence[Change], guarded: Sequence[str]) -> Live:
+    def _unguarded(self, live: LakeTable, changes: Sequence[Change], guarded: Sequence[str]) -> LakeTable:
         """The table without the guards that the changes, all of which are made, would break."""
-        for guard, why in guards.in_the_way(self.target, live, changes, guarded):
-            self._add(guard, guards.after(live, guard), why)
-            live = guards.after(live, guard)
+        for guard, why in guards.find_obstacles(self.target, live, changes, guarded):
+            self._add(guard, guards.apply_constraint(live, guard), why)
+            live = guards.apply_constraint(live, guard)
         return live
 
     def _required(self) -> tuple[str, ...]:
         wanted = self.judge.ask("set-not-null").level in ("auto", "approve")
         told = self.projection
-        return guards.required(self.source, told.wanted, told.names) if wanted else ()
+        return guards.list_required_columns(self.source, told.wanted, told.names) if wanted else ()
 
     def _guard(self, before: TableSchema) -> None:
         """Key and NOT NULL as the format can keep them, on the columns that the table had before."""
         ruling = self.judge.ask("set-not-null")
         why = ruling.why if ruling.level == "approve" else ""
-        names = guards.stood(self._required(), before, self.projection.renames, self.renamed)
+        names = guards.find_former_names(self._required(), before, self.projection.renames, self.renamed)
         assert self.now is not None
         if self.steps:
-            self.steps[0] = guards.asked_first(self.steps[0], self.target, self.now, names)
-        for answer in guards.to_stand(self.target, self.table, self.now, tuple(names)):
+            self.steps[0] = guards.add_null_check(self.steps[0], self.target, self.now, names)
+        for answer in guards.draft_constraints(self.target, self.table, self.now, tuple(names)):
             if isinstance(answer, Refusal):
                 self.refusals.append(answer)
             elif answer.kind != "set-key" or self.steps:
-                self._add(answer, guards.after(self.now, answer), "" if answer.kind == "set-key" else why)
+                self._add(
+                    answer, guards.apply_constraint(self.now, answer), "" if answer.kind == "set-key" else why
+                )
 
     def _move_away(self, renames: Sequence[RenameColumn]) -> None:
         """What the table has to say of columns that get out of the way, before they do."""
         assert self.now is not None
-        called = self.projection.retired
+        called = self.projection.displaced
         away = {c.name: c.path[0] for c in renames if c.name in called}
         if away:
-            moved = {name: moved_away(self.now, was, called[name]) for name, was in away.items()}
-            kept = {name: each for name, each in retired(self.now).items() if name not in away.values()}
-            self._set({RETIRED_PROPERTY: retired_text(kept | moved)})
+            moved = {name: displace_column(self.now, was, called[name]) for name, was in away.items()}
+            kept = {
+                name: each for name, each in read_displaced(self.now).items() if name not in away.values()
+            }
+            self._set({DISPLACED_PROPERTY: format_displaced(kept | moved)})
 
     def _set(self, properties: Mapping[str, str]) -> None:
         """A step that sets properties and can be undone."""
@@ -265,90 +276,90 @@ class _Drawing:
         undo += [self.target.unset_properties(self.table, new).statement] if new else []
         draft = self.target.set_properties(self.table, properties)
         draft = replace(draft, undo="; ".join(undo), before={"properties": old})
-        asked = self.projection.asked if STAMP & properties.keys() else ""
+        asked = self.projection.approval_reason if VERSION_STAMP & properties.keys() else ""
         self._add(draft, replace(self.now, properties={**self.now.properties, **properties}), asked)
 
-    def _judged(self, live: Live, changes: Diff) -> tuple[list[RenameColumn], list[Change]]:
+    def _judged(self, live: LakeTable, changes: Diff) -> tuple[list[RenameColumn], list[Change]]:
         """What the target agrees to. Renames are taken all or none: they hang together."""
         renames = [c for c in changes if isinstance(c, RenameColumn) and len(c.path) == 1]
         agreed = [self._agreed(live, c) for c in renames]
         made = all(agreed)
         self.settled = self.settled and self._members_follow(live, renames, changes)
-        reused = names_are_reused(self.source, live, self.projection.wanted, self.called, renames)
+        reused = is_name_reused(self.source, live, self.projection.wanted, self.called, renames)
         if made and reused and not self.settled:
             made = False
-            self.refusals += unmade_columns(renames)
+            self.refusals += refuse_renames(renames)
         if not made:
             self.settled = self.renamed = False
             renames = []
         return renames, self._judged_others(live, renames, changes)
 
-    def _judged_others(self, live: Live, renames: Sequence[RenameColumn], changes: Diff) -> list[Change]:
+    def _judged_others(self, live: LakeTable, renames: Sequence[RenameColumn], changes: Diff) -> list[Change]:
         """The other changes, each judged on the table as it will be by then: drops come last."""
-        stands = renamed(live, renames)
+        stands = rename_columns(live, renames)
         whole = [c for c in changes if isinstance(c, RenameColumn)]
         agreed: list[Change] = [*self._judged_members(stands, [c for c in whole if len(c.path) > 1])]
         stands = replace(stands, schema=patch(stands.schema, agreed))
         # A change names places as they are called after the renames: without those it has none.
         lost: set[Path] = {(*c.path[:-1], c.name) for c in whole if c not in renames and c not in agreed}
         for change in sorted(changes, key=lambda c: isinstance(c, DropColumn)):
-            if isinstance(change, ChangeKey) or change in whole or inside(change.path, lost):
+            if isinstance(change, ChangeKey) or change in whole or is_inside(change.path, lost):
                 continue
-            barred = not_to_add(change, self.source, stands, self.called, settled=self.settled)
+            barred = refuse_addition(change, self.source, stands, self.called, settled=self.settled)
             if barred is not None:
                 self.refusals.append(barred)
                 continue
             if self._agreed(stands, change):
                 agreed.append(change)
-                stands = replace(stands, schema=patch(stands.schema, [at_end(stands.schema, change)]))
+                stands = replace(stands, schema=patch(stands.schema, [place_at_end(stands.schema, change)]))
         return agreed
 
-    def _judged_members(self, stands: Live, members: Sequence[RenameColumn]) -> list[RenameColumn]:
+    def _judged_members(self, stands: LakeTable, members: Sequence[RenameColumn]) -> list[RenameColumn]:
         """Renames of members, all or none: the stamp alone can say that they were made."""
         agreed = [c for c in members if self._agreed(stands, c)]
         if self.settled:
             return agreed
-        self.refusals += unmade_members(agreed)
+        self.refusals += refuse_field_renames(agreed)
         return []
 
-    def _members_follow(self, live: Live, renames: Sequence[RenameColumn], changes: Diff) -> bool:
+    def _members_follow(self, live: LakeTable, renames: Sequence[RenameColumn], changes: Diff) -> bool:
         """Whether all members get the names that they have at the source; nothing is said of it yet."""
-        stands = renamed(live, renames)
+        stands = rename_columns(live, renames)
         members = [c for c in changes if isinstance(c, RenameColumn) and len(c.path) > 1]
         made = not members or self.judge.ask("rename-stated").level in ("auto", "approve")
         return made and not any(isinstance(self._answer(stands, c), Refusal) for c in members)
 
-    def _agreed(self, live: Live, change: Change) -> bool:
+    def _agreed(self, live: LakeTable, change: Change) -> bool:
         """Whether policy and target both agree to a change; what stands against it is said."""
         answer = self._answer(live, change)
         refused = answer if isinstance(answer, Refusal) else None
-        missing = {} if refused else self.target.needs(live, change)
-        kinds = kinds_of(
+        missing = {} if refused else self.target.find_missing_properties(live, change)
+        kinds = classify_change(
             change, self.source, live, self.called, in_place=refused is None, upgrade=bool(missing)
         )
         path = () if isinstance(change, ChangeKey) else change.path
         path = (*(self.called.get(name, name) for name in path[:1]), *path[1:])
-        ruling = self.judge.rule(words(change), path, *kinds)
+        ruling = self.judge.decide(describe_change(change), path, *kinds)
         if ruling.level in _NOT_MADE:
-            self.notes.append(f"{words(change)}: not made ({ruling.why})")
+            self.notes.append(f"{describe_change(change)}: not made ({ruling.why})")
         elif refused is not None:
             self.refusals.append(refused)
         elif ruling.level == "block":
             self.refusals.append(self._blocked(change, ruling, missing))
         else:
-            self.approving.ask(change, kinds)
+            self.approving.note_change(change, kinds)
             return True
         return False
 
-    def _answer(self, live: Live, change: Change) -> Draft | Refusal:
-        return held_back(live, change) or self.target.alter(live, change)
+    def _answer(self, live: LakeTable, change: Change) -> Draft | Refusal:
+        return refuse_during_swap(live, change) or self.target.draft_change(live, change)
 
     def _blocked(self, change: Change, ruling: Ruling, missing: Mapping[str, str]) -> Refusal:
         if ruling.kind != "upgrade":
-            return blocked_by(words(change), ruling)
+            return refuse_blocked(describe_change(change), ruling)
         statement = self.target.set_properties(self.table, missing).statement
         instead = f"allow upgrades in the policy, or run: {statement}"
-        return Refusal(words(change), f"{_LACKS_FEATURE} ({ruling.why})", instead)
+        return Refusal(describe_change(change), f"{_LACKS_FEATURE} ({ruling.why})", instead)
 
     def _change(self, changes: Sequence[Change]) -> None:
         """One statement for changes of one kind."""
@@ -356,14 +367,14 @@ class _Drawing:
         drafts: list[Draft] = []
         after = self.now.schema
         for change in changes:
-            placed = at_end(after, change)
-            drafted = self.target.alter(self.now, placed)
+            placed = place_at_end(after, change)
+            drafted = self.target.draft_change(self.now, placed)
             if isinstance(drafted, Refusal):
                 raise _Standstill(drafted)
             drafts.append(drafted)
             after = patch(after, [placed])
-        draft = drafts[0] if len(drafts) == 1 else self.target.together(self.now, drafts)
-        self._add(draft, changed(self.now, after, draft.changes))
+        draft = drafts[0] if len(drafts) == 1 else self.target.combine_drafts(self.now, drafts)
+        self._add(draft, apply_changes(self.now, after, draft.changes))
 
     def _mark(self) -> None:
         """The stamp, once: a passenger of other steps, or the only step of a table that bears none yet.
@@ -375,7 +386,7 @@ class _Drawing:
         wanted = self._stamp(key, settled=self.settled)
         missing = {k: v for k, v in wanted.items() if self.now.properties.get(k) != v}
         told = SOURCE_PROPERTY in self.now.properties and not missing.keys() & self.projection.properties
-        asked = self.projection.asked and STAMP & missing.keys()
+        asked = self.projection.approval_reason and VERSION_STAMP & missing.keys()
         if missing and (self.steps or not told or asked):
             self._set(missing)
         self.now = replace(self.now, schema=replace(self.now.schema, key=key))
@@ -389,12 +400,14 @@ class _Drawing:
 
     def _stamp(self, key: Sequence[str], *, settled: bool) -> dict[str, str]:
         renamed, had = self.renamed, self.had
-        return stamp(self.source, self.projection, self.now, key, settled=settled, renamed=renamed, had=had)
+        return make_stamp(
+            self.source, self.projection, self.now, key, settled=settled, renamed=renamed, had=had
+        )
 
-    def _add(self, draft: Draft, after: Live | None, approve: str = "") -> None:
+    def _add(self, draft: Draft, after: LakeTable | None, approve: str = "") -> None:
         """Another step; `approve` says why a person has to approve it."""
-        why = approve or self.approving.needed(draft.changes)
+        why = approve or self.approving.find_reason(draft.changes)
         if why:
             self.approvals.append(f"{draft.kind}: {draft.statement} ({why})")
-        self.steps.append(step(draft, self.now, after))
+        self.steps.append(make_step(draft, self.now, after))
         self.now = after

@@ -165,14 +165,16 @@ class Policy:
     rules: tuple[PolicyRule, ...] = ()
     projections: tuple[ProjectionRule, ...] = ()
 
-    def representation(self, table: str, *targets: str) -> Representation:
+    def find_representation(self, table: str, *targets: str) -> Representation:
         """How a target holds a source table; each option is decided by the most specific rule that has it.
 
         Raises:
             BadConfiguration: two equally specific rules want different things.
         """
-        names = tuple(names_of(table))
-        placed = [(_place(rule.tables, rule.targets, names, targets), rule) for rule in self.projections]
+        names = tuple(list_names(table))
+        placed = [
+            (_rank_selectors(rule.tables, rule.targets, names, targets), rule) for rule in self.projections
+        ]
         ranked = [(rank, rule) for rank, rule in placed if rank is not None]
         # What may stand there was checked when the entry was read: any value here is one of its option's.
         chosen: dict[str, Any] = {}
@@ -189,29 +191,29 @@ class Policy:
             chosen[option] = value
         return replace(DEFAULT, **chosen)
 
-    def ruling(self, kind: ChangeKind, table: str, *targets: str) -> Ruling:
+    def find_ruling(self, kind: ChangeKind, table: str, *targets: str) -> Ruling:
         """What holds for a kind of change of a source table, and why.
 
         `targets` are all names of the target: its own and that of its format.
         """
-        names = tuple(names_of(table))
-        ranked = [(rank, r) for r in self.rules if (rank := _rank(r, kind, names, targets)) is not None]
+        names = tuple(list_names(table))
+        ranked = [(rank, r) for r in self.rules if (rank := _rank_rule(r, kind, names, targets)) is not None]
         if not ranked:
-            return self._default(kind)
+            return self._find_default(kind)
         best = max(rank for rank, _ in ranked)
         rule = max((r for rank, r in ranked if rank == best), key=lambda r: (LEVELS.index(r.level), r.origin))
         return Ruling(kind, rule.level, f"{kind} = {rule.level}, says {rule.origin}")
 
-    def makes(self, kind: ChangeKind, table: str, *targets: str) -> bool:
+    def is_made(self, kind: ChangeKind, table: str, *targets: str) -> bool:
         """Whether a kind of change is made at all, be it after an approval."""
-        return self.ruling(kind, table, *targets).level in ("auto", "approve")
+        return self.find_ruling(kind, table, *targets).level in ("auto", "approve")
 
-    def strictest(self, kinds: Iterable[ChangeKind], table: str, *targets: str) -> Ruling:
+    def find_strictest(self, kinds: Iterable[ChangeKind], table: str, *targets: str) -> Ruling:
         """What holds for a change that is of several kinds at once: the most restrictive of their levels."""
-        rulings = [self.ruling(kind, table, *targets) for kind in kinds]
+        rulings = [self.find_ruling(kind, table, *targets) for kind in kinds]
         return max(rulings, key=lambda r: LEVELS.index(r.level))
 
-    def _default(self, kind: ChangeKind) -> Ruling:
+    def _find_default(self, kind: ChangeKind) -> Ruling:
         if kind == "drop-column" and self.drops == "drop":
             return Ruling(kind, "approve", f"{kind} = approve, says drops = drop")
         if kind == "change-comment" and not self.comments:
@@ -221,7 +223,7 @@ class Policy:
         return Ruling(kind, DEFAULTS[kind], f"{kind} = {DEFAULTS[kind]} by default")
 
 
-def names_of(table: str) -> Iterator[str]:
+def list_names(table: str) -> Iterator[str]:
     """The names by which a pattern may mean a source table: all of it, and every end of it, unquoted."""
     yield table
     parts = [quoted.replace('""', '"') or plain for quoted, plain in _PART.findall(_without_stream(table))]
@@ -229,7 +231,7 @@ def names_of(table: str) -> Iterator[str]:
         yield ".".join(parts[start:])
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def suggest_word(word: str, known: Iterable[str]) -> str | None:
     """The question whether a similar word was meant; None if nothing is similar."""
     near = get_close_matches(word, list(known), 1, 0.5)
     return f"did you mean {near[0]}?" if near else None
@@ -241,36 +243,36 @@ def _without_stream(table: str) -> str:
     return table[found.end() :] if found else table
 
 
-_Place = tuple[tuple[int, int], int]
-_Rank = tuple[_Place, tuple[int, int]]
+_SelectorRank = tuple[tuple[int, int], int]
+_Rank = tuple[_SelectorRank, tuple[int, int]]
 
 
-def _rank(
+def _rank_rule(
     rule: PolicyRule, kind: ChangeKind, names: tuple[str, ...], targets: tuple[str, ...]
 ) -> _Rank | None:
     """How narrowly a rule means this change: by its table, then its target, then its kind; None if not."""
-    place = _place(rule.tables, rule.targets, names, targets)
+    place = _rank_selectors(rule.tables, rule.targets, names, targets)
     kinds = [] if rule.level in NEVER.get(kind, ()) else [p for p in rule.changes if fnmatchcase(kind, p)]
     if rule.level == "auto" and kind in DESTRUCTIVE:
         kinds = [p for p in kinds if p == kind]
-    change = max(map(_narrow, kinds), default=None)
+    change = max(map(_rank_pattern, kinds), default=None)
     return None if place is None or change is None else (place, change)
 
 
-def _place(
+def _rank_selectors(
     tables: tuple[str, ...], aims: tuple[str, ...], names: tuple[str, ...], targets: tuple[str, ...]
-) -> _Place | None:
-    table = max((_narrow(p) for p in tables if any(fnmatchcase(n, p) for n in names)), default=None)
-    target = max((_aim(t, targets) for t in aims if t == ANY or t in targets), default=None)
+) -> _SelectorRank | None:
+    table = max((_rank_pattern(p) for p in tables if any(fnmatchcase(n, p) for n in names)), default=None)
+    target = max((_rank_target(t, targets) for t in aims if t == ANY or t in targets), default=None)
     return None if table is None or target is None else (table, target)
 
 
-def _aim(word: str, targets: tuple[str, ...]) -> int:
+def _rank_target(word: str, targets: tuple[str, ...]) -> int:
     """A target's own name (the first of its names) is narrower than its format, and that than any."""
     return 0 if word == ANY else 2 if word == targets[0] else 1
 
 
-def _narrow(pattern: str) -> tuple[int, int]:
+def _rank_pattern(pattern: str) -> tuple[int, int]:
     """A name is narrower than a pattern, and of two alike the one with more letters of its own."""
     wild = any(ch in pattern for ch in "*?[")
     return (0 if wild else 1, sum(ch not in "*?" for ch in pattern))

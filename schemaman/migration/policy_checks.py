@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from schemaman.migration.plan import Refusal, Ruled, Source
+from schemaman.migration.plan import MigrationSource, PolicyDecision, Refusal
 from schemaman.migration.policy import ChangeKind, Policy, Ruling
-from schemaman.migration.target import Live
+from schemaman.migration.target import LakeTable
 from schemaman.model.diff import (
     AddColumn,
     Change,
@@ -30,7 +30,7 @@ from schemaman.model.types import Decimal, Floating, Integer
 
 
 @dataclass(slots=True)
-class Judge:
+class PolicyCheck:
     """Asks the policy about the changes of one table, and keeps what it said where that is not just `auto`.
 
     `targets` are the names of the target: its own, then that of its format.
@@ -39,58 +39,64 @@ class Judge:
     policy: Policy
     table: str
     targets: tuple[str, ...]
-    rulings: list[Ruled] = field(default_factory=list)
+    rulings: list[PolicyDecision] = field(default_factory=list)
 
     def ask(self, *kinds: ChangeKind) -> Ruling:
         """What holds for a change of these kinds; nothing is kept."""
-        return self.policy.strictest(kinds, self.table, *self.targets)
+        return self.policy.find_strictest(kinds, self.table, *self.targets)
 
-    def rule(self, change: str, path: Path, *kinds: ChangeKind) -> Ruling:
+    def decide(self, change: str, path: Path, *kinds: ChangeKind) -> Ruling:
         """What holds for this change."""
         ruling = self.ask(*kinds)
         if ruling.level != "auto":
-            self.rulings.append(Ruled(change, path, ruling.kind, ruling.level, ruling.why))
+            self.rulings.append(PolicyDecision(change, path, ruling.kind, ruling.level, ruling.why))
         return ruling
 
 
-def blocked_by(change: str, ruling: Ruling, reason: str = "") -> Refusal:
+def refuse_blocked(change: str, ruling: Ruling, reason: str = "") -> Refusal:
     """The refusal of a change that the policy blocks; `reason` is what else stands against it."""
     why = f"the policy blocks it: {ruling.why}"
-    return Refusal(change, f"{reason}; {why}" if reason else why, allow(ruling.kind))
+    return Refusal(change, f"{reason}; {why}" if reason else why, suggest_rule(ruling.kind))
 
 
-def allow(kind: ChangeKind) -> str:
+def suggest_rule(kind: ChangeKind) -> str:
     """What to write into the settings, to let a kind of change be approved."""
     return f'to allow it, write {kind} = "approve" into a [[policy]] for this table'
 
 
-def kinds_of(
-    change: Change, source: Source, live: Live, names: Mapping[str, str], *, in_place: bool, upgrade: bool
+def classify_change(
+    change: Change,
+    source: MigrationSource,
+    live: LakeTable,
+    names: Mapping[str, str],
+    *,
+    in_place: bool,
+    upgrade: bool,
 ) -> tuple[ChangeKind, ...]:
     """The kinds that a change of a live table is of.
 
     `names` maps columns of the lake to those of the source where they are called otherwise. `in_place`: the
     format makes it without rewriting data; `upgrade`: it needs a feature that older readers do not know.
     """
-    kinds = _kinds(change, source, names, in_place)
+    kinds = _classify_alone(change, source, names, in_place)
     if isinstance(change, ChangeType) and change.path[0] in live.layout:
         kinds = (*kinds, "change-layout-column")
     return (*kinds, "upgrade") if upgrade else kinds
 
 
-def _kinds(
-    change: Change, source: Source, names: Mapping[str, str], in_place: bool
+def _classify_alone(
+    change: Change, source: MigrationSource, names: Mapping[str, str], in_place: bool
 ) -> tuple[ChangeKind, ...]:
     match change:
         case AddColumn(path):
-            return _addition((names.get(path[0], path[0]), *path[1:]), source)
+            return _classify_addition((names.get(path[0], path[0]), *path[1:]), source)
         case DropColumn():
             return ("drop-column",)
         case RenameColumn(path, name):
             proven = len(path) == 1 and name in source.proven
             return ("rename-proven" if proven else "rename-stated",)
         case ChangeType(path, old, new):
-            kind = _retyping(old, new) if in_place else "retype"
+            kind = _classify_widening(old, new) if in_place else "retype"
             unsure = names.get(path[0], path[0]) in source.unsure_types
             return (kind, "change-representation") if unsure else (kind,)
         case ChangeNullable(_, _, new):
@@ -107,16 +113,16 @@ def _kinds(
             assert_never(change)
 
 
-def _addition(path: Path, source: Source) -> tuple[ChangeKind, ...]:
+def _classify_addition(path: Path, source: MigrationSource) -> tuple[ChangeKind, ...]:
     if len(path) > 1:
         return ("add-column",)
     column = source.schema.column(path[0])
     required = column is not None and not column.nullable
     kind: ChangeKind = "add-required-column" if required else "add-column"
-    return (kind, "reuse-name") if _meant_another(source, path[0]) else (kind,)
+    return (kind, "reuse-name") if _is_name_reused(source, path[0]) else (kind,)
 
 
-def _meant_another(source: Source, name: str) -> bool:
+def _is_name_reused(source: MigrationSource, name: str) -> bool:
     """Whether an earlier version had another column of this name: one that left, or has another name now."""
     lowered = name.lower()
     return any(
@@ -126,7 +132,7 @@ def _meant_another(source: Source, name: str) -> bool:
     )
 
 
-def _retyping(old: object, new: object) -> ChangeKind:
+def _classify_widening(old: object, new: object) -> ChangeKind:
     match old, new:
         case Integer(), Decimal():
             return "integer-to-decimal"
@@ -140,23 +146,23 @@ _KEPT_BEFORE = "it was kept when the source dropped it, and another policy alone
 
 
 @dataclass(slots=True)
-class Approving:
+class ApprovalCheck:
     """Keeps of each change what a person has to approve of it; `kept` places were to be dropped before."""
 
-    judge: Judge
+    check: PolicyCheck
     kept: Collection[Path]
-    whys: dict[tuple[type[Change], Path], str] = field(default_factory=dict)
+    reasons: dict[tuple[type[Change], Path], str] = field(default_factory=dict)
 
-    def ask(self, change: Change, kinds: Sequence[ChangeKind]) -> None:
+    def note_change(self, change: Change, kinds: Sequence[ChangeKind]) -> None:
         """Keep what is to be approved of a change of these kinds; an upgrade is a step of its own."""
-        asked = [self.judge.ask(kind) for kind in kinds if kind != "upgrade"]
+        asked = [self.check.ask(kind) for kind in kinds if kind != "upgrade"]
         why = "; ".join(r.why for r in asked if r.level == "approve")
         if isinstance(change, DropColumn) and change.path in self.kept:
             why = why or _KEPT_BEFORE
         if why and not isinstance(change, ChangeKey):
-            self.whys[type(change), change.path] = why
+            self.reasons[type(change), change.path] = why
 
-    def needed(self, changes: Sequence[Change]) -> str:
+    def find_reason(self, changes: Sequence[Change]) -> str:
         """Why a statement for these changes needs approval; renames hang together, of columns or of members.
 
         By its turn a rename may have another place than it was asked about: what holds it has its old name
@@ -168,12 +174,12 @@ class Approving:
                 case ChangeKey():
                     continue
                 case RenameColumn():
-                    whys += self._renames(whole=len(change.path) == 1)
+                    whys += self._find_rename_reasons(whole=len(change.path) == 1)
                 case _:
-                    whys.append(self.whys.get((type(change), change.path), ""))
+                    whys.append(self.reasons.get((type(change), change.path), ""))
         return "; ".join(dict.fromkeys(why for why in whys if why))
 
-    def _renames(self, *, whole: bool) -> list[str]:
+    def _find_rename_reasons(self, *, whole: bool) -> list[str]:
         """What is to be approved of the renames of columns, or of those of members."""
-        told = [(at, why) for (kind, at), why in self.whys.items() if kind is RenameColumn]
+        told = [(at, why) for (kind, at), why in self.reasons.items() if kind is RenameColumn]
         return [why for at, why in told if (len(at) == 1) is whole]

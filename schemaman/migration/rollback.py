@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import cast
 
 from schemaman.errors import StalePlan
-from schemaman.migration.conditions import holds, structure
-from schemaman.migration.constraints import nulls
+from schemaman.migration.conditions import fingerprint_structure, is_met
+from schemaman.migration.constraints import count_nulls
 from schemaman.migration.layout import layout_of
 from schemaman.migration.plan import (
     Phase,
@@ -24,14 +24,14 @@ from schemaman.migration.plan import (
     StepKind,
 )
 from schemaman.migration.plan_file import plan_hash
-from schemaman.migration.properties.column_swaps import Exchange, exchanges_in
+from schemaman.migration.properties.column_swaps import ColumnSwap, parse_swaps
 from schemaman.migration.properties.names import KEY_PROPERTY
-from schemaman.migration.recipes.phases import differing, unfit
-from schemaman.migration.target import TARGETS, Live, Target
+from schemaman.migration.recipes.phases import count_differing, count_unfit_keys
+from schemaman.migration.target import TARGETS, LakeTable, Target
 from schemaman.model.ddl import quote_name
 from schemaman.store.log import Migrated
 
-_UNDONE: Mapping[StepKind, StepKind] = {
+_UNDO_KINDS: Mapping[StepKind, StepKind] = {
     "add-columns": "drop-columns",
     "rename-column": "rename-column",
     "change-comment": "change-comment",
@@ -44,11 +44,11 @@ _UNDONE: Mapping[StepKind, StepKind] = {
 }
 _FROM_NOTHING: Mapping[StepKind, str | None] = {"add-constraint": None, "set-key": "[]"}
 """What the property of such a step is before it."""
-_GONE = "values written into the columns since are lost"
+_VALUES_LOST = "values written into the columns since are lost"
 _APPROVED = "what it takes back had to be approved"
 _MADE = "the plan made the table: nothing says whether somebody needs its rows"
-_FILLED = "the table may be in use by now: nothing says whether somebody needs its rows"
-_STANDS = "the table stands where the plan left it"
+_IN_USE = "the table may be in use by now: nothing says whether somebody needs its rows"
+_UNMOVED = "the table stands where the plan left it"
 _HARMLESS = frozenset({
     "ADD COLUMNS", "DROP COLUMNS", "RENAME COLUMN", "CHANGE COLUMN", "CHANGE COLUMNS", "SET TBLPROPERTIES",
     "UNSET TBLPROPERTIES", "ADD CONSTRAINT", "DROP CONSTRAINT", "SET TABLE COMMENT", "UPGRADE PROTOCOL",
@@ -57,69 +57,71 @@ _HARMLESS = frozenset({
 """Operations of a Delta table's history that write no rows. Source: Delta `DeltaOperations`."""
 
 
-def version_before(lines: Iterable[Migrated]) -> str | None:
+def find_version_before(lines: Iterable[Migrated]) -> str | None:
     """The version that the table had when the plan was first begun."""
     return next((line.version for line in lines if line.state == "started"), None)
 
 
-def rollback(plan: Plan, live: Live | None, done: int) -> Plan:
+def plan_rollback(plan: Plan, live: LakeTable | None, done: int) -> Plan:
     """The plan that takes `done` steps of another plan back, with refusals where a step has no way back.
 
     Raises:
         StalePlan: the table does not stand where those steps left it.
     """
     taken = plan.steps[:done]
-    stands = structure(plan.base_schema)
+    stands = fingerprint_structure(plan.base_schema)
     for each in taken:
         stands = cast("str | None", each.postcondition.get("structure", stands))
-    told = {"properties": _key_written(taken)}
-    if structure(live.schema if live else None) != stands or (live is not None and not holds(live, told)):
+    told = {"properties": _find_written_key(taken)}
+    if fingerprint_structure(live.schema if live else None) != stands or (
+        live is not None and not is_met(live, told)
+    ):
         raise StalePlan(
             f"{plan.table} is not as the plan left it: someone changed it since",
             hint="bring it on with a new plan: schemaman plan",
         )
     target = TARGETS.get(plan.format)
-    gates = _gates(plan, target.table_name(plan.table), taken)
+    gates = _list_gates(plan, target.table_name(plan.table), taken)
     undone = [
-        (each if isinstance(each, Refusal) else _gated(each, gate), why)
+        (each if isinstance(each, Refusal) else _add_gate(each, gate), why)
         for step, gate in zip(reversed(taken), gates, strict=True)
         if step.kind != "create-namespace"
-        for each, why in _undone(plan, target, step)
+        for each, why in _undo_step(plan, target, step)
     ]
     refusals = tuple(each for each, _ in undone if isinstance(each, Refusal))
     steps = () if refusals else tuple(each for each, _ in undone if isinstance(each, Step))
-    back = _back(plan, live, steps, refusals)
+    back = _make_plan(plan, live, steps, refusals)
     if refusals:
         return back
     approvals = tuple(
         f"{each.kind}: {each.statement} ({why})" for each, why in undone if isinstance(each, Step) and why
     )
-    return replace(back, approvals_needed=approvals, notes=(*back.notes, *_notes(taken)))
+    return replace(back, approvals_needed=approvals, notes=(*back.notes, *_list_notes(taken)))
 
 
-def restored(plan: Plan, live: Live, version: str, target: Target) -> Plan:
+def plan_restore(plan: Plan, live: LakeTable, version: str, target: Target) -> Plan:
     """The plan that sets a Delta table back to the version before another plan: where no statement would do.
 
     Nobody may have written rows since. Source: Delta "Restore a Delta table to an earlier state".
     """
     name = target.table_name(plan.table)
-    post = {"structure": structure(plan.base_schema)}
+    post = {"structure": fingerprint_structure(plan.base_schema)}
     step = Step(
         "restore",
         f"RESTORE TABLE {name} TO VERSION AS OF {int(version)}",
         "metadata",
         "time-travel",
-        {"structure": structure(live.schema), "version": live.version},
+        {"structure": fingerprint_structure(live.schema), "version": live.version},
         post,
         f"RESTORE TABLE {name} TO VERSION AS OF {int(live.version)}",
         ("streams that read the table: they stop at this change",),
     )
-    back = _back(plan, live, (step,), ())
+    back = _make_plan(plan, live, (step,), ())
     why = "everything in the table is set back, the features that it was given stay"
     return replace(back, approvals_needed=(f"restore: {step.statement} ({why})",))
 
 
-def rows_written(operations: Sequence[tuple[int, str]], version: str) -> tuple[str, ...]:
+def list_row_writes(operations: Sequence[tuple[int, str]], version: str) -> tuple[str, ...]:
     """The operations behind a version that may have written rows; `operations` as Delta's history tells."""
     return tuple(
         f"{name} made version {number}"
@@ -128,7 +130,9 @@ def rows_written(operations: Sequence[tuple[int, str]], version: str) -> tuple[s
     )
 
 
-def _back(plan: Plan, live: Live | None, steps: tuple[Step, ...], refusals: tuple[Refusal, ...]) -> Plan:
+def _make_plan(
+    plan: Plan, live: LakeTable | None, steps: tuple[Step, ...], refusals: tuple[Refusal, ...]
+) -> Plan:
     """The frame of a way back: from the table as it stands to what it was."""
     wanted = plan.base_schema if plan.base_schema is not None and not refusals else live and live.schema
     told = "the next ordinary plan leads forward again" if steps else "there is nothing to take back"
@@ -144,29 +148,33 @@ def _back(plan: Plan, live: Live | None, steps: tuple[Step, ...], refusals: tupl
         steps,
         refusals,
         () if refusals else (told,),
-        phase=Phase("rollback", 1, 1, _gate_in_words(steps), plan_hash(plan)),
+        phase=Phase("rollback", 1, 1, _describe_gate(steps), plan_hash(plan)),
         point_of_no_return=next((n for n, each in enumerate(steps, 1) if each.kind == "drop-columns"), None),
         base_column_ids=live.column_ids if live else "",
         base_layout=layout_of(live),
     )
 
 
-def _undone(plan: Plan, target: Target, step: Step) -> Iterator[tuple[Step | Refusal, str]]:
+def _undo_step(plan: Plan, target: Target, step: Step) -> Iterator[tuple[Step | Refusal, str]]:
     """What undoes a step, each with why a person has to approve it, empty if nobody has to."""
-    kind = _UNDONE.get(step.kind)
+    kind = _UNDO_KINDS.get(step.kind)
     if step.kind == "create-table":
         yield Refusal(f"undo {step.kind}", _MADE, f"look at it, and then: {step.undo}"), ""
         return
     if step.kind == "backfill" and plan.phase is not None and plan.phase.name == "fill":
         instead = f"point readers and writers back to the old table, look at this one, and then: {step.undo}"
-        yield Refusal(f"undo {step.kind}", _FILLED, instead), ""
+        yield Refusal(f"undo {step.kind}", _IN_USE, instead), ""
         return
-    ways = _restamped(plan, target, step) if kind == "set-properties" else ((step.undo, _before(step)),)
+    ways = (
+        _undo_properties(plan, target, step)
+        if kind == "set-properties"
+        else ((step.undo, _former_state(step)),)
+    )
     asked = any(each.startswith(f"{step.kind}: {step.statement} (") for each in plan.approvals_needed)
     for undo, before in ways:
         if undo is None or kind is None or before is None:
             reason = f"no statement undoes it: {step.statement}"
-            yield Refusal(f"undo {step.kind}", reason, _otherwise(step)), ""
+            yield Refusal(f"undo {step.kind}", reason, _suggest_other_way(step)), ""
             return
         lost = kind == "drop-columns"
         yield (
@@ -184,11 +192,11 @@ def _undone(plan: Plan, target: Target, step: Step) -> Iterator[tuple[Step | Ref
                 None if lost else step.statement,
                 step.hurts,
             ),
-            _GONE if lost else _APPROVED if asked else "",
+            _VALUES_LOST if lost else _APPROVED if asked else "",
         )
 
 
-def _restamped(
+def _undo_properties(
     plan: Plan, target: Target, step: Step
 ) -> Iterator[tuple[str | None, dict[str, object] | None]]:
     """The statements that give properties back their values: one for those that were there, one for others.
@@ -196,7 +204,7 @@ def _restamped(
     No statement sets some and takes others away. Source: Spark SQL reference, ALTER TABLE.
     """
     after, before = step.postcondition.get("properties"), step.precondition.get("properties")
-    told = _before(step)
+    told = _former_state(step)
     if not isinstance(after, Mapping) or not isinstance(before, Mapping) or told is None:
         yield None, None
         return
@@ -208,49 +216,49 @@ def _restamped(
         yield target.unset_properties(plan.table, new).statement, told | {"properties": dict.fromkeys(new)}
 
 
-def _gated(step: Step, counts: Mapping[str, int]) -> Step:
+def _add_gate(step: Step, counts: Mapping[str, int]) -> Step:
     """The step behind a gate."""
     return replace(step, precondition={**step.precondition, "counts": dict(counts)}) if counts else step
 
 
-def _gates(plan: Plan, name: str, taken: Sequence[Step]) -> list[dict[str, int]]:
+def _list_gates(plan: Plan, name: str, taken: Sequence[Step]) -> list[dict[str, int]]:
     """What the rows must say before each step is undone, the last one first; all of it before any is undone.
 
     Names that were exchanged go back where no row has another value in the new column than the old one says:
     whatever was written since is in the new one alone. A key comes back where it still tells the rows apart,
     and NULL is forbidden again where there is none.
     """
-    exchanges, key = _exchanged(taken), _key_before(plan, taken)
-    again = dict.fromkeys(unfit(name, key), 0) if key else {}
+    exchanges, key = _find_swaps(taken), _find_former_key(plan, taken)
+    again = dict.fromkeys(count_unfit_keys(name, key), 0) if key else {}
     gates: list[dict[str, int]] = []
-    first: dict[Exchange | str, str] = {}
+    first: dict[ColumnSwap | str, str] = {}
     called: dict[str, str] = {}
     for each in reversed(taken):
         gate = dict(again)
         for exchange in exchanges:
-            stands = _standing(each, exchange)
+            stands = _locate_swap(each, exchange)
             if stands is not None:
-                query = differing(name, (stands,))
+                query = count_differing(name, (stands,))
                 gate[query] = 0
                 first.setdefault(exchange, query)
-        for column in _freed(each):
-            gate[nulls(name, column)] = 0
-            first[column] = nulls(name, called.get(column, column))
-        called |= {old: called.get(new, new) for old, new in _renamed(each)}
+        for column in _list_freed_columns(each):
+            gate[count_nulls(name, column)] = 0
+            first[column] = count_nulls(name, called.get(column, column))
+        called |= {old: called.get(new, new) for old, new in _list_renames(each)}
         gates.append(gate)
     if gates:
         gates[0] |= dict.fromkeys(first.values(), 0)
     return gates
 
 
-def _key_written(taken: Sequence[Step]) -> dict[str, object]:
+def _find_written_key(taken: Sequence[Step]) -> dict[str, object]:
     """What the steps said last of the key, which no structure shows."""
     told = [each.postcondition.get("properties") for each in taken]
     written = [each[KEY_PROPERTY] for each in told if isinstance(each, Mapping) and KEY_PROPERTY in each]
     return {KEY_PROPERTY: written[-1]} if written else {}
 
 
-def _freed(step: Step) -> Iterator[str]:
+def _list_freed_columns(step: Step) -> Iterator[str]:
     """The column that a step let hold NULL, which it may hold by now; see `Target.relax`."""
     told = step.precondition.get("properties")
     checks = told.values() if step.kind == "drop-constraint" and isinstance(told, Mapping) else ()
@@ -260,7 +268,7 @@ def _freed(step: Step) -> Iterator[str]:
             yield found[1].replace("``", "`")
 
 
-def _renamed(step: Step) -> Iterator[tuple[str, str]]:
+def _list_renames(step: Step) -> Iterator[tuple[str, str]]:
     """The name that a step gave a column, behind the one before."""
     before, after = step.precondition.get("columns"), step.postcondition.get("columns")
     if step.kind == "rename-column" and isinstance(before, Mapping) and isinstance(after, Mapping):
@@ -270,14 +278,14 @@ def _renamed(step: Step) -> Iterator[tuple[str, str]]:
             yield str(gone[0]), str(come[0])
 
 
-def _exchanged(taken: Sequence[Step]) -> tuple[Exchange, ...]:
+def _find_swaps(taken: Sequence[Step]) -> tuple[ColumnSwap, ...]:
     """The columns whose names the steps exchange, as the steps write it down."""
     told = [each.postcondition.get("properties") for each in taken]
-    found = [exchanges_in(each) for each in told if isinstance(each, Mapping)]
+    found = [parse_swaps(each) for each in told if isinstance(each, Mapping)]
     return next((each for each in found if each), ())
 
 
-def _standing(step: Step, exchange: Exchange) -> Exchange | None:
+def _locate_swap(step: Step, exchange: ColumnSwap) -> ColumnSwap | None:
     """Under which names a pair of columns stands behind a rename of one of them; None if it is none."""
     columns = step.postcondition.get("columns")
     if step.kind != "rename-column" or not isinstance(columns, Mapping):
@@ -290,7 +298,7 @@ def _standing(step: Step, exchange: Exchange) -> Exchange | None:
     return replace(exchange, column=exchange.old, new=exchange.column)
 
 
-def _key_before(plan: Plan, taken: Sequence[Step]) -> tuple[str, ...]:
+def _find_former_key(plan: Plan, taken: Sequence[Step]) -> tuple[str, ...]:
     """The key that comes back where the rows were given another one; none for one that only changed names."""
     told = [each.postcondition.get("properties") for each in taken]
     written = any(isinstance(each, Mapping) and KEY_PROPERTY in each for each in told)
@@ -299,15 +307,15 @@ def _key_before(plan: Plan, taken: Sequence[Step]) -> tuple[str, ...]:
     return before if written and not renamed and before != plan.wanted.key else ()
 
 
-def _gate_in_words(steps: Sequence[Step]) -> str:
+def _describe_gate(steps: Sequence[Step]) -> str:
     counted = any("counts" in each.precondition for each in steps)
-    return f"{_STANDS}, and no row written since would be lost or hidden" if counted else _STANDS
+    return f"{_UNMOVED}, and no row written since would be lost or hidden" if counted else _UNMOVED
 
 
-def _notes(taken: Sequence[Step]) -> Iterator[str]:
+def _list_notes(taken: Sequence[Step]) -> Iterator[str]:
     """What a person does about rows that a gate would count."""
-    for each in _exchanged(taken):
-        if any(_standing(step, each) for step in taken):
+    for each in _find_swaps(taken):
+        if any(_locate_swap(step, each) for step in taken):
             old, new = quote_name(each.old), quote_name(each.column)
             yield (
                 f"values written since are in {new} alone: while a row says something else there than in "
@@ -315,7 +323,7 @@ def _notes(taken: Sequence[Step]) -> Iterator[str]:
             )
 
 
-def _before(step: Step) -> dict[str, object] | None:
+def _former_state(step: Step) -> dict[str, object] | None:
     """What was true before a step, as its undoing brings it about; None where the step does not tell.
 
     Rows that a backfill wrote are taken back by a statement that may be repeated.
@@ -333,7 +341,7 @@ def _before(step: Step) -> dict[str, object] | None:
     return told | {"properties": {key: before[key] for key in after}}
 
 
-def _otherwise(step: Step) -> str:
+def _suggest_other_way(step: Step) -> str:
     if step.reversible == "time-travel":
         return "RESTORE the Delta table to the version before, which throws away rows written since"
     return "none: the point of no return is passed; go forward with a new plan"

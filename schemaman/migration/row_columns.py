@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from schemaman.migration.plan import Refusal, Source, words
-from schemaman.migration.target import Live
+from schemaman.migration.plan import MigrationSource, Refusal, describe_change
+from schemaman.migration.target import LakeTable
 from schemaman.model.diff import ChangeKey
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Boolean, Integer, String, Type
@@ -41,32 +41,32 @@ _LOG = (
 
 _ROWS = "the table has one row for each key, and graves, and no records that could be counted one by one"
 
-_MOVED = (
+_REPLACE = (
     "move it away, so that the next plan makes a new table, and fill that by a snapshot of the source "
     "(Debezium sends an incremental one as events)"
 )
 
 
-def row_columns(key: Collection[str]) -> tuple[Column, ...]:
+def list_row_columns(key: Collection[str]) -> tuple[Column, ...]:
     """The columns that a mirrored table has besides those of its source; another kind of table has others."""
     return tuple(Column(name, type) for name, type in (KEYED if key else KEYLESS))
 
 
-def with_row_columns(source: Source) -> Source:
+def add_row_columns(source: MigrationSource) -> MigrationSource:
     """The source with the columns that a mirrored table has besides its own."""
     schema = source.schema
-    columns = (*schema.columns, *row_columns(schema.key))
+    columns = (*schema.columns, *list_row_columns(schema.key))
     return replace(source, schema=TableSchema(columns, schema.key, schema.comment))
 
 
-def key_refused(key: tuple[str, ...], live: Live) -> Refusal | None:
+def refuse_key(key: tuple[str, ...], live: LakeTable) -> Refusal | None:
     """Why the rows of a mirrored table cannot be told by `key` instead; None if they can, or it is no mirror.
 
     Rows that are merged by a key and records that are appended one by one are not each other's.
     """
-    names, change = set(live.schema.names), words(ChangeKey(live.schema.key, key))
+    names, change = set(live.schema.names), describe_change(ChangeKey(live.schema.key, key))
     if key and not live.schema.key and names.issuperset(name for name, _ in KEYLESS):
-        return Refusal(change, _LOG, f"let {live.name} be the log that it is: {_MOVED}")
+        return Refusal(change, _LOG, f"let {live.name} be the log that it is: {_REPLACE}")
     if live.schema.key and not key and DELETED in names:
-        return Refusal(change, _ROWS, f"let {live.name} be as it is: {_MOVED}")
+        return Refusal(change, _ROWS, f"let {live.name} be as it is: {_REPLACE}")
     return None

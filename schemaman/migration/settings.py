@@ -10,16 +10,16 @@ from string import Formatter
 from typing import Any, Literal, get_args
 
 from schemaman.errors import BadConfiguration, BadReference
-from schemaman.migration.policy import ANY, KINDS, LEVELS, NEVER, PolicyRule, ProjectionRule, nearest
-from schemaman.migration.spark_sql import table_parts
-from schemaman.migration.type_mapping import CHOICES, ROLES, Role, decimal_of
+from schemaman.migration.policy import ANY, KINDS, LEVELS, NEVER, PolicyRule, ProjectionRule, suggest_word
+from schemaman.migration.spark_sql import split_table_name
+from schemaman.migration.type_mapping import CHOICES, ROLES, Role, parse_decimal
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import TableId
 
 SELECTORS = ("tables", "targets")
 
 
-def policies(value: object) -> tuple[PolicyRule, ...]:
+def read_policies(value: object) -> tuple[PolicyRule, ...]:
     """The rules of all entries, in their order.
 
     Raises:
@@ -27,26 +27,26 @@ def policies(value: object) -> tuple[PolicyRule, ...]:
     """
     if not isinstance(value, list | tuple):
         raise ValueError("policies are written as [[policy]]")
-    return tuple(rule for number, entry in enumerate(value, 1) for rule in _policy(entry, number))
+    return tuple(rule for number, entry in enumerate(value, 1) for rule in _read_policy(entry, number))
 
 
-def _policy(entry: Any, number: int) -> Iterator[PolicyRule]:
+def _read_policy(entry: Any, number: int) -> Iterator[PolicyRule]:
     if not isinstance(entry, dict):
         raise ValueError(f"policy {number} is not a table")
     if not entry.keys() - set(SELECTORS):
         raise ValueError(f"policy {number} says no level; write a kind of change = a level")
-    tables, targets = (patterns(entry.get(key, ANY)) for key in SELECTORS)
+    tables, targets = (read_patterns(entry.get(key, ANY)) for key in SELECTORS)
     if not tables or not targets:
         raise ValueError(f"policy {number} means no {'targets' if tables else 'tables'}")
     for kind, told in entry.items():
         if kind in SELECTORS:
             continue
         if not any(fnmatchcase(known, kind) for known in KINDS):
-            hint = nearest(kind, (*KINDS, *SELECTORS)) or f"there are: {', '.join(KINDS)}"
+            hint = suggest_word(kind, (*KINDS, *SELECTORS)) or f"there are: {', '.join(KINDS)}"
             raise ValueError(f"policy {number} names an unknown kind of change {kind!r}; {hint}")
         level = next((known for known in LEVELS if known == told), None)
         if level is None:
-            hint = nearest(str(told), LEVELS) or f"there are: {', '.join(LEVELS)}"
+            hint = suggest_word(str(told), LEVELS) or f"there are: {', '.join(LEVELS)}"
             raise ValueError(f"policy {number}: {kind}: unknown level {told!r}; {hint}")
         never = next((barred for known, barred in NEVER.items() if known == kind), frozenset())
         if level in never:
@@ -55,7 +55,7 @@ def _policy(entry: Any, number: int) -> Iterator[PolicyRule]:
         yield PolicyRule(level, (kind,), tables, targets, f"[[policy]] {number}")
 
 
-def patterns(value: object) -> tuple[str, ...]:
+def read_patterns(value: object) -> tuple[str, ...]:
     """One pattern or several, in a list or between commas. Raises `ValueError` for anything else."""
     if isinstance(value, str):
         return tuple(word.strip() for word in value.split(",") if word.strip())
@@ -67,7 +67,7 @@ def patterns(value: object) -> tuple[str, ...]:
 _OPTIONS = (*CHOICES, "numeric", "metadata")
 
 
-def projections(value: object) -> tuple[ProjectionRule, ...]:
+def read_projections(value: object) -> tuple[ProjectionRule, ...]:
     """The rules of all entries, in their order.
 
     Raises:
@@ -75,44 +75,44 @@ def projections(value: object) -> tuple[ProjectionRule, ...]:
     """
     if not isinstance(value, list | tuple):
         raise ValueError("projections are written as [[projection]]")
-    return tuple(_projection(entry, number) for number, entry in enumerate(value, 1))
+    return tuple(_read_projection(entry, number) for number, entry in enumerate(value, 1))
 
 
-def _projection(entry: Any, number: int) -> ProjectionRule:
+def _read_projection(entry: Any, number: int) -> ProjectionRule:
     if not isinstance(entry, dict):
         raise ValueError(f"projection {number} is not a table")
     if not entry.keys() - set(SELECTORS):
         raise ValueError(f"projection {number} chooses nothing; it may hold {', '.join(_OPTIONS)}")
-    tables, targets = (patterns(entry.get(key, ANY)) for key in SELECTORS)
+    tables, targets = (read_patterns(entry.get(key, ANY)) for key in SELECTORS)
     if not tables or not targets:
         raise ValueError(f"projection {number} means no {'targets' if tables else 'tables'}")
     options = tuple(
-        (key, _option(key, told, f"projection {number}"))
+        (key, _read_option(key, told, f"projection {number}"))
         for key, told in entry.items()
         if key not in SELECTORS
     )
     return ProjectionRule(options, tables, targets, f"[[projection]] {number}")
 
 
-def _option(key: str, told: object, where: str) -> object:
+def _read_option(key: str, told: object, where: str) -> object:
     if key not in _OPTIONS:
-        hint = nearest(key, (*_OPTIONS, *SELECTORS)) or f"there are: {', '.join(_OPTIONS)}"
+        hint = suggest_word(key, (*_OPTIONS, *SELECTORS)) or f"there are: {', '.join(_OPTIONS)}"
         raise ValueError(f"{where} has an unknown option {key!r}; {hint}")
     if key == "metadata":
-        return tuple(_metadata(told, where))
+        return tuple(_read_metadata(told, where))
     if key == "numeric":
-        if told in ("string", "double") or (isinstance(told, str) and decimal_of(told)):
+        if told in ("string", "double") or (isinstance(told, str) and parse_decimal(told)):
             return told
         raise ValueError(
             f"{where}: numeric is string, double or decimal(p,s) up to 38 digits, found {told!r}"
         )
     if told in CHOICES[key]:
         return told
-    hint = nearest(str(told), CHOICES[key]) or f"there are: {', '.join(CHOICES[key])}"
+    hint = suggest_word(str(told), CHOICES[key]) or f"there are: {', '.join(CHOICES[key])}"
     raise ValueError(f"{where}: {key} cannot be {told!r}; {hint}")
 
 
-def _metadata(told: object, where: str) -> Iterator[tuple[Role, str]]:
+def _read_metadata(told: object, where: str) -> Iterator[tuple[Role, str]]:
     """Roles, with names of their own where a table gives them; each once."""
     if isinstance(told, list) and all(isinstance(role, str) for role in told):
         told = dict.fromkeys(told, "")
@@ -124,7 +124,7 @@ def _metadata(told: object, where: str) -> Iterator[tuple[Role, str]]:
     for word, given in told.items():
         role = next((known for known in ROLES if known == word), None)
         if role is None:
-            hint = nearest(word, ROLES) or f"there are: {', '.join(ROLES)}"
+            hint = suggest_word(word, ROLES) or f"there are: {', '.join(ROLES)}"
             raise ValueError(f"{where}: unknown metadata {word!r}; {hint}")
         name = given or ROLES[role][0]
         if name.lower() in names:
@@ -133,7 +133,7 @@ def _metadata(told: object, where: str) -> Iterator[tuple[Role, str]]:
         yield role, name
 
 
-_PLACES = ("stream", "server", "database", "schema", "table")
+_PLACEHOLDERS = ("stream", "server", "database", "schema", "table")
 
 _PATH = re.compile(r"`?(/|[A-Za-z][A-Za-z0-9+.-]*:/)")
 
@@ -155,9 +155,9 @@ class TargetSetting:
     table: str | None = None
     path: str | None = None
 
-    def holds(self, table: TableId) -> bool:
+    def has_table(self, table: TableId) -> bool:
         """Whether this target follows a table."""
-        return any(fits(table, pattern) for pattern in self.tables)
+        return any(is_matched(table, pattern) for pattern in self.tables)
 
     def address(self, table: TableId) -> str:
         """The lake table, or the path in the form of a `lake:` REF, that follows a table.
@@ -165,49 +165,49 @@ class TargetSetting:
         In a path each name is one step: a source table called `../t` leaves no folder. In a name it is no
         more than a piece of one part: a table called `a.b` is in no namespace of its own.
         """
-        names = {place: getattr(table, place) for place in _PLACES}
+        names = {place: getattr(table, place) for place in _PLACEHOLDERS}
         if self.table is None or _PATH.match(self.table):
-            return _placed(self.table or self.path or "", names)
-        return _PART.sub(lambda part: _named(part[0], names), self.table)
+            return _fill_path(self.table or self.path or "", names)
+        return _PART.sub(lambda part: _fill_name(part[0], names), self.table)
 
 
-def _placed(path: str, names: Mapping[str, str]) -> str:
+def _fill_path(path: str, names: Mapping[str, str]) -> str:
     """A path with each name as one step of it."""
-    return path.format(**{place: _step(name) for place, name in names.items()})
+    return path.format(**{place: _path_step(name) for place, name in names.items()})
 
 
-def _named(part: str, names: Mapping[str, str]) -> str:
+def _fill_name(part: str, names: Mapping[str, str]) -> str:
     """A part of a lake table's name with names of the source in it, in back-ticks if they need them."""
     if _PATH.match(part):
-        return _placed(part, {place: _quoted(name) for place, name in names.items()})
+        return _fill_path(part, {place: _escape_name(name) for place, name in names.items()})
     if part.startswith("`"):
-        return part.format(**{place: _quoted(name) for place, name in names.items()})
+        return part.format(**{place: _escape_name(name) for place, name in names.items()})
     told = part.format(**names)
     return quote_name(told) if re.search("[.`]", told) else told
 
 
-def _quoted(name: str) -> str:
+def _escape_name(name: str) -> str:
     """A name as it stands between back-ticks."""
     return name.replace("`", "``")
 
 
-def _step(name: str) -> str:
+def _path_step(name: str) -> str:
     """A name as part of a path, which it cannot lead out of."""
     told = name.replace("/", "_")
     return "_" * len(told) if set(told) == {"."} else told
 
 
-def fits(table: TableId, pattern: str) -> bool:
+def is_matched(table: TableId, pattern: str) -> bool:
     """Whether a table, by its whole name or any end of it, is one that a pattern with `*` and `?` means."""
     suffixes = (".".join(table.parts[i:]) for i in range(len(table.parts)))
     return any(fnmatchcase(name, pattern) for name in (str(table), *suffixes))
 
 
-def targets(value: object) -> tuple[TargetSetting, ...]:
+def read_targets(value: object) -> tuple[TargetSetting, ...]:
     """The targets of all entries, in their order. Raises `ValueError`."""
     if not isinstance(value, list | tuple):
         raise ValueError("targets are written as [[target]]")
-    found = tuple(_target(entry, number) for number, entry in enumerate(value, 1))
+    found = tuple(_read_target(entry, number) for number, entry in enumerate(value, 1))
     names = [t.name for t in found]
     for name in names:
         if names.count(name) > 1:
@@ -215,40 +215,40 @@ def targets(value: object) -> tuple[TargetSetting, ...]:
     return found
 
 
-def _target(entry: Any, number: int) -> TargetSetting:
+def _read_target(entry: Any, number: int) -> TargetSetting:
     if not isinstance(entry, dict):
         raise ValueError(f"target {number} is not a table")
     known = ("name", "format", "tables", "table", "path")
     for key in entry:
         if key not in known:
-            hint = nearest(key, known) or f"known keys: {', '.join(known)}"
+            hint = suggest_word(key, known) or f"known keys: {', '.join(known)}"
             raise ValueError(f"target {number} has an unknown key {key!r}; {hint}")
     for key in ("name", "format"):
         if key not in entry:
             raise ValueError(f"target {number} has no {key}")
     if ("table" in entry) == ("path" in entry):
         raise ValueError(f"target {entry['name']!r} needs either table or path")
-    address = _text(entry.get("table", entry.get("path")))
+    address = _require_text(entry.get("table", entry.get("path")))
     for _, place, form, conversion in Formatter().parse(address):
-        if place is not None and place not in _PLACES:
-            raise ValueError(f"target {entry['name']!r}: {{{place}}} is none of {', '.join(_PLACES)}")
+        if place is not None and place not in _PLACEHOLDERS:
+            raise ValueError(f"target {entry['name']!r}: {{{place}}} is none of {', '.join(_PLACEHOLDERS)}")
         if form or conversion:
             raise ValueError(f"target {entry['name']!r}: write {{{place}}} alone, without a format")
     if "table" in entry and not _PATH.match(address):
         try:
-            table_parts(address)
+            split_table_name(address)
         except BadReference as error:
             raise ValueError(f"target {entry['name']!r}: {error.message}") from error
     return TargetSetting(
-        name=_text(entry["name"]),
-        format=_text(entry["format"]),
-        tables=patterns(entry.get("tables", "*")),
+        name=_require_text(entry["name"]),
+        format=_require_text(entry["format"]),
+        tables=read_patterns(entry.get("tables", "*")),
         table=entry.get("table"),
         path=entry.get("path"),
     )
 
 
-def _text(value: object) -> str:
+def _require_text(value: object) -> str:
     if isinstance(value, str):
         return value
     raise ValueError(f"expected a text, found {value!r}")
@@ -292,7 +292,7 @@ def read_catalogs(value: object) -> tuple[CatalogSetting, ...]:
     """The catalogues of a settings file. Raises `ValueError` with what is wrong."""
     if not isinstance(value, dict) or not all(isinstance(entry, dict) for entry in value.values()):
         raise ValueError("catalogues are written as [catalogs.NAME]")
-    return tuple(_catalog(str(name), entry) for name, entry in value.items())
+    return tuple(_read_catalog(str(name), entry) for name, entry in value.items())
 
 
 def spark_settings(catalog: CatalogSetting, environment: Mapping[str, str]) -> dict[str, str]:
@@ -304,12 +304,12 @@ def spark_settings(catalog: CatalogSetting, environment: Mapping[str, str]) -> d
     prefix = f"spark.sql.catalog.{catalog.name}"
     options = {"type": catalog.type, "cache-enabled": "false", **_DEFAULTS.get(catalog.type, {})}
     for key, value in catalog.options:
-        options[key] = _told(catalog.name, key, value, environment)
+        options[key] = _resolve_option(catalog.name, key, value, environment)
     named = {f"{prefix}.{key}": value for key, value in options.items()}
     return {prefix: "org.apache.iceberg.spark.SparkCatalog", **named}
 
 
-def packages_of(catalogs: Iterable[CatalogSetting]) -> tuple[str, ...]:
+def list_packages(catalogs: Iterable[CatalogSetting]) -> tuple[str, ...]:
     """Maven coordinates that catalogues need besides Iceberg's own."""
     found: list[str] = []
     for catalog in catalogs:
@@ -320,7 +320,7 @@ def packages_of(catalogs: Iterable[CatalogSetting]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _told(name: str, key: str, value: str, environment: Mapping[str, str]) -> str:
+def _resolve_option(name: str, key: str, value: str, environment: Mapping[str, str]) -> str:
     if not value.startswith(_FROM_ENVIRONMENT):
         return value
     variable = value.removeprefix(_FROM_ENVIRONMENT)
@@ -332,7 +332,7 @@ def _told(name: str, key: str, value: str, environment: Mapping[str, str]) -> st
     return environment[variable]
 
 
-def _catalog(name: str, entry: Mapping[str, object]) -> CatalogSetting:
+def _read_catalog(name: str, entry: Mapping[str, object]) -> CatalogSetting:
     if not re.fullmatch(r"\w+", name, re.ASCII) or name == "spark_catalog":
         raise ValueError(f"{name!r} cannot be the name of a catalogue: letters, digits and underscores only")
     type = next((known for known in CATALOG_TYPES if known == entry.get("type")), None)
@@ -342,17 +342,17 @@ def _catalog(name: str, entry: Mapping[str, object]) -> CatalogSetting:
     packages = entry.get("packages", [])
     if not isinstance(packages, list) or not all(isinstance(p, str) for p in packages):
         raise ValueError(f"[catalogs.{name}]: packages is a list of Maven coordinates, found {packages!r}")
-    options = {k: v for k, v in _flat(name, entry).items() if k not in ("type", "packages")}
+    options = {k: v for k, v in _flatten_options(name, entry).items() if k not in ("type", "packages")}
     return CatalogSetting(name, type, tuple(options.items()), tuple(packages))
 
 
-def _flat(name: str, entry: Mapping[str, object], above: str = "") -> dict[str, str]:
+def _flatten_options(name: str, entry: Mapping[str, object], above: str = "") -> dict[str, str]:
     """The options as texts; TOML reads a bare `s3.endpoint` as a table in a table."""
     found: dict[str, str] = {}
     for key, value in entry.items():
         match value:
             case dict():
-                found |= _flat(name, value, f"{above}{key}.")
+                found |= _flatten_options(name, value, f"{above}{key}.")
             case bool() | int():
                 found[f"{above}{key}"] = str(value).lower()
             case str():

@@ -7,19 +7,19 @@ from itertools import pairwise
 
 from schemaman.history import struct_fields as members
 from schemaman.history.versions import SchemaVersion, TableHistory
-from schemaman.migration.plan import Past, Source
+from schemaman.migration.plan import MigrationSource, Past
 
 Pair = tuple[str, str]
 ColumnId = int | None
 
 
-def source_of(
+def migration_source(
     history: TableHistory,
     answers: Mapping[Pair, bool] | None = None,
     *,
     proven: bool = False,
     newer: Sequence[SchemaVersion] = (),
-) -> Source:
+) -> MigrationSource:
     """The newest version of a table as something to follow, with what its columns were called before.
 
     `answers` are people's decisions on renames: (old name, new name) → whether it is one column; with
@@ -29,9 +29,9 @@ def source_of(
     """
     newest = history.latest
     versions = [v for v in history.versions if v.incarnation == newest.incarnation]
-    on_proof = _proven(versions, answers or {}) if proven else {}
+    on_proof = _find_proven_renames(versions, answers or {}) if proven else {}
     told = {**dict.fromkeys(on_proof, True), **(answers or {})}
-    same = _same_columns(versions, told)
+    same = _match_ids(versions, told)
     now = {same.get(c.id, c.id): c.name for c in newest.schema.columns}
     types = {same.get(c.id, c.id): c.type for c in newest.schema.columns}
     came = {same.get(id, id) for ids in on_proof.values() for id in ids}
@@ -39,7 +39,7 @@ def source_of(
     past = tuple(
         Past(
             v.id,
-            _began(v),
+            _began_document(v),
             {c.name: now.get(same.get(c.id, c.id)) for c in v.schema.columns},
             v.known_as,
             parts[number],
@@ -47,24 +47,24 @@ def source_of(
         )
         for number, v in enumerate(versions)
     )
-    ended = tuple(_known(v) for v in history.versions if v.incarnation != newest.incarnation)
+    ended = tuple(_name_version(v) for v in history.versions if v.incarnation != newest.incarnation)
     formers: dict[str, dict[str, None]] = {}
     for earlier in reversed(past):
         for then, name in earlier.names.items():
             if name is not None and name != then:
                 formers.setdefault(name, {})[then] = None
-    return Source(
+    return MigrationSource(
         table=str(history.table),
         version=newest.number,
         id=newest.id,
         revision=newest.revision,
         schema=newest.schema,
-        began=_began(newest),
+        began=_began_document(newest),
         former_names={name: tuple(thens) for name, thens in formers.items()},
-        unanswered=_open_questions(versions, told, now),
+        unanswered=_list_unanswered(versions, told, now),
         past=past,
         ended=ended,
-        newer=tuple(map(_known, newer)),
+        newer=tuple(map(_name_version, newer)),
         proven=tuple(sorted(now[id] for id in came if id in now)),
         unsure_types=tuple(f.removeprefix("type:") for f in newest.unconfirmed if f.startswith("type:")),
         inferred=newest.status == "inferred",
@@ -72,7 +72,7 @@ def source_of(
     )
 
 
-def _proven(
+def _find_proven_renames(
     versions: Sequence[SchemaVersion], answers: Mapping[Pair, bool]
 ) -> dict[Pair, tuple[ColumnId, ...]]:
     """Each pair that evidence proves and nobody has answered, with the ids of the column that came."""
@@ -86,9 +86,7 @@ def _proven(
     return found
 
 
-def _same_columns(
-    versions: Sequence[SchemaVersion], answers: Mapping[Pair, bool]
-) -> dict[ColumnId, ColumnId]:
+def _match_ids(versions: Sequence[SchemaVersion], answers: Mapping[Pair, bool]) -> dict[ColumnId, ColumnId]:
     """Column id → the id of the same column earlier, where a person said that it is the same."""
     same: dict[ColumnId, ColumnId] = {}
     for before, after in pairwise(versions):
@@ -99,7 +97,7 @@ def _same_columns(
     return same
 
 
-def _open_questions(
+def _list_unanswered(
     versions: Sequence[SchemaVersion], answers: Mapping[Pair, bool], now: Mapping[int | None, str]
 ) -> tuple[Pair, ...]:
     asked: dict[Pair, None] = {}
@@ -112,12 +110,12 @@ def _open_questions(
     return tuple(asked)
 
 
-def _known(version: SchemaVersion) -> Past:
+def _name_version(version: SchemaVersion) -> Past:
     """A version as a stamp may name it, of which nothing but that matters."""
-    return Past(version.id, _began(version), known_as=version.known_as)
+    return Past(version.id, _began_document(version), known_as=version.known_as)
 
 
-def _began(version: SchemaVersion) -> dict[str, object]:
+def _began_document(version: SchemaVersion) -> dict[str, object]:
     at = version.at
     return {
         "position": {"kind": at.position.kind, "value": at.position.value},

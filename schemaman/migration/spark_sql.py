@@ -88,14 +88,14 @@ def type_name(type: Type) -> str:
         case Map(key, value):
             return f"MAP<{type_name(key)}, {type_name(value)}>"
         case Struct(fields):
-            return f"STRUCT<{', '.join(definition(f, ': ') for f in fields)}>"
+            return f"STRUCT<{', '.join(define_column(f, ': ') for f in fields)}>"
         case Unknown("variant"):
             return "VARIANT"
         case _:
             raise ValueError(f"no Spark SQL type for {type!r}")
 
 
-def table_parts(table: str) -> tuple[str, ...]:
+def split_table_name(table: str) -> tuple[str, ...]:
     """The parts of a table name: dots split, back-ticks keep a part together.
 
     Raises:
@@ -119,14 +119,14 @@ def table_parts(table: str) -> tuple[str, ...]:
         at += 1
 
 
-def dotted(parts: Iterable[str]) -> str:
+def quote_table_name(parts: Iterable[str]) -> str:
     """A table or namespace name with every part in back-ticks."""
     return ".".join(quote_name(part) for part in parts)
 
 
 def create_table(name: str, schema: TableSchema, provider: str, properties: Mapping[str, str]) -> str:
     """`CREATE TABLE` with columns, NOT NULL, comments and properties."""
-    columns = ",\n".join(f"  {definition(c, ' ')}" for c in schema.columns)
+    columns = ",\n".join(f"  {define_column(c, ' ')}" for c in schema.columns)
     lines = [f"CREATE TABLE {name} (\n{columns}\n)", f"USING {provider}"]
     if schema.comment:
         lines.append(f"COMMENT {literal(schema.comment)}")
@@ -137,7 +137,7 @@ def create_table(name: str, schema: TableSchema, provider: str, properties: Mapp
 
 def create_namespace(parts: Sequence[str]) -> str:
     """`CREATE NAMESPACE`, which may be there already."""
-    return f"CREATE NAMESPACE IF NOT EXISTS {dotted(parts)}"
+    return f"CREATE NAMESPACE IF NOT EXISTS {quote_table_name(parts)}"
 
 
 def add_columns(name: str, added: Sequence[tuple[Path, Column | Field]]) -> str:
@@ -172,7 +172,7 @@ def set_properties(name: str, properties: Mapping[str, str]) -> str:
     return f"ALTER TABLE {name} SET TBLPROPERTIES ({_assignments(properties)})"
 
 
-def properties_in(statement: str, names: Iterable[str]) -> dict[str, str]:
+def read_set_properties(statement: str, names: Iterable[str]) -> dict[str, str]:
     """Those of some properties that a statement of ours sets, with the values that it gives them."""
     texts = {code: char for char, code in _ESCAPES.items()} | {"\\u0024": "$"}
     found: dict[str, str] = {}
@@ -198,13 +198,13 @@ def drop_check(name: str, constraint: str) -> str:
     return f"ALTER TABLE {name} DROP CONSTRAINT {quote_name(constraint)}"
 
 
-def update(name: str, assigned: Sequence[tuple[str, str]], where: str) -> str:
+def update_rows(name: str, assigned: Sequence[tuple[str, str]], where: str) -> str:
     """`UPDATE` of the rows that `where` finds; columns by name, values as SQL."""
     listed = ", ".join(f"{quote_name(column)} = {value}" for column, value in assigned)
     return f"UPDATE {name} SET {listed} WHERE {where}"
 
 
-def count(name: str, where: str) -> str:
+def count_rows(name: str, where: str) -> str:
     """The query for the number of rows that `where` finds."""
     return f"SELECT count(*) FROM {name} WHERE {where}"
 
@@ -229,7 +229,7 @@ def drop_identifier_paths(name: str, paths: Iterable[Path]) -> str:
     return f"ALTER TABLE {name} DROP IDENTIFIER FIELDS {', '.join(map(path_name, paths))}"
 
 
-def identifier_fields(columns: Iterable[str]) -> str:
+def format_identifiers(columns: Iterable[str]) -> str:
     """Identifier fields as a property that can be compared: Iceberg keeps a set, in no order."""
     return json.dumps(sorted(columns), ensure_ascii=False)
 
@@ -240,10 +240,12 @@ def read_columns(text: str) -> tuple[Column, ...]:
     A type that no format of ours creates is `Unknown`. Source: Spark `DataType.fromJson`; VARCHAR and
     CHAR travel as metadata `__CHAR_VARCHAR_TYPE_STRING` (Spark `CharVarcharUtils`).
     """
-    return tuple(Column(f.name, f.type, f.nullable, comment=f.comment) for f in _fields(json.loads(text)))
+    return tuple(
+        Column(f.name, f.type, f.nullable, comment=f.comment) for f in _read_fields(json.loads(text))
+    )
 
 
-def definition(member: Column | Field, separator: str) -> str:
+def define_column(member: Column | Field, separator: str) -> str:
     """A column, or with `: ` between name and type a member of a struct, with NOT NULL and comment."""
     null = "" if member.nullable else " NOT NULL"
     return f"{quote_name(member.name)}{separator}{type_name(member.type)}{null}{_comment(member.comment)}"
@@ -257,7 +259,7 @@ def _assignments(properties: Mapping[str, str]) -> str:
     return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in sorted(properties.items()))
 
 
-def _fields(struct: Mapping[str, object]) -> tuple[Field, ...]:
+def _read_fields(struct: Mapping[str, object]) -> tuple[Field, ...]:
     found: list[Field] = []
     members = struct["fields"]
     assert isinstance(members, list)
@@ -279,7 +281,7 @@ def _read_type(told: object) -> Type:
     assert isinstance(told, dict)
     match told["type"]:
         case "struct":
-            return Struct(_fields(told))
+            return Struct(_read_fields(told))
         case "array":
             return Array(_read_type(told["elementType"]), told["containsNull"])
         case "map":

@@ -8,33 +8,38 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 
-from schemaman.migration.plan import Source
-from schemaman.migration.projection.column_names import Spellings, as_json, names_told
+from schemaman.migration.plan import MigrationSource
+from schemaman.migration.projection.column_names import FormerSpellings, format_property, read_names
 from schemaman.migration.projection.project import Projection
-from schemaman.migration.properties.displaced_columns import Retired, retired, retired_before, retired_text
+from schemaman.migration.properties.displaced_columns import (
+    DisplacedColumn,
+    format_displaced,
+    read_all_displaced,
+    read_displaced,
+)
 from schemaman.migration.properties.names import (
     BEGAN_PROPERTY,
+    DISPLACED_PROPERTY,
     KEPT_PROPERTY,
     KEY_PROPERTY,
     NAMES_PROPERTY,
-    RETIRED_PROPERTY,
     SOURCE_PROPERTY,
     VERSION_PROPERTY,
 )
-from schemaman.migration.properties.stamped_version import began_text, stamped
-from schemaman.migration.step_order import formerly
-from schemaman.migration.target import Live
+from schemaman.migration.properties.stamped_version import find_stamped_version, format_began
+from schemaman.migration.step_order import find_former_path
+from schemaman.migration.target import LakeTable
 from schemaman.model.schema import Path
 
-STAMP = frozenset({VERSION_PROPERTY, BEGAN_PROPERTY})
+VERSION_STAMP = frozenset({VERSION_PROPERTY, BEGAN_PROPERTY})
 """Table properties: which version of its source a table follows, and which of several of one shape."""
-_NOBODY = Retired("")
+_NO_COLUMN = DisplacedColumn("")
 
 
-def stamp(
-    source: Source,
+def make_stamp(
+    source: MigrationSource,
     told: Projection,
-    now: Live | None,
+    now: LakeTable | None,
     key: Sequence[str],
     *,
     settled: bool,
@@ -47,55 +52,57 @@ def stamp(
     names that it had before the plan.
     """
     said = {SOURCE_PROPERTY: source.table, KEY_PROPERTY: json.dumps(key, ensure_ascii=False)}
-    version = {VERSION_PROPERTY: source.id, BEGAN_PROPERTY: began_text(source.began)}
-    moved = retired_before(now) if now else {}
+    version = {VERSION_PROPERTY: source.id, BEGAN_PROPERTY: format_began(source.began)}
+    moved = read_all_displaced(now) if now else {}
     # What is said of a column that was dropped would be said of the next one of its name.
-    stay = {name for name in told.wanted.names if name in had or moved.get(name, _NOBODY).was != name}
+    stay = {name for name in told.wanted.names if name in had or moved.get(name, _NO_COLUMN).was != name}
     left = {name: each for name, each in moved.items() if name in stay}
-    left |= outlived(source, told, now) if now and settled else {}
-    stale = {RETIRED_PROPERTY: retired_text(left)} if left != moved else {}
+    left |= find_outlived_columns(source, told, now) if now and settled else {}
+    stale = {DISPLACED_PROPERTY: format_displaced(left)} if left != moved else {}
     properties = {**told.properties}
     if now is not None and not settled:
-        properties |= _kept(told, renamed)
-        properties |= _names(told, now, had, renamed)
+        properties |= _rename_kept(told, renamed)
+        properties |= _merge_names(told, now, had, renamed)
     return said | stale | properties | (version if settled else {})
 
 
-def outlived(source: Source, told: Projection, now: Live) -> dict[str, Retired]:
+def find_outlived_columns(
+    source: MigrationSource, told: Projection, now: LakeTable
+) -> dict[str, DisplacedColumn]:
     """Columns that left and stay, and whose names may have meant others since the version of the stamp."""
-    standing = stamped(source, now)
+    standing = find_stamped_version(source, now)
     if standing is None:
         return {}
     past = source.past[standing]
-    before = Spellings(names_told(now), (each.names for each in source.past[: standing + 1]))
+    before = FormerSpellings(read_names(now), (each.names for each in source.past[: standing + 1]))
     since = {name.lower() for each in source.past[standing + 1 :] for name in each.names}
     kept: list[str | list[str]] = json.loads(told.properties.get(KEPT_PROPERTY, "[]"))
-    found = {name: before.of(name) for name in kept if isinstance(name, str)}
+    found = {name: before.find_name(name) for name in kept if isinstance(name, str)}
     return {
-        name: Retired(name, column, past.id, began_text(past.began))
+        name: DisplacedColumn(name, column, past.id, format_began(past.began))
         for name, column in found.items()
-        if column is not None and column.lower() in since and name not in retired(now)
+        if column is not None and column.lower() in since and name not in read_displaced(now)
     }
 
 
-def _names(told: Projection, now: Live, had: Collection[str], renamed: bool) -> dict[str, str]:
+def _merge_names(told: Projection, now: LakeTable, had: Collection[str], renamed: bool) -> dict[str, str]:
     """What columns were called stays told while the version does; new is what is said of new names."""
     if NAMES_PROPERTY not in told.properties:
         return {}
     new: Mapping[str, str] = json.loads(told.properties[NAMES_PROPERTY])
     stayed = set(had) - (set(told.renames.values()) if renamed else set())
-    kept = {lake: there for lake, there in names_told(now).items() if lake in stayed}
+    kept = {lake: there for lake, there in read_names(now).items() if lake in stayed}
     fresh = {lake: there for lake, there in new.items() if lake not in stayed}
-    return {NAMES_PROPERTY: as_json(kept | fresh)}
+    return {NAMES_PROPERTY: format_property(kept | fresh)}
 
 
-def _kept(told: Projection, renamed: bool) -> dict[str, str]:
+def _rename_kept(told: Projection, renamed: bool) -> dict[str, str]:
     """What the table keeps lies in members, and maybe in columns, that still have their old names."""
     if KEPT_PROPERTY not in told.properties:
         return {}
-    was = {(*path[:-1], new): path[-1] for path, new in told.members.items()}
+    was = {(*path[:-1], new): path[-1] for path, new in told.field_renames.items()}
     was |= {} if renamed else {(new,): old for old, new in told.renames.items()}
     kept: list[str | list[str]] = json.loads(told.properties[KEPT_PROPERTY])
     paths: list[Path] = [(each,) if isinstance(each, str) else tuple(each) for each in kept]
-    here = (formerly(was, path) for path in paths)
-    return {KEPT_PROPERTY: as_json([path[0] if len(path) == 1 else list(path) for path in here])}
+    here = (find_former_path(was, path) for path in paths)
+    return {KEPT_PROPERTY: format_property([path[0] if len(path) == 1 else list(path) for path in here])}

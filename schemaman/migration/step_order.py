@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from schemaman.migration.layout import identified
-from schemaman.migration.target import Live
-from schemaman.model.diff import AddColumn, Change, ChangeKey, DropColumn, Member, RenameColumn, patch
-from schemaman.model.name_adjustment import TEMPORARY
-from schemaman.model.schema import Path, TableSchema, walk
+from schemaman.migration.layout import rename_identifiers
+from schemaman.migration.target import LakeTable
+from schemaman.model.diff import AddColumn, Change, ChangeKey, ColumnOrField, DropColumn, RenameColumn, patch
+from schemaman.model.name_adjustment import TEMPORARY_PREFIX
+from schemaman.model.schema import Path, TableSchema, walk_fields
 from schemaman.model.types import Struct
 
 
-def in_turn(
+def order_renames(
     renames: Sequence[RenameColumn], members: Sequence[RenameColumn]
 ) -> tuple[list[RenameColumn], list[RenameColumn]]:
     """Renames one at a time, each to a name that is free by then; then those that close a chain or a ring.
@@ -26,21 +26,21 @@ def in_turn(
     was = {(*c.path[:-1], c.name): c.path[-1] for c in (*renames, *members)}
     turns: list[RenameColumn] = []
     closing: list[RenameColumn] = []
-    for place in _inside_first(dict.fromkeys(c.path[:-1] for c in members)):
-        before = formerly(was, place)
-        first, last = _handed_on([c for c in members if c.path[:-1] == place])
+    for place in _sort_inside_first(dict.fromkeys(c.path[:-1] for c in members)):
+        before = find_former_path(was, place)
+        first, last = _order_chains([c for c in members if c.path[:-1] == place])
         turns += (replace(c, path=(*before, c.path[-1])) for c in first)
         closing = last + closing
-    first, last = _handed_on(renames)
+    first, last = _order_chains(renames)
     return turns + first, last + closing
 
 
-def formerly(was: Mapping[Path, str], path: Path) -> Path:
+def find_former_path(was: Mapping[Path, str], path: Path) -> Path:
     """A place as it was called before renames; `was` maps places under their new names to their old ones."""
     return tuple(was.get(path[:n], path[n - 1]) for n in range(1, len(path) + 1))
 
 
-def _inside_first(places: Iterable[Path]) -> list[Path]:
+def _sort_inside_first(places: Iterable[Path]) -> list[Path]:
     """Places in their order, but each before those that it is inside of."""
     found: list[Path] = []
     for place in places:
@@ -49,7 +49,7 @@ def _inside_first(places: Iterable[Path]) -> list[Path]:
     return found
 
 
-def _handed_on(renames: Sequence[RenameColumn]) -> tuple[list[RenameColumn], list[RenameColumn]]:
+def _order_chains(renames: Sequence[RenameColumn]) -> tuple[list[RenameColumn], list[RenameColumn]]:
     """The renames of one place in turn, and those that close a chain or a ring."""
     waiting = {c.path[-1].lower(): c for c in renames}
     heads = [old for old in waiting if old not in {c.name.lower() for c in renames}]
@@ -62,18 +62,18 @@ def _handed_on(renames: Sequence[RenameColumn]) -> tuple[list[RenameColumn], lis
         while line[-1].name.lower() in waiting:
             line.append(waiting.pop(line[-1].name.lower()))
         if len(line) > 1:
-            temporary = f"{TEMPORARY}{len(closing) + 1}"
+            temporary = f"{TEMPORARY_PREFIX}{len(closing) + 1}"
             turns.append(RenameColumn(line[0].path, temporary))
             closing.append(RenameColumn((*line[0].path[:-1], temporary), line.pop(0).name))
         turns += reversed(line)
     return turns, closing
 
 
-def waves(changes: Sequence[Change]) -> list[list[Change]]:
+def group_changes(changes: Sequence[Change]) -> list[list[Change]]:
     """Groups for one statement each: no place twice, none inside another, the table's own comment alone."""
     waves: list[list[Change]] = []
     for change in changes:
-        wave = next((w for w in waves if all(_apart(change, other) for other in w)), None)
+        wave = next((w for w in waves if all(_is_apart(change, other) for other in w)), None)
         if wave is None:
             waves.append([change])
         else:
@@ -81,7 +81,7 @@ def waves(changes: Sequence[Change]) -> list[list[Change]]:
     return waves
 
 
-def _apart(one: Change, other: Change) -> bool:
+def _is_apart(one: Change, other: Change) -> bool:
     if isinstance(one, ChangeKey) or isinstance(other, ChangeKey):
         return False
     a, b = one.path, other.path
@@ -90,37 +90,37 @@ def _apart(one: Change, other: Change) -> bool:
     return bool(a) and bool(b) and a[: len(b)] != b[: len(a)]
 
 
-def renamed(live: Live, renames: Sequence[RenameColumn]) -> Live:
+def rename_columns(live: LakeTable, renames: Sequence[RenameColumn]) -> LakeTable:
     """The table once its columns have their new names, identifier fields too: other changes go by those."""
     names = {c.path[0]: c.name for c in renames}
     layout = tuple(names.get(name, name) for name in live.layout)
     schema = patch(live.schema, renames)
-    return replace(live, schema=schema, layout=layout, properties=identified(live, names))
+    return replace(live, schema=schema, layout=layout, properties=rename_identifiers(live, names))
 
 
-def inside(path: Path, places: Collection[Path]) -> bool:
+def is_inside(path: Path, places: Collection[Path]) -> bool:
     """Whether a path is one of these places or inside of one."""
     return any(path[:n] in places for n in range(1, len(path) + 1))
 
 
-def is_there(schema: TableSchema, path: Path) -> bool:
+def has_path(schema: TableSchema, path: Path) -> bool:
     """Whether a table has a place already, without regard to case."""
     lowered = [part.lower() for part in path]
-    return any([part.lower() for part in at] == lowered for at, _, _ in walk(schema))
+    return any([part.lower() for part in at] == lowered for at, _, _ in walk_fields(schema))
 
 
-def dropped(changes: Iterable[Change]) -> frozenset[str]:
+def list_dropped_columns(changes: Iterable[Change]) -> frozenset[str]:
     """The columns of a table that are to be dropped whole."""
     return frozenset(c.path[0] for c in changes if isinstance(c, DropColumn) and len(c.path) == 1)
 
 
-def at_end(schema: TableSchema, change: Change) -> Change:
+def place_at_end(schema: TableSchema, change: Change) -> Change:
     """An addition goes behind its siblings: nobody reads by position, so nobody needs it elsewhere."""
     if not isinstance(change, AddColumn):
         return change
     parent = change.path[:-1]
-    siblings: Sequence[Member] = schema.columns
+    siblings: Sequence[ColumnOrField] = schema.columns
     if parent:
-        found = next((type for path, type, _ in walk(schema) if path == parent), None)
+        found = next((type for path, type, _ in walk_fields(schema) if path == parent), None)
         siblings = found.fields if isinstance(found, Struct) else ()
     return replace(change, after=siblings[-1].name if siblings else None)

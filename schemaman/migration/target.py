@@ -28,7 +28,7 @@ class LayoutField:
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class LakeTable:
     """A target table as its own catalogue tells it: read from the target, never from memory.
 
     `identity` names this very table (Delta's table id, Iceberg's uuid or location); `version`
@@ -69,7 +69,7 @@ class Live:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LakeType:
     """A logical type as a target holds it; `note` says what gets lost, if anything does."""
 
     type: Type
@@ -99,16 +99,16 @@ class Target(Protocol):
 
     name: str
 
-    def hold(self, type: Type, how: Representation = DEFAULT) -> Held | Refusal:
+    def hold_type(self, type: Type, how: Representation = DEFAULT) -> LakeType | Refusal:
         """How this format holds a logical type, where there is a choice as the user wants it."""
 
     def table_name(self, table: str) -> str:
         """A table as users name it, as SQL writes it. Raises `BadReference`."""
 
-    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
+    def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """The columns whose names the format would accept and then choke on."""
 
-    def create(self, table: str, schema: TableSchema, properties: Mapping[str, str]) -> Draft:
+    def create_table(self, table: str, schema: TableSchema, properties: Mapping[str, str]) -> Draft:
         """The statement that creates a table, with what later steps need switched on."""
 
     def create_namespace(self, table: str) -> Draft | None:
@@ -123,32 +123,32 @@ class Target(Protocol):
     def unset_properties(self, table: str, properties: Sequence[str]) -> Draft:
         """The statement that takes properties away; one that is not there is no fault."""
 
-    def upgrade(self, table: str, properties: Mapping[str, str]) -> Draft:
+    def upgrade_features(self, table: str, properties: Mapping[str, str]) -> Draft:
         """The statement that switches features on, and who cannot read the table after it."""
 
-    def drop_key(self, live: Live) -> Draft | None:
+    def drop_key(self, live: LakeTable) -> Draft | None:
         """The statement after which the format keeps no key, None where it keeps none."""
 
-    def require(self, live: Live, column: str) -> Draft | Refusal | None:
+    def forbid_null(self, live: LakeTable, column: str) -> Draft | Refusal | None:
         """The statement after which a column that holds no NULL cannot, None where that is so."""
 
-    def relax(self, live: Live, column: str) -> Draft | None:
-        """The statement that undoes `require`, None where there is nothing to undo."""
+    def allow_null(self, live: LakeTable, column: str) -> Draft | None:
+        """The statement that undoes `forbid_null`, None where there is nothing to undo."""
 
-    def needs(self, live: Live, change: Change) -> Mapping[str, str]:
+    def find_missing_properties(self, live: LakeTable, change: Change) -> Mapping[str, str]:
         """The table properties to switch on before a change can be made; empty if none is missing."""
 
-    def alter(self, live: Live, change: Change) -> Draft | Refusal:
+    def draft_change(self, live: LakeTable, change: Change) -> Draft | Refusal:
         """The statement for one change of a live table, or why there is none."""
 
-    def together(self, live: Live, drafts: Sequence[Draft]) -> Draft:
+    def combine_drafts(self, live: LakeTable, drafts: Sequence[Draft]) -> Draft:
         """One statement for several accepted changes of one kind, none inside another's column."""
 
 
 class Executor(Protocol):
     """What runs statements: Spark SQL and nothing else. One statement is one commit."""
 
-    def inspect(self, table: str, format: str) -> Live | None:
+    def inspect(self, table: str, format: str) -> LakeTable | None:
         """The live table, None where there is none."""
 
     def run(self, statement: str) -> None:
@@ -158,7 +158,7 @@ class Executor(Protocol):
         """The rows of a query."""
 
 
-def column_of(schema: TableSchema, name: str) -> Column | None:
+def find_column(schema: TableSchema, name: str) -> Column | None:
     """The column of that name as a lake sees names: without regard to case."""
     return next((c for c in schema.columns if c.name.lower() == name.lower()), None)
 

@@ -74,7 +74,7 @@ class Representation:
     @property
     def decimal(self) -> Decimal | None:
         """The DECIMAL that numbers without one become, if they do."""
-        return decimal_of(self.numeric)
+        return parse_decimal(self.numeric)
 
 
 DEFAULT = Representation()
@@ -96,7 +96,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 """Option → the words that it may have, its default first; `numeric` and `metadata` have their own rules."""
 
 
-def decimal_of(text: str) -> Decimal | None:
+def parse_decimal(text: str) -> Decimal | None:
     """The type that `decimal(p,s)` names; None for anything else, or for one that no table holds."""
     found = re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", text.lower())
     if found is None:

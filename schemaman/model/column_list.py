@@ -36,7 +36,7 @@ def parse_columns(text: str) -> TableSchema:
     Raises:
         BadReference: the text is no column list, or names a column twice or a key that is none.
     """
-    reader = _Reader(text)
+    reader = _ColumnListReader(text)
     columns: list[Column] = []
     key: tuple[str, ...] = ()
     comment: str | None = None
@@ -53,7 +53,7 @@ def parse_columns(text: str) -> TableSchema:
         if not reader.peek():
             raise reader.wrong("a column")
     reader.end()
-    return _checked(TableSchema(tuple(columns), key, comment), text)
+    return _check_columns(TableSchema(tuple(columns), key, comment), text)
 
 
 def format_scalar(value: Scalar) -> str:
@@ -69,7 +69,7 @@ def format_scalar(value: Scalar) -> str:
             return repr(value)
 
 
-def _checked(schema: TableSchema, text: str) -> TableSchema:
+def _check_columns(schema: TableSchema, text: str) -> TableSchema:
     names = schema.names
     if twice := sorted({n for n in names if names.count(n) > 1}):
         raise BadReference(f"{text!r}: column {twice[0]!r} is there twice")
@@ -113,7 +113,7 @@ _TOKEN = re.compile(
 )
 
 
-class _Reader:
+class _ColumnListReader:
     """A reader of column lists; it stands at `at` in `source`."""
 
     def __init__(self, source: str) -> None:

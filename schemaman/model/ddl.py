@@ -34,7 +34,7 @@ from schemaman.model.types import (
     Unknown,
     Uuid,
     Xml,
-    members_of,
+    list_members,
     widens,
 )
 
@@ -80,15 +80,15 @@ def format_type(type: Type) -> str:
         case Timestamp(precision, zoned):
             return f"{'TIMESTAMP' if zoned else 'TIMESTAMP_NTZ'}({precision})"
         case Enum(values):
-            return f"ENUM({_labels(values)})"
+            return f"ENUM({_format_labels(values)})"
         case EnumSet(values):
-            return f"SET({_labels(values)})"
+            return f"SET({_format_labels(values)})"
         case Unknown(name):
             return f"UNKNOWN({quote_text(name)})"
         case Array(element, nullable):
-            return f"ARRAY<{format_type(element)}{_null(nullable)}>"
+            return f"ARRAY<{format_type(element)}{_format_nullability(nullable)}>"
         case Map(key, value, nullable):
-            return f"MAP<{format_type(key)}, {format_type(value)}{_null(nullable)}>"
+            return f"MAP<{format_type(key)}, {format_type(value)}{_format_nullability(nullable)}>"
         case Union(members):
             return f"UNION<{', '.join(format_type(m) for m in members)}>"
         case Struct(fields):
@@ -97,13 +97,13 @@ def format_type(type: Type) -> str:
             raise AssertionError(f"a plain type without a word: {type!r}")
 
 
-def either(types: Iterable[Type]) -> Type:
+def find_common_type(types: Iterable[Type]) -> Type:
     """The narrowest type for the values of all of these: one of them, or their union.
 
     Raises:
         ValueError: there are none.
     """
-    single = {member for type in types for member in members_of(type)}
+    single = {member for type in types for member in list_members(type)}
     if not single:
         raise ValueError("no type at all")
     # Of two that hold each other's values, as labels in another order, the first by name stays.
@@ -111,12 +111,12 @@ def either(types: Iterable[Type]) -> Type:
     kept = [
         type
         for i, type in enumerate(ordered)
-        if not any(_covers(other, type, j < i) for j, other in enumerate(ordered) if i != j)
+        if not any(_is_covered_by(other, type, j < i) for j, other in enumerate(ordered) if i != j)
     ]
     return kept[0] if len(kept) == 1 else Union(tuple(kept))
 
 
-def _covers(other: Type, type: Type, before: bool) -> bool:
+def _is_covered_by(other: Type, type: Type, before: bool) -> bool:
     return widens(type, other) and (before or not widens(other, type))
 
 
@@ -136,24 +136,24 @@ def parse_type(text: str) -> Type:
     Raises:
         BadReference: the text is no type; the message says where it went wrong.
     """
-    reader = _Reader(text)
+    reader = _TypeReader(text)
     type = reader.type()
     reader.end()
     return type
 
 
-def _null(nullable: bool) -> str:
+def _format_nullability(nullable: bool) -> str:
     return "" if nullable else " NOT NULL"
 
 
-def _labels(values: tuple[str, ...]) -> str:
+def _format_labels(values: tuple[str, ...]) -> str:
     return ",".join(quote_text(v) for v in values)
 
 
 def _format_field(field: Field) -> str:
     comment = "" if field.comment is None else f" COMMENT {quote_text(field.comment)}"
     name = field.name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", field.name) else quote_name(field.name)
-    return f"{name}: {format_type(field.type)}{_null(field.nullable)}{comment}"
+    return f"{name}: {format_type(field.type)}{_format_nullability(field.nullable)}{comment}"
 
 
 _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)*`)|('(?:[^'\\]|\\.)*')|(\w+)|([<>(),:]))", re.DOTALL)
@@ -175,7 +175,7 @@ _SIZED: dict[str, Callable[..., Type]] = {
 }
 
 
-class _Reader:
+class _TypeReader:
     """A recursive-descent reader of types; it stands at `at` in `text`."""
 
     def __init__(self, text: str) -> None:
@@ -262,7 +262,7 @@ class _Reader:
             members = [self.type()]
             while self.accept(","):
                 members.append(self.type())
-            found = either(members)
+            found = find_common_type(members)
         else:
             fields: list[Field] = []
             while self.peek() != ">":
@@ -319,8 +319,8 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
 
 def unquote_text(token: str) -> str:
     """The text that `quote_text` wrote, or a literal of Spark SQL."""
-    return re.sub(r"\\(?:u([0-9A-Fa-f]{4})|(.))", _unescaped, token[1:-1], flags=re.DOTALL)
+    return re.sub(r"\\(?:u([0-9A-Fa-f]{4})|(.))", _unescape, token[1:-1], flags=re.DOTALL)
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape(found: re.Match[str]) -> str:
     return chr(int(found[1], 16)) if found[1] else _ESCAPED.get(found[2], found[2])

@@ -17,8 +17,8 @@ from typing import Literal, TypeVar
 from schemaman.model.schema import Column, Path, Scalar, TableSchema
 from schemaman.model.types import Array, Field, Map, Struct, Type
 
-Member = Column | Field
-Members = tuple[Member, ...]
+ColumnOrField = Column | Field
+Siblings = tuple[ColumnOrField, ...]
 M = TypeVar("M", Column, Field)
 
 
@@ -27,7 +27,7 @@ class AddColumn:
     """A column or struct member appears behind `after`, or in front of all when None."""
 
     path: Path
-    column: Member
+    column: ColumnOrField
     after: str | None
 
 
@@ -36,7 +36,7 @@ class DropColumn:
     """A column or struct member goes."""
 
     path: Path
-    column: Member
+    column: ColumnOrField
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ Change = (
 Diff = tuple[Change, ...]
 
 
-Renamed = Mapping[Path, str]
+FieldRenames = Mapping[Path, str]
 """Members that got another name: the new names around them and their own old one → the new one."""
 
 
@@ -133,14 +133,14 @@ def diff(
     old: TableSchema,
     new: TableSchema,
     renames: Mapping[str, str] | None = None,
-    members: Renamed | None = None,
+    members: FieldRenames | None = None,
 ) -> Diff:
     """The changes that turn `old` into `new`; `renames` maps old to new column names.
 
     `members` are renames inside of columns: none to a name that another member of the old struct has.
     """
-    pairs = _pairs(old, new, renames or {})
-    changes = _member_changes((), old.columns, new.columns, pairs, members or {})
+    pairs = _pair_columns(old, new, renames or {})
+    changes = _compare_fields((), old.columns, new.columns, pairs, members or {})
     renamed = {a: b for a, b in pairs.items() if a != b}
     key = tuple(renamed.get(name, name) for name in old.key)
     if key != new.key:
@@ -162,18 +162,20 @@ def patch(schema: TableSchema, changes: Sequence[Change]) -> TableSchema:
         match change:
             case RenameColumn(path, _):
                 if path[:-1] not in done:
-                    schema = _rename(schema, [c for c in renames if c.path[:-1] == path[:-1]])
+                    schema = _rename_fields(schema, [c for c in renames if c.path[:-1] == path[:-1]])
                     done.add(path[:-1])
             case ChangeKey(_, key):
                 schema = replace(schema, key=key)
             case ChangeComment((), _, comment):
                 schema = replace(schema, comment=comment)
             case _:
-                schema = replace(schema, columns=_all(Column, _at(schema.columns, change.path, change)))
+                schema = replace(
+                    schema, columns=_require_kind(Column, _change_at(schema.columns, change.path, change))
+                )
     return schema
 
 
-def _pairs(old: TableSchema, new: TableSchema, renames: Mapping[str, str]) -> dict[str, str]:
+def _pair_columns(old: TableSchema, new: TableSchema, renames: Mapping[str, str]) -> dict[str, str]:
     """Old name → new name of each column that is on both sides."""
     if all(c.id is not None for c in (*old.columns, *new.columns)):
         names = {c.id: c.name for c in new.columns}
@@ -184,14 +186,18 @@ def _pairs(old: TableSchema, new: TableSchema, renames: Mapping[str, str]) -> di
     return pairs | {n: n for n in old.names if n in present and n not in pairs and n not in taken}
 
 
-def _member_changes(
-    parent: Path, old: Sequence[Member], new: Sequence[Member], pairs: Mapping[str, str], members: Renamed
+def _compare_fields(
+    parent: Path,
+    old: Sequence[ColumnOrField],
+    new: Sequence[ColumnOrField],
+    pairs: Mapping[str, str],
+    members: FieldRenames,
 ) -> list[Change]:
     changes: list[Change] = []
     changes += (DropColumn((*parent, m.name), m) for m in old if m.name not in pairs)
     changes += (RenameColumn((*parent, a), b) for a, b in pairs.items() if a != b)
     partners = {pairs[m.name]: m for m in old if m.name in pairs}
-    changes += _moves(parent, list(partners), [m.name for m in new if m.name in partners])
+    changes += _find_moves(parent, list(partners), [m.name for m in new if m.name in partners])
     before: str | None = None
     for member in new:
         if member.name not in partners:
@@ -199,14 +205,14 @@ def _member_changes(
         before = member.name
     for member in new:
         if member.name in partners:
-            changes += _attribute_changes((*parent, member.name), partners[member.name], member, members)
+            changes += _compare_attributes((*parent, member.name), partners[member.name], member, members)
     return changes
 
 
-def _moves(parent: Path, old: list[str], new: list[str]) -> list[Change]:
+def _find_moves(parent: Path, old: list[str], new: list[str]) -> list[Change]:
     """The fewest moves: everything outside the longest run that keeps its order."""
     ranks = {name: i for i, name in enumerate(old)}
-    stay = longest_increasing([ranks[name] for name in new])
+    stay = find_longest_increasing([ranks[name] for name in new])
     moves: list[Change] = []
     before: str | None = None
     for name in new:
@@ -216,7 +222,7 @@ def _moves(parent: Path, old: list[str], new: list[str]) -> list[Change]:
     return moves
 
 
-def longest_increasing(values: list[int]) -> set[int]:
+def find_longest_increasing(values: list[int]) -> set[int]:
     """The members of a longest increasing subsequence, by patience sorting."""
     tops: list[int] = []
     piles: list[tuple[int, int]] = []
@@ -234,8 +240,10 @@ def longest_increasing(values: list[int]) -> set[int]:
     return kept
 
 
-def _attribute_changes(path: Path, old: Member, new: Member, members: Renamed) -> list[Change]:
-    changes = _type_changes(path, old.type, new.type, members)
+def _compare_attributes(
+    path: Path, old: ColumnOrField, new: ColumnOrField, members: FieldRenames
+) -> list[Change]:
+    changes = _compare_types(path, old.type, new.type, members)
     if old.nullable != new.nullable:
         changes.append(ChangeNullable(path, old.nullable, new.nullable))
     if isinstance(old, Column) and isinstance(new, Column):
@@ -252,7 +260,7 @@ def _attribute_changes(path: Path, old: Member, new: Member, members: Renamed) -
     return changes
 
 
-def _type_changes(path: Path, old: Type, new: Type, members: Renamed) -> list[Change]:
+def _compare_types(path: Path, old: Type, new: Type, members: FieldRenames) -> list[Change]:
     if old == new:
         return []
     match old, new:
@@ -260,62 +268,68 @@ def _type_changes(path: Path, old: Type, new: Type, members: Renamed) -> list[Ch
             told = {m.name: name for m in a if (name := members.get((*path, m.name))) is not None}
             own = {m.name for m in b} - set(told.values())
             pairs = {m.name: told.get(m.name, m.name) for m in a if m.name in told or m.name in own}
-            return _member_changes(path, a, b, pairs, members)
+            return _compare_fields(path, a, b, pairs, members)
         case Array(a, an), Array(b, bn):
             inner = (*path, "element")
-            return [*_type_changes(inner, a, b, members), *_nullable_change(inner, an, bn)]
+            return [*_compare_types(inner, a, b, members), *_compare_nullability(inner, an, bn)]
         case Map(ak, a, an), Map(bk, b, bn):
             inner = (*path, "value")
-            keys = _type_changes((*path, "key"), ak, bk, members)
-            return [*keys, *_type_changes(inner, a, b, members), *_nullable_change(inner, an, bn)]
+            keys = _compare_types((*path, "key"), ak, bk, members)
+            return [*keys, *_compare_types(inner, a, b, members), *_compare_nullability(inner, an, bn)]
         case _:
             return [ChangeType(path, old, new)]
 
 
-def _nullable_change(path: Path, old: bool, new: bool) -> list[Change]:
+def _compare_nullability(path: Path, old: bool, new: bool) -> list[Change]:
     return [] if old == new else [ChangeNullable(path, old, new)]
 
 
-def _rename(schema: TableSchema, renames: Sequence[RenameColumn]) -> TableSchema:
+def _rename_fields(schema: TableSchema, renames: Sequence[RenameColumn]) -> TableSchema:
     """The schema after the renames of one place, all at once: names may be handed on."""
     names = {c.path[0]: c.name for c in renames if len(c.path) == 1}
     aside = [replace(c, name=f"\0{number}") for number, c in enumerate(renames)]
-    columns: Members = schema.columns
+    columns: Siblings = schema.columns
     for change in aside:
-        columns = _at(columns, change.path, change)
+        columns = _change_at(columns, change.path, change)
     for change, final in zip(aside, renames, strict=True):
-        columns = _at(columns, (*change.path[:-1], change.name), final)
-    return replace(schema, columns=_all(Column, columns), key=tuple(names.get(k, k) for k in schema.key))
+        columns = _change_at(columns, (*change.path[:-1], change.name), final)
+    return replace(
+        schema, columns=_require_kind(Column, columns), key=tuple(names.get(k, k) for k in schema.key)
+    )
 
 
-def _at(members: Members, path: Path, change: Change) -> Members:
+def _change_at(members: Siblings, path: Path, change: Change) -> Siblings:
     """The members after a change at `path` below them."""
     head, rest = path[0], path[1:]
     if not rest:
-        return _apply(members, head, change)
-    return _one(members, head, lambda m: replace(m, type=_inside(m.type, rest, change)))
+        return _apply_change(members, head, change)
+    return _edit_one(members, head, lambda m: replace(m, type=_change_inside(m.type, rest, change)))
 
 
-def _inside(type: Type, path: Path, change: Change) -> Type:
+def _change_inside(type: Type, path: Path, change: Change) -> Type:
     head, rest = path[0], path[1:]
     match type:
         case Struct(fields):
-            return Struct(_all(Field, _at(fields, path, change)))
+            return Struct(_require_kind(Field, _change_at(fields, path, change)))
         case Array(element, nullable):
             if rest:
-                return Array(_inside(element, rest, change), nullable)
-            return Array(*_part(element, nullable, change))
+                return Array(_change_inside(element, rest, change), nullable)
+            return Array(*_change_part(element, nullable, change))
         case Map(key, value, nullable) if head == "key":
-            return Map(_inside(key, rest, change) if rest else _part(key, False, change)[0], value, nullable)
+            return Map(
+                _change_inside(key, rest, change) if rest else _change_part(key, False, change)[0],
+                value,
+                nullable,
+            )
         case Map(key, value, nullable):
             if rest:
-                return Map(key, _inside(value, rest, change), nullable)
-            return Map(key, *_part(value, nullable, change))
+                return Map(key, _change_inside(value, rest, change), nullable)
+            return Map(key, *_change_part(value, nullable, change))
         case _:
             raise KeyError(path)
 
 
-def _part(type: Type, nullable: bool, change: Change) -> tuple[Type, bool]:
+def _change_part(type: Type, nullable: bool, change: Change) -> tuple[Type, bool]:
     match change:
         case ChangeType(_, _, new):
             return new, nullable
@@ -325,30 +339,31 @@ def _part(type: Type, nullable: bool, change: Change) -> tuple[Type, bool]:
             raise KeyError(change)
 
 
-def _apply(members: Members, name: str, change: Change) -> Members:
+def _apply_change(members: Siblings, name: str, change: Change) -> Siblings:
     match change:
         case DropColumn():
-            return tuple(m for m in _one(members, name, lambda m: m) if m.name != name)
+            return tuple(m for m in _edit_one(members, name, lambda m: m) if m.name != name)
         case AddColumn(_, column, after):
             if any(m.name == column.name for m in members):
                 raise KeyError(column.name)
-            return _insert(members, column, after)
+            return _insert_field(members, column, after)
         case MoveColumn(_, after):
-            moved = next(m for m in _one(members, name, lambda m: m) if m.name == name)
-            return _insert(tuple(m for m in members if m.name != name), moved, after)
+            moved = next(m for m in _edit_one(members, name, lambda m: m) if m.name == name)
+            return _insert_field(tuple(m for m in members if m.name != name), moved, after)
         case RenameColumn(_, new):
             if any(m.name == new for m in members):
                 raise KeyError(new)
-            return _one(members, name, lambda m: replace(m, name=new))
+            return _edit_one(members, name, lambda m: replace(m, name=new))
         case ChangeKey():
             raise KeyError(change)
         case _:
-            return _one(members, name, lambda m: _edited(m, change))
+            return _edit_one(members, name, lambda m: _edit_field(m, change))
 
 
-def _edited(
-    member: Member, change: ChangeType | ChangeNullable | ChangeDefault | ChangeComment | ChangeAttribute
-) -> Member:
+def _edit_field(
+    member: ColumnOrField,
+    change: ChangeType | ChangeNullable | ChangeDefault | ChangeComment | ChangeAttribute,
+) -> ColumnOrField:
     match change, member:
         case ChangeType(_, _, type), _:
             return replace(member, type=type)
@@ -368,13 +383,13 @@ def _edited(
             raise KeyError(change)
 
 
-def _one(members: Members, name: str, edit: Callable[[Member], Member]) -> Members:
+def _edit_one(members: Siblings, name: str, edit: Callable[[ColumnOrField], ColumnOrField]) -> Siblings:
     if all(m.name != name for m in members):
         raise KeyError(name)
     return tuple(edit(m) if m.name == name else m for m in members)
 
 
-def _insert(members: Members, member: Member, after: str | None) -> Members:
+def _insert_field(members: Siblings, member: ColumnOrField, after: str | None) -> Siblings:
     if after is None:
         return (member, *members)
     at = next((i for i, m in enumerate(members) if m.name == after), None)
@@ -383,7 +398,7 @@ def _insert(members: Members, member: Member, after: str | None) -> Members:
     return (*members[: at + 1], member, *members[at + 1 :])
 
 
-def _all(kind: type[M], members: Members) -> tuple[M, ...]:
+def _require_kind(kind: type[M], members: Siblings) -> tuple[M, ...]:
     """The members, all of one kind: a column among struct fields is a mistake of the caller."""
     found = tuple(m for m in members if isinstance(m, kind))
     if len(found) != len(members):

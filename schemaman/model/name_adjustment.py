@@ -1,6 +1,6 @@
 """Names on their way from a database to a topic, a Connect schema and Avro, and what collides there.
 
-Nothing here can be turned round: several names may become one. `adjusted_forms` gives all the
+Nothing here can be turned round: several names may become one. `list_adjusted_forms` gives all the
 forms in which one column may travel, so that a field can be recognised.
 """
 
@@ -22,10 +22,10 @@ Release = tuple[int, int]
 NEWEST: Release = (3, 7)
 TOPIC_LENGTH = 249
 
-GIVEN_AWAY = "__old"
+DISPLACED_SUFFIX = "__old"
 """What stands behind the name of a lake's column that gave it to a later one of its source."""
 
-TEMPORARY = "__schemaman_"
+TEMPORARY_PREFIX = "__schemaman_"
 """How a column of a lake begins that stands between two names while a plan runs."""
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]")
@@ -39,7 +39,7 @@ _SCHEMA_UNICODE = re.compile(r"[A-Za-z0-9.]")
 _MISREAD = re.compile("[\uff80-\uffff]")
 
 
-def topic(prefix: str, *parts: str | None, delimiter: str = ".", unicode: bool = False) -> str:
+def make_topic_name(prefix: str, *parts: str | None, delimiter: str = ".", unicode: bool = False) -> str:
     """The topic of a table: prefix and parts joined, empty parts left out, made legal for Kafka.
 
     `unicode`: the strategies that escape illegal characters instead of replacing them by `_`.
@@ -47,7 +47,7 @@ def topic(prefix: str, *parts: str | None, delimiter: str = ".", unicode: bool =
     """
     name = delimiter.join(p for p in (prefix, *parts) if p)
     legal = _UNICODE_TOPIC if unicode else _TOPIC
-    clean = "".join(u if legal.match(u) else _escape(u) if unicode else "_" for u in _units(name))
+    clean = "".join(u if legal.match(u) else _escape(u) if unicode else "_" for u in _split_units(name))
     clean = clean[:TOPIC_LENGTH]
     return {".": "_", "..": "__"}.get(clean, clean)
 
@@ -87,16 +87,16 @@ def adjust_field(name: str, mode: Mode, release: Release = NEWEST) -> str:
 
 
 @lru_cache(1 << 14)
-def adjusted_forms(name: str) -> frozenset[str]:
+def list_adjusted_forms(name: str) -> frozenset[str]:
     """Every field name under which a column may travel, its own name included."""
     forms: set[str] = set()
-    for form in (name, misread(name)):
+    for form in (name, misread_name(name)):
         forms |= {adjust_field(form, mode) for mode in ("none", "avro", "avro_unicode", "scrubbed")}
         forms.add(adjust_field(form, "avro", release=(2, 2)))
     return frozenset(forms)
 
 
-def misread(name: str) -> str:
+def misread_name(name: str) -> str:
     """A name as PostgreSQL streams carried it up to Debezium 3.4: UTF-8 read byte by byte.
 
     Each byte above 7F became the character U+FF00 + byte, since Java's bytes are signed.
@@ -105,7 +105,7 @@ def misread(name: str) -> str:
     return "".join(chr(b if b < 0x80 else 0xFF00 | b) for b in name.encode("utf-8", "surrogatepass"))
 
 
-def restore_misread(name: str) -> str:
+def restore_misread_name(name: str) -> str:
     """The name before it was misread; the name itself if it cannot have been."""
     if not _MISREAD.search(name) or any("\x7f" < ch < "\uff80" or ch > "\uffff" for ch in name):
         return name
@@ -115,7 +115,7 @@ def restore_misread(name: str) -> str:
         return name
 
 
-def collisions(names: Iterable[str], mode: Mode) -> tuple[tuple[str, ...], ...]:
+def find_collisions(names: Iterable[str], mode: Mode) -> tuple[tuple[str, ...], ...]:
     """Groups of column names that become one field name in that mode; the order of names is kept."""
     groups: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
@@ -124,7 +124,7 @@ def collisions(names: Iterable[str], mode: Mode) -> tuple[tuple[str, ...], ...]:
 
 
 def _adjust(name: str, first: re.Pattern[str], later: re.Pattern[str], keep_digit: bool) -> str:
-    units = _units(name)
+    units = _split_units(name)
     if not units:
         return name
     head = units[0]
@@ -134,7 +134,7 @@ def _adjust(name: str, first: re.Pattern[str], later: re.Pattern[str], keep_digi
 
 
 def _adjust_unicode(name: str, later: re.Pattern[str]) -> str:
-    units = _units(name)
+    units = _split_units(name)
     return "".join(
         u if (later if i else _FIRST_UNICODE).match(u) else _escape(u) for i, u in enumerate(units)
     )
@@ -149,7 +149,7 @@ def _escape(unit: str) -> str:
     return f"_u{'00' if len(digits) <= 2 else ''}{digits}"
 
 
-def _units(name: str) -> list[str]:
+def _split_units(name: str) -> list[str]:
     """The UTF-16 units of a name, as Java counts characters."""
     data = name.encode("utf-16-be", "surrogatepass")
     return [chr(int.from_bytes(data[i : i + 2])) for i in range(0, len(data), 2)]
@@ -159,11 +159,11 @@ def _scrub(part: str) -> str:
     """Source: Confluent AvroData.scrubName: URL-encode, `x` before a digit, then `_` for the rest."""
     if _is_avro_name(part):
         return part
-    encoded = "".join(_url_encoded(b) for b in part.encode("utf-8", "replace"))
+    encoded = "".join(_url_encode(b) for b in part.encode("utf-8", "replace"))
     return f"x{encoded}" if encoded[:1].isdigit() else encoded
 
 
-def _url_encoded(byte: int) -> str:
+def _url_encode(byte: int) -> str:
     ch = chr(byte)
     if _FIELD.match(ch):
         return ch
@@ -175,7 +175,7 @@ def _is_avro_name(part: str) -> bool:
     return bool(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", part)) or not part
 
 
-def unusable(name: str) -> str:
+def explain_unusable_name(name: str) -> str:
     """Why no column or member of a Spark table can be called so; empty if it can.
 
     Source: Spark substitutes `${…}` in any statement (`spark.sql.variable.substitute`).
@@ -184,5 +184,5 @@ def unusable(name: str) -> str:
         return "a column without a name cannot be read"
     if "${" in name:
         return "Spark would take ${…} for a variable inside any statement"
-    own = name.lower().startswith(TEMPORARY)
-    return f"names that begin with {TEMPORARY} are schemaman's own" if own else ""
+    own = name.lower().startswith(TEMPORARY_PREFIX)
+    return f"names that begin with {TEMPORARY_PREFIX} are schemaman's own" if own else ""

@@ -71,7 +71,7 @@ class Column:
         """Of what tells columns apart mostly: all that a column says takes three times as long."""
         return hash((self.name, self.id, self.nullable))
 
-    def known_as(self, id: int | None, emitted_name: str | None) -> Column:
+    def with_identity(self, id: int | None, emitted_name: str | None) -> Column:
         """The column with that id and that name on the wire; itself if it has them.
 
         What the fold does to each column of each record: `dataclasses.replace` takes five times as long.
@@ -112,23 +112,23 @@ def quote_stream(stream: str) -> str:
     return f'"{stream}"' if stream in SCHEMES else quote_part(stream)
 
 
-def walk(schema: TableSchema) -> Iterator[tuple[Path, Type, bool]]:
+def walk_fields(schema: TableSchema) -> Iterator[tuple[Path, Type, bool]]:
     """Every place of a table in order: path, type, nullable; parents first; a union is one place."""
     for column in schema.columns:
-        yield from _walk((column.name,), column.type, column.nullable)
+        yield from _walk_type((column.name,), column.type, column.nullable)
 
 
-def _walk(path: Path, type: Type, nullable: bool) -> Iterator[tuple[Path, Type, bool]]:
+def _walk_type(path: Path, type: Type, nullable: bool) -> Iterator[tuple[Path, Type, bool]]:
     yield path, type, nullable
     match type:
         case Array(element, element_nullable):
-            yield from _walk((*path, "element"), element, element_nullable)
+            yield from _walk_type((*path, "element"), element, element_nullable)
         case Map(key, value, value_nullable):
-            yield from _walk((*path, "key"), key, False)
-            yield from _walk((*path, "value"), value, value_nullable)
+            yield from _walk_type((*path, "key"), key, False)
+            yield from _walk_type((*path, "value"), value, value_nullable)
         case Struct(fields):
             for field in fields:
-                yield from _walk((*path, field.name), field.type, field.nullable)
+                yield from _walk_type((*path, field.name), field.type, field.nullable)
         case _:
             return
 
@@ -136,7 +136,7 @@ def _walk(path: Path, type: Type, nullable: bool) -> Iterator[tuple[Path, Type, 
 _type_text = lru_cache(1 << 14)(format_type)
 
 
-def shape(schema: TableSchema) -> str:
+def format_shape(schema: TableSchema) -> str:
     """The shape as text: names, logical types, nullability and key; nothing else.
 
     Order, comments, defaults, enum labels, ids and spellings of the source are attributes.
@@ -150,4 +150,4 @@ def shape(schema: TableSchema) -> str:
 
 def fingerprint(schema: TableSchema) -> str:
     """The stable id of a shape: 12 hexadecimal digits of its SHA-256."""
-    return hashlib.sha256(shape(schema).encode()).hexdigest()[:12]
+    return hashlib.sha256(format_shape(schema).encode()).hexdigest()[:12]

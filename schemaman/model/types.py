@@ -204,7 +204,7 @@ _DIGITS |= {(32, True): 10, (32, False): 10, (64, True): 19, (64, False): 20}
 _MANTISSA_BITS = {32: 24, 64: 53}
 
 
-def digits(type: Integer) -> int:
+def count_digits(type: Integer) -> int:
     """The number of decimal digits that hold every value of an integer type."""
     return _DIGITS[type.bits, type.signed]
 
@@ -227,11 +227,11 @@ def widens(old: Type, new: Type) -> bool:
                 return new.scale >= scale and new.precision - new.scale >= precision - scale
             return isinstance(new, Numeric)
         case String(length, fixed):
-            return isinstance(new, String) and _longer(length, new.length) and (fixed or not new.fixed)
+            return isinstance(new, String) and _is_as_long(length, new.length) and (fixed or not new.fixed)
         case Binary(length):
-            return isinstance(new, Binary) and _longer(length, new.length)
+            return isinstance(new, Binary) and _is_as_long(length, new.length)
         case Bits(length):
-            return isinstance(new, Bits) and _longer(length, new.length)
+            return isinstance(new, Bits) and _is_as_long(length, new.length)
         case Date():
             return isinstance(new, Timestamp) and not new.zoned
         case Time(precision, zoned) | Timestamp(precision, zoned):
@@ -259,7 +259,7 @@ def widens(old: Type, new: Type) -> bool:
             assert_never(old)
 
 
-def members_of(type: Type) -> tuple[Type, ...]:
+def list_members(type: Type) -> tuple[Type, ...]:
     """The types that a value of this type may have: those of a union, else the type itself."""
     return type.members if isinstance(type, Union) else (type,)
 
@@ -297,14 +297,14 @@ def _integer_fits(old: Integer, new: Type) -> bool:
         case Floating(bits):
             return old.bits - old.signed <= _MANTISSA_BITS[bits]
         case Decimal(precision, scale):
-            return precision - scale >= digits(old)
+            return precision - scale >= count_digits(old)
         case Numeric():
             return True
         case _:
             return False
 
 
-def _longer(old: int | None, new: int | None) -> bool:
+def _is_as_long(old: int | None, new: int | None) -> bool:
     return new is None or (old is not None and new >= old)
 
 

@@ -43,7 +43,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class FactsBlock:
     """Names and values, one a line."""
 
     rows: tuple[tuple[str, Inline], ...]
@@ -78,7 +78,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class TimelineBlock:
     """Points in order, oldest first."""
 
     caption: str
@@ -101,7 +101,7 @@ class Notice:
     anchor: str = ""
 
 
-Block = Heading | Paragraph | Facts | Grid | Code | Timeline | Notice
+Block = Heading | Paragraph | FactsBlock | Grid | Code | TimelineBlock | Notice
 
 
 @dataclass(frozen=True, slots=True)

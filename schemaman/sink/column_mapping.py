@@ -9,30 +9,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from schemaman.history.versions import SchemaVersion, TableHistory
-from schemaman.migration.projection.column_names import Spellings, names_told
-from schemaman.migration.properties.displaced_columns import Retired, retired
+from schemaman.migration.projection.column_names import FormerSpellings, read_names
+from schemaman.migration.properties.displaced_columns import DisplacedColumn, read_displaced
 from schemaman.migration.properties.names import BEGAN_PROPERTY, VERSION_PROPERTY
-from schemaman.migration.properties.stamped_version import began_text, standing_at
-from schemaman.migration.source import source_of
-from schemaman.migration.target import Live
+from schemaman.migration.properties.stamped_version import find_version, format_began
+from schemaman.migration.source import migration_source
+from schemaman.migration.target import LakeTable
 
 
-def life_of(live: Live, history: TableHistory) -> int | None:
+def find_incarnation(live: LakeTable, history: TableHistory) -> int | None:
     """The incarnation of the source whose rows a lake table holds, as its stamp says; None if it does not."""
     stamp, began = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
     if stamp is None:
         return None
-    source, last = source_of(history), history.latest.incarnation
+    source, last = migration_source(history), history.latest.incarnation
     mine = zip([v.incarnation for v in history.versions if v.incarnation == last], source.past, strict=True)
     ended = zip([v.incarnation for v in history.versions if v.incarnation != last], source.ended, strict=True)
     pasts = [*mine, *ended]
-    there = [(life, began_text(past.began) == began) for life, past in pasts if past.answers_to(stamp)]
+    there = [(life, format_began(past.began) == began) for life, past in pasts if past.answers_to(stamp)]
     exact = {life for life, same in there if same} or {life for life, _ in there}
     return exact.pop() if len(exact) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ColumnPlacement:
     """Where the columns of the newest life are in a live table, by their ids; no two have one place.
 
     `unclear` are names of the source, in small letters, of which nothing tells what the table's columns are
@@ -43,75 +43,77 @@ class Places:
     unclear: frozenset[str] = frozenset()
 
 
-def places(live: Live, history: TableHistory) -> Places:
+def place_columns(live: LakeTable, history: TableHistory) -> ColumnPlacement:
     """Where each column of a source is, as the table's stamp tells: by what it was then, never by name alone.
 
     `live` is the table without the columns that are not the source's.
     """
     newest = {c.id: c.name.lower() for c in history.latest.schema.columns}
-    told, away = names_told(live), retired(live)
+    told, away = read_names(live), read_displaced(live)
     life = [v for v in history.versions if v.incarnation == history.latest.incarnation]
-    then = up_to_the_stamp(live, history)
-    before = _Holder(told, then or life)
-    since = [_Holder(told, [version]) for version in life[len(then) :]] if then else []
+    then = list_versions_up_to_stamp(live, history)
+    before = _ColumnHolder(told, then or life)
+    since = [_ColumnHolder(told, [version]) for version in life[len(then) :]] if then else []
     found: dict[int, str] = {}
     unclear: set[str] = set()
     for lake in live.schema.names:
         there = told.get(lake, lake).lower()
         entry = away.get(lake)
-        id = _retired_id(entry, history) if entry else _held(lake, before, since)
+        id = _find_displaced_column(entry, history) if entry else _find_held_column(lake, before, since)
         if id is None:
             unclear.add(there)
         elif id not in found or newest.get(id) == there:
             found[id] = lake
     theirs = {told.get(lake, lake) for lake in live.schema.names}
     lost = {c.name.lower() for c in history.latest.schema.columns if c.id not in found and c.name in theirs}
-    return Places(found, frozenset(unclear | lost))
+    return ColumnPlacement(found, frozenset(unclear | lost))
 
 
-class _Holder:
+class _ColumnHolder:
     """What the columns of a table hold, by names in some versions, oldest first."""
 
     def __init__(self, told: Mapping[str, str], versions: Sequence[SchemaVersion]) -> None:
-        self.spellings = Spellings(told, (v.schema.names for v in versions))
+        self.spellings = FormerSpellings(told, (v.schema.names for v in versions))
         self.ids = {c.name: c.id for v in versions for c in v.schema.columns}
 
-    def id_in(self, lake: str) -> int | None:
+    def find_id(self, lake: str) -> int | None:
         """The last column of these versions that the source called as the table says."""
-        name = self.spellings.of(lake)
+        name = self.spellings.find_name(lake)
         return None if name is None else self.ids[name]
 
 
-def _held(lake: str, before: _Holder, since: Sequence[_Holder]) -> int | None:
+def _find_held_column(lake: str, before: _ColumnHolder, since: Sequence[_ColumnHolder]) -> int | None:
     """Which column of the source a column of a live table holds, by its id; None if nothing tells.
 
     `before` has the versions up to that of the stamp: the last column of its name is it. One that is younger
     than the stamp is the only one that has had its name since.
     """
-    found = before.id_in(lake)
+    found = before.find_id(lake)
     if found is not None:
         return found
-    ids = {each.id_in(lake) for each in since} - {None}
+    ids = {each.find_id(lake) for each in since} - {None}
     return ids.pop() if len(ids) == 1 else None
 
 
-def _retired_id(entry: Retired, history: TableHistory) -> int | None:
+def _find_displaced_column(entry: DisplacedColumn, history: TableHistory) -> int | None:
     """Which column one is whose name does not tell it."""
     if not entry.column:
         return None
-    return _Holder({}, _up_to(history, entry.version, entry.began)).id_in(entry.column)
+    return _ColumnHolder({}, _list_versions_up_to(history, entry.version, entry.began)).find_id(entry.column)
 
 
-def up_to_the_stamp(live: Live, history: TableHistory) -> Sequence[SchemaVersion]:
+def list_versions_up_to_stamp(live: LakeTable, history: TableHistory) -> Sequence[SchemaVersion]:
     """The versions of the newest incarnation up to that of the table's stamp, oldest first.
 
     None where it bears no stamp, or nothing tells which version that means.
     """
-    return _up_to(history, live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY))
+    return _list_versions_up_to(
+        history, live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
+    )
 
 
-def _up_to(history: TableHistory, id: str | None, began: str | None) -> Sequence[SchemaVersion]:
+def _list_versions_up_to(history: TableHistory, id: str | None, began: str | None) -> Sequence[SchemaVersion]:
     """The versions of the newest incarnation up to the one of this id that began there, oldest first."""
     life = [v for v in history.versions if v.incarnation == history.latest.incarnation]
-    standing = standing_at(source_of(history).past, id, began)
+    standing = find_version(migration_source(history).past, id, began)
     return () if standing is None else life[: standing + 1]

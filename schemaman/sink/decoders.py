@@ -8,55 +8,63 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from schemaman.debezium.converters.connect import Node, columns_of, fields_of
-from schemaman.debezium.ddl.online import BY_DATABASE
+from schemaman.debezium.converters.connect import Node, read_columns, read_fields
+from schemaman.debezium.ddl.online import DATABASE_NAMED_CONNECTORS
 from schemaman.debezium.key import ROUTING_FIELDS
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.errors import UnreadableInput
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.schema import Column, TableId, TableSchema
-from schemaman.sink.payloads import Form
-from schemaman.sink.values.connector_modes import UNTOLD, Modes
-from schemaman.sink.values.from_connect import Written
+from schemaman.sink.payloads import BodySchema
+from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
+from schemaman.sink.values.from_connect import CellEncoding
 from schemaman.sink.values.row_decoder import (
     Cell,
     Decoder,
-    cell,
-    decoder,
-    lenient,
-    of_untold_sign,
-    sign_is_untold,
-    untold,
+    is_sign_unknown,
+    make_cell,
+    make_cell_by_modes,
+    make_decoder,
+    make_lenient_decoder,
+    refuse_unknown_sign,
 )
 from schemaman.sink.values.unavailable import PLACEHOLDER
-from schemaman.sink.version_lookup import Between, Face, at, behind, faces, keyed, same
+from schemaman.sink.version_lookup import (
+    CarriedVersion,
+    PositionBounds,
+    choose_version,
+    choose_version_by_bounds,
+    find_versions,
+    find_versions_by_key,
+    is_same_structure,
+)
 
 Histories = Mapping[TableId, TableHistory]
 NO_SCHEMA = "JSON without a schema: nobody tells the types of the values"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Made:
+class TableDecoder:
     """The decoder of one structure, and the column of each field that rows of it have.
 
     Each is equal to itself alone: decoders of keys are found by it, and two tables never share one.
     `decode_read` is for rows that were read from the table: there nothing is unavailable, whatever it looks
-    like. `decode_old` is for rows of before of which only a part is asked.
+    like. `decode_before` is for rows of before of which only a part is asked.
     """
 
     schema: TableSchema
     version: int | None
     decode: Decoder
     decode_read: Decoder
-    decode_old: Decoder
+    decode_before: Decoder
     columns: Mapping[str, Column]
 
 
-_NOTHING = decoder(())
+_EMPTY_DECODER = make_decoder(())
 
 
 @dataclass(eq=False, slots=True)
-class Table:
+class RecordTable:
     """A table as records of one form tell it.
 
     `nodes` are the fields of its rows, None where no schema tells them. `candidates` are the versions that
@@ -65,42 +73,46 @@ class Table:
     """
 
     id: TableId
-    written: Written
+    encoding: CellEncoding
     nodes: Sequence[Node] | None
     connector: str = ""
-    candidates: tuple[Face, ...] = ()
-    single: Made | None = None
-    made: dict[int, Made] = field(default_factory=dict)
+    candidates: tuple[CarriedVersion, ...] = ()
+    single: TableDecoder | None = None
+    decoders: dict[int, TableDecoder] = field(default_factory=dict)
 
 
-class Tables:
+class RecordTables:
     """Knows the tables of a stream; without histories (None) each record has the structure that it brings."""
 
     def __init__(
-        self, histories: Histories | None, *, placeholder: bytes = PLACEHOLDER, modes: Modes = UNTOLD
+        self,
+        histories: Histories | None,
+        *,
+        placeholder: bytes = PLACEHOLDER,
+        modes: ConnectorModes = UNKNOWN_MODES,
     ) -> None:
         self.histories = histories
         self._topics: dict[str, tuple[TableHistory, ...]] | None = None
-        self._keyed: dict[tuple[TableId, tuple[str, ...]], Table] = {}
-        self._alone: dict[TableId, Made] = {}
+        self._keyed: dict[tuple[TableId, tuple[str, ...]], RecordTable] = {}
+        self._newest: dict[TableId, TableDecoder] = {}
         self._placeholder = placeholder
         self._modes = modes
 
-    def with_rows(
+    def find_by_schema(
         self,
         id: TableId,
         nodes: Sequence[Node],
-        written: Written,
+        written: CellEncoding,
         connector: str = "",
         read_name: Callable[[str], str] = str,
-    ) -> Table:
+    ) -> RecordTable:
         """The table of rows with those fields; `read_name` gives names as the source has them.
 
         Raises:
             UnreadableInput: the history knows no such table, or two fields are of one column.
             UnknownFace: no version of it has these fields.
         """
-        wire = columns_of({"type": "struct", "fields": list(nodes)})
+        wire = read_columns({"type": "struct", "fields": list(nodes)})
         if self.histories is None:
             columns = {
                 str(c.emitted_name): Column(
@@ -108,24 +120,28 @@ class Tables:
                 )
                 for c in wire
             }
-            table = Table(id, written, nodes, connector)
-            table.single = self._decoders(table, columns, TableSchema(tuple(columns.values())), None)
+            table = RecordTable(id, written, nodes, connector)
+            table.single = self._make_decoder(table, columns, TableSchema(tuple(columns.values())), None)
             return table
-        history = self.history(id)
-        candidates = faces(history, {str(c.emitted_name): c.type for c in wire})
-        return self._settled(Table(id, written, nodes, connector or history.connector, candidates))
+        history = self.require_history(id)
+        candidates = find_versions(history, {str(c.emitted_name): c.type for c in wire})
+        return self._settle_version(
+            RecordTable(id, written, nodes, connector or history.connector, candidates)
+        )
 
-    def with_names(self, id: TableId, names: Sequence[str], connector: str = "") -> Table:
-        """The table of rows with fields of those names, and no schema. Raises as `with_rows` does."""
+    def find_by_names(self, id: TableId, names: Sequence[str], connector: str = "") -> RecordTable:
+        """The table of rows with fields of those names, and no schema. Raises as `find_by_schema` does."""
         if self.histories is None:
             raise UnreadableInput(NO_SCHEMA)
-        history = self.history(id)
-        if not any(_typed(version) for version in history.versions):
+        history = self.require_history(id)
+        if not any(_has_types(version) for version in history.versions):
             raise UnreadableInput(f"{NO_SCHEMA}, and no version of {id} has any but those of JSON")
         told = connector or history.connector
-        return self._settled(Table(id, "json", None, told, faces(history, dict.fromkeys(names))))
+        return self._settle_version(
+            RecordTable(id, "json", None, told, find_versions(history, dict.fromkeys(names)))
+        )
 
-    def history(self, id: TableId) -> TableHistory:
+    def require_history(self, id: TableId) -> TableHistory:
         """What is known of a table. Raises UnreadableInput."""
         history = None if self.histories is None else self.histories.get(id)
         if history is None or not history.versions:
@@ -135,7 +151,7 @@ class Tables:
             )
         return history
 
-    def in_topic(self, topic: str) -> tuple[TableHistory, ...]:
+    def list_histories(self, topic: str) -> tuple[TableHistory, ...]:
         """The tables whose rows came in a topic."""
         if self._topics is None:
             self._topics = {}
@@ -144,18 +160,18 @@ class Tables:
                     self._topics[name] = (*self._topics.get(name, ()), history)
         return self._topics.get(topic, ())
 
-    def rows_in(self, topic: str) -> bool:
+    def has_rows(self, topic: str) -> bool:
         """Whether rows of tables are known to come in a topic, none of which are documents."""
-        known = self.in_topic(topic)
+        known = self.list_histories(topic)
         return bool(known) and all(history.connector != "mongodb" for history in known)
 
-    def of_delete(self, named: TableId, topic: str) -> TableId:
+    def find_table_of_delete(self, named: TableId, topic: str) -> TableId:
         """The table of a delete that only names and its topic tell.
 
         Raises:
             UnreadableInput: several tables have their rows in the topic.
         """
-        known = [history.table for history in self.in_topic(topic)]
+        known = [history.table for history in self.list_histories(topic)]
         if named in known or not known:
             return named
         if len(known) > 1:
@@ -164,34 +180,38 @@ class Tables:
             )
         return known[0]
 
-    def has_places(self, id: TableId) -> bool:
+    def has_positions(self, id: TableId) -> bool:
         """Whether the records of a table tell their places in the source's log."""
         history = None if self.histories is None else self.histories.get(id)
         return history is not None and any(v.at.position.kind != "none" for v in history.versions)
 
-    def at(self, table: Table, mark: Mark) -> Made:
+    def choose_decoder(self, table: RecordTable, mark: Coordinates) -> TableDecoder:
         """How a row at a mark is read."""
-        return table.single or self._made(table, at(table.candidates, mark))
+        return table.single or self._find_decoder(table, choose_version(table.candidates, mark))
 
-    def of_key_alone(self, id: TableId) -> Made:
+    def find_newest_decoder(self, id: TableId) -> TableDecoder:
         """The newest structure of a table of which no row is at hand.
 
         Raises:
             UnreadableInput: the history knows no such table, or there is none.
         """
-        known = self._alone.get(id)
+        known = self._newest.get(id)
         if known is None:
-            known = self._alone[id] = self._without_rows(id)
+            known = self._newest[id] = self._make_newest_decoder(id)
         return known
 
-    def _without_rows(self, id: TableId) -> Made:
+    def _make_newest_decoder(self, id: TableId) -> TableDecoder:
         if self.histories is None:
-            return Made(TableSchema(()), None, _NOTHING, _NOTHING, _NOTHING, {})
-        version = self.history(id).latest
+            return TableDecoder(TableSchema(()), None, _EMPTY_DECODER, _EMPTY_DECODER, _EMPTY_DECODER, {})
+        version = self.require_history(id).latest
         columns = {column.emitted_name or column.name: column for column in version.schema.columns}
-        return Made(version.schema, version.number, _NOTHING, _NOTHING, _NOTHING, columns)
+        return TableDecoder(
+            version.schema, version.number, _EMPTY_DECODER, _EMPTY_DECODER, _EMPTY_DECODER, columns
+        )
 
-    def of_key(self, id: TableId, key: object, mark: Mark, between: Between) -> Made:
+    def find_decoder_by_key(
+        self, id: TableId, key: object, mark: Coordinates, between: PositionBounds
+    ) -> TableDecoder:
         """The structure by which a key is read whose row is not at hand: the one of its place.
 
         A record without a place of its own stands `between` two.
@@ -201,23 +221,31 @@ class Tables:
             UnknownFace: which columns the fields of the key are cannot be told.
         """
         if self.histories is None or not isinstance(key, dict):
-            return self.of_key_alone(id)
+            return self.find_newest_decoder(id)
         names = tuple(key)
         known = self._keyed.get((id, names))
         if known is None:
-            newest = self.of_key_alone(id)
+            newest = self.find_newest_decoder(id)
             fields = [n for n in names if not _is_routing(n, key, newest, id)]
-            candidates = keyed(self.history(id), fields)
-            known = self._keyed[id, names] = Table(id, "json", None, candidates=candidates)
+            candidates = find_versions_by_key(self.require_history(id), fields)
+            known = self._keyed[id, names] = RecordTable(id, "json", None, candidates=candidates)
         placed = mark.position.kind != "none"
-        face = at(known.candidates, mark) if placed else behind(known.candidates, names, mark, between)
-        made = known.made.get(face.number)
+        face = (
+            choose_version(known.candidates, mark)
+            if placed
+            else choose_version_by_bounds(known.candidates, names, mark, between)
+        )
+        made = known.decoders.get(face.number)
         if made is None:
-            made = Made(face.schema, face.number, _NOTHING, _NOTHING, _NOTHING, face.columns)
-            known.made[face.number] = made
+            made = TableDecoder(
+                face.schema, face.number, _EMPTY_DECODER, _EMPTY_DECODER, _EMPTY_DECODER, face.columns
+            )
+            known.decoders[face.number] = made
         return made
 
-    def keys(self, form: Form, made: Made, id: TableId, payload: Mapping[str, object]) -> Decoder:
+    def make_key_decoder(
+        self, form: BodySchema, made: TableDecoder, id: TableId, payload: Mapping[str, object]
+    ) -> Decoder:
         """The decoder of keys of a form; a column that only the key carries is what the key says it is.
 
         Raises:
@@ -228,52 +256,57 @@ class Tables:
             unknown = [n for n in names if n not in made.columns]
             if unknown:
                 raise UnreadableInput(f"{NO_SCHEMA}: {', '.join(unknown)}")
-            return decoder([self._untold(n, made.columns[n]) for n in names])
+            return make_decoder([self._make_cell_by_modes(n, made.columns[n]) for n in names])
         cells = []
-        for node, told in zip(fields_of(form.schema), columns_of(form.schema), strict=True):
+        for node, told in zip(read_fields(form.schema), read_columns(form.schema), strict=True):
             name = node["field"]
             if not _is_routing(name, payload, made, id):
                 column = made.columns.get(name) or made.schema.column(told.name) or told
-                cells.append(cell(node, column, form.written, self._modes, whole=True))
-        return decoder(cells)
+                cells.append(make_cell(node, column, form.encoding, self._modes, whole=True))
+        return make_decoder(cells)
 
-    def _settled(self, table: Table) -> Table:
-        if same(table.candidates) and len({face.number for face in table.candidates}) == 1:
-            table.single = self._made(table, table.candidates[0])
+    def _settle_version(self, table: RecordTable) -> RecordTable:
+        if is_same_structure(table.candidates) and len({face.number for face in table.candidates}) == 1:
+            table.single = self._find_decoder(table, table.candidates[0])
         return table
 
-    def _made(self, table: Table, face: Face) -> Made:
-        known = table.made.get(face.number)
+    def _find_decoder(self, table: RecordTable, face: CarriedVersion) -> TableDecoder:
+        known = table.decoders.get(face.number)
         if known is None:
-            known = self._decoders(table, face.columns, face.schema, face.number)
-            table.made[face.number] = known
+            known = self._make_decoder(table, face.columns, face.schema, face.number)
+            table.decoders[face.number] = known
         return known
 
-    def _decoders(
-        self, table: Table, columns: Mapping[str, Column], schema: TableSchema, version: int | None
-    ) -> Made:
+    def _make_decoder(
+        self, table: RecordTable, columns: Mapping[str, Column], schema: TableSchema, version: int | None
+    ) -> TableDecoder:
         _check_names(columns)
         if table.nodes is None:
-            cells = [self._signed(self._untold(n, column), column, table) for n, column in columns.items()]
+            cells = [
+                self._check_sign(self._make_cell_by_modes(n, column), column, table)
+                for n, column in columns.items()
+            ]
         else:
-            cells = [self._cell(node, columns[node["field"]], table) for node in table.nodes]
+            cells = [self._make_cell(node, columns[node["field"]], table) for node in table.nodes]
         sure: list[Cell] = [(field, name, (), expected, read) for field, name, _, expected, read in cells]
-        return Made(schema, version, decoder(cells), decoder(sure), lenient(cells), columns)
+        return TableDecoder(
+            schema, version, make_decoder(cells), make_decoder(sure), make_lenient_decoder(cells), columns
+        )
 
-    def _cell(self, node: Node, column: Column, table: Table) -> Cell:
-        made = cell(node, column, table.written, self._modes, placeholder=self._placeholder)
-        return self._signed(made, column, table)
+    def _make_cell(self, node: Node, column: Column, table: RecordTable) -> Cell:
+        made = make_cell(node, column, table.encoding, self._modes, placeholder=self._placeholder)
+        return self._check_sign(made, column, table)
 
-    def _signed(self, made: Cell, column: Column, table: Table) -> Cell:
+    def _check_sign(self, made: Cell, column: Column, table: RecordTable) -> Cell:
         """The cell, with doubt in a sign that nobody declares."""
-        doubted = table.connector in BY_DATABASE and self._modes.unsigned != "precise"
-        return of_untold_sign(made) if doubted and sign_is_untold(column) else made
+        doubted = table.connector in DATABASE_NAMED_CONNECTORS and self._modes.unsigned != "precise"
+        return refuse_unknown_sign(made) if doubted and is_sign_unknown(column) else made
 
-    def _untold(self, name: str, column: Column) -> Cell:
-        return untold(name, column, self._modes, "json", self._placeholder)
+    def _make_cell_by_modes(self, name: str, column: Column) -> Cell:
+        return make_cell_by_modes(name, column, self._modes, "json", self._placeholder)
 
 
-def _typed(version: SchemaVersion) -> bool:
+def _has_types(version: SchemaVersion) -> bool:
     return version.status != "inferred"
 
 
@@ -285,7 +318,7 @@ def _check_names(columns: Mapping[str, Column]) -> None:
             raise UnreadableInput(f"the fields {other!r} and {name!r} are both of column {column.name!r}")
 
 
-def _is_routing(name: str, payload: Mapping[str, object], made: Made, id: TableId) -> bool:
+def _is_routing(name: str, payload: Mapping[str, object], made: TableDecoder, id: TableId) -> bool:
     """Whether a field of a key is no column: routing adds the topic of the table, under any name."""
     if name in ROUTING_FIELDS:
         return True

@@ -12,28 +12,30 @@ from dataclasses import dataclass, replace
 from schemaman.history.past_versions import Became
 from schemaman.history.struct_fields import became, lowered, named_now, unsettled
 from schemaman.history.versions import TableHistory
-from schemaman.migration.projection.column_names import spelled
-from schemaman.migration.properties.column_swaps import free_name
-from schemaman.migration.properties.displaced_columns import Retired, retired
+from schemaman.migration.projection.column_names import spell_name
+from schemaman.migration.properties.column_swaps import find_free_name
+from schemaman.migration.properties.displaced_columns import DisplacedColumn, read_displaced
 from schemaman.migration.properties.names import BEGAN_PROPERTY, VERSION_PROPERTY
-from schemaman.migration.properties.stamped_version import began_text
-from schemaman.migration.source import source_of
-from schemaman.migration.target import Live
+from schemaman.migration.properties.stamped_version import format_began
+from schemaman.migration.source import migration_source
+from schemaman.migration.target import LakeTable
 from schemaman.migration.type_mapping import Names
-from schemaman.model.schema import Column, Path, TableSchema, walk
+from schemaman.model.schema import Column, Path, TableSchema, walk_fields
 from schemaman.model.types import Array, Field, Map, Struct, Type
-from schemaman.sink.row_mapping import undecided
+from schemaman.sink.row_mapping import find_undecided_columns
 
 
 @dataclass(frozen=True, slots=True)
-class LeftColumns:
+class DroppedColumns:
     """Columns that left, each as it was last: `named` keep their names, which are others' of `displaced`."""
 
     named: tuple[Column, ...] = ()
     displaced: tuple[Column, ...] = ()
 
 
-def left_columns(history: TableHistory, versions: Collection[int], *, reused: bool = False) -> LeftColumns:
+def find_dropped_columns(
+    history: TableHistory, versions: Collection[int], *, reused: bool = False
+) -> DroppedColumns:
     """The columns of these versions, by their numbers, that the newest one has no more.
 
     Only those of its own incarnation, and none of which nobody knows whether it left or has another name now;
@@ -44,19 +46,19 @@ def left_columns(history: TableHistory, versions: Collection[int], *, reused: bo
     borne = {c.id for v in life if v.number in versions for c in v.schema.columns if c.id is not None}
     now = {c.id for c in newest.schema.columns}
     if borne <= now:
-        return LeftColumns()
+        return DroppedColumns()
     last = {c.id: c for v in life for c in v.schema.columns if c.id is not None}
-    asked = undecided(history, reused=reused)
+    asked = find_undecided_columns(history, reused=reused)
     # A name is the last column's that had it, whatever that is called by now.
     owners = {c.name.lower(): c.id for v in life for c in v.schema.columns}
     gone = [replace(last[id], nullable=True) for id in sorted(borne - now - asked.keys())]
     named = tuple(c for c in gone if owners[c.name.lower()] == c.id)
-    return LeftColumns(named, tuple(c for c in gone if c not in named))
+    return DroppedColumns(named, tuple(c for c in gone if c not in named))
 
 
-def out_of_the_way(
-    history: TableHistory, live: Live, columns: Collection[Column], style: Names
-) -> tuple[TableHistory, dict[str, Retired]]:
+def rename_displaced(
+    history: TableHistory, live: LakeTable, columns: Collection[Column], style: Names
+) -> tuple[TableHistory, dict[str, DisplacedColumn]]:
     """The history with these columns of which others have the names, and what the table tells of them.
 
     They get the names that they would have got had the table had them when the others came. It has to bear
@@ -64,36 +66,36 @@ def out_of_the_way(
     """
     taken = [*live.schema.names, *history.latest.schema.names]
     named: list[Column] = []
-    told = retired(live)
+    told = read_displaced(live)
     for column in columns:
-        name = free_name(spelled(column.name, style), "old", taken)
+        name = find_free_name(spell_name(column.name, style), "old", taken)
         taken.append(name)
         named.append(replace(column, name=name))
-        told[name] = _as_it_was(history, column)
-    return with_columns(history, named), told
+        told[name] = _describe_displaced(history, column)
+    return add_columns(history, named), told
 
 
-def _as_it_was(history: TableHistory, column: Column) -> Retired:
+def _describe_displaced(history: TableHistory, column: Column) -> DisplacedColumn:
     """A column by the last version that had it."""
     life = [v for v in history.versions if v.incarnation == history.latest.incarnation]
-    versions = zip(source_of(history).past, life, strict=True)
+    versions = zip(migration_source(history).past, life, strict=True)
     past = [past for past, v in versions if any(c.id == column.id for c in v.schema.columns)][-1]
-    return Retired(column.name, column.name, past.id, began_text(past.began))
+    return DisplacedColumn(column.name, column.name, past.id, format_began(past.began))
 
 
-def bears_the_newest(live: Live, history: TableHistory) -> bool:
+def has_newest_version_stamp(live: LakeTable, history: TableHistory) -> bool:
     """Whether a table bears the stamp of the newest version."""
-    newest = source_of(history).past[-1]
+    newest = migration_source(history).past[-1]
     stamp = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
-    return stamp == (newest.id, began_text(newest.began))
+    return stamp == (newest.id, format_began(newest.began))
 
 
-def with_columns(history: TableHistory, columns: Collection[Column]) -> TableHistory:
+def add_columns(history: TableHistory, columns: Collection[Column]) -> TableHistory:
     """The history with these columns in its newest version still, each behind what it stood behind."""
     newest = history.latest
     there = list(newest.schema.columns)
     for column in columns:
-        before = _before(history, column)
+        before = _find_preceding_ids(history, column)
         at = next((i for i in reversed(range(len(there))) if there[i].id in before), -1)
         there.insert(at + 1, column)
     schema = TableSchema(tuple(there), newest.schema.key, newest.schema.comment)
@@ -102,7 +104,7 @@ def with_columns(history: TableHistory, columns: Collection[Column]) -> TableHis
     return replace(history, versions=(*history.versions[:-1], kept))
 
 
-def with_members(history: TableHistory, versions: Collection[int]) -> TableHistory:
+def add_nested_fields(history: TableHistory, versions: Collection[int]) -> TableHistory:
     """The history with members in its newest version still that left since these versions, by their numbers.
 
     Each as it was last, behind those that are there; none whose name another one has by now, and none of a
@@ -112,9 +114,9 @@ def with_members(history: TableHistory, versions: Collection[int]) -> TableHisto
     columns = {c.name: c for c in newest.schema.columns}
     if not any(isinstance(c.type, Array | Map | Struct) for c in columns.values()):
         return history
-    for path, type in _left_members(history, versions):
+    for path, type in _find_dropped_fields(history, versions):
         column = columns[path[0]]
-        columns[path[0]] = replace(column, type=_with_member(column.type, path[1:], type))
+        columns[path[0]] = replace(column, type=_add_nested_field(column.type, path[1:], type))
     schema = replace(newest.schema, columns=tuple(columns.values()))
     if schema == newest.schema:
         return history
@@ -122,18 +124,18 @@ def with_members(history: TableHistory, versions: Collection[int]) -> TableHisto
     return replace(history, versions=(*history.versions[:-1], kept))
 
 
-def _left_members(history: TableHistory, versions: Collection[int]) -> list[tuple[Path, Type]]:
+def _find_dropped_fields(history: TableHistory, versions: Collection[int]) -> list[tuple[Path, Type]]:
     """Members that left since, by the names of the newest version, outer ones first, as they were last."""
     life = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     newest = {c.id: c.name for c in history.latest.schema.columns}
-    here = {lowered(path) for path, _, _ in walk(history.latest.schema)}
+    here = {lowered(path) for path, _, _ in walk_fields(history.latest.schema)}
     found: dict[Path, tuple[Path, Type]] = {}
     borne: set[Path] = set()
     opens = unsettled(life)
     asked = {path[0] for open in opens for path in open.asked}
     for version, parts, open in zip(life, became(life, {}), opens, strict=True):
         columns = (replace(c, name=newest[c.id]) for c in version.schema.columns if c.id in newest)
-        for path, type, _ in walk(TableSchema(tuple(columns))):
+        for path, type, _ in walk_fields(TableSchema(tuple(columns))):
             place = (*named_now(path, parts)[:-1], open.renamed.get(path, path[-1]))
             gone = parts.get(path) == Became(None) and path[0] not in asked and path not in open.lost
             if gone and lowered(place) not in here:
@@ -142,7 +144,7 @@ def _left_members(history: TableHistory, versions: Collection[int]) -> list[tupl
     return sorted((found[place] for place in borne), key=lambda each: len(each[0]))
 
 
-def _with_member(type: Type, path: Path, member: Type) -> Type:
+def _add_nested_field(type: Type, path: Path, member: Type) -> Type:
     """The type with one more member, where it has a struct for it and no member of that name."""
     name, *rest = path
     match type:
@@ -153,19 +155,19 @@ def _with_member(type: Type, path: Path, member: Type) -> Type:
             inner = tuple(rest)
             return Struct(
                 tuple(
-                    replace(f, type=_with_member(f.type, inner, member)) if f.name == name else f
+                    replace(f, type=_add_nested_field(f.type, inner, member)) if f.name == name else f
                     for f in fields
                 )
             )
         case Array(element) if rest:
-            return replace(type, element=_with_member(element, tuple(rest), member))
+            return replace(type, element=_add_nested_field(element, tuple(rest), member))
         case Map(_, value) if rest and name == "value":
-            return replace(type, value=_with_member(value, tuple(rest), member))
+            return replace(type, value=_add_nested_field(value, tuple(rest), member))
         case _:
             return type
 
 
-def _before(history: TableHistory, column: Column) -> frozenset[int]:
+def _find_preceding_ids(history: TableHistory, column: Column) -> frozenset[int]:
     """The columns before one where it stood last, by their ids."""
     for version in reversed(history.versions):
         ids = [c.id for c in version.schema.columns]

@@ -21,21 +21,21 @@ from schemaman.history.struct_fields import (
     unsettled,
 )
 from schemaman.history.versions import SchemaVersion, TableHistory
-from schemaman.migration.target import Live
-from schemaman.model.schema import Column, Path, TableSchema, walk
+from schemaman.migration.target import LakeTable
+from schemaman.model.schema import Column, Path, TableSchema, walk_fields
 from schemaman.model.types import Array, Map, Struct, Type
-from schemaman.sink.column_mapping import up_to_the_stamp
-from schemaman.sink.values.struct_values import Renaming, renaming
+from schemaman.sink.column_mapping import list_versions_up_to_stamp
+from schemaman.sink.values.struct_values import FieldRenaming, make_renaming
 
-_UNDECIDED = (
+_UNDECIDED_RENAME = (
     "rename of a member not decided: {} has a value, and nobody has said whether {} became {}: say "
     "`schemaman decide rename {} {} {}`, or not-rename"
 )
 
 
-def member_places(
-    told: TableHistory, joined: TableHistory, live: Live, places: Mapping[int, Type]
-) -> Iterator[tuple[tuple[int, str], Renaming]]:
+def find_field_renamings(
+    told: TableHistory, joined: TableHistory, live: LakeTable, places: Mapping[int, Type]
+) -> Iterator[tuple[tuple[int, str], FieldRenaming]]:
     """The columns of each version whose members are called otherwise in the lake, or have to wait.
 
     Each by the version's number and its name there. `joined` is the history `told` with more renames taken
@@ -46,8 +46,8 @@ def member_places(
     if not any(isinstance(type, Array | Map | Struct) for type in places.values()):
         return
     versions = [w for _, w in pairs]
-    stands = len(up_to_the_stamp(live, joined)) - 1
-    for ids, known in _by_their_last_version(versions, stands, str(joined.table)):
+    stands = len(list_versions_up_to_stamp(live, joined)) - 1
+    for ids, known in _group_by_last_version(versions, stands, str(joined.table)):
         for at, (version, same) in enumerate(pairs[: len(known)]):
             for column, other in zip(version.schema.columns, same.schema.columns, strict=True):
                 if other.id not in ids or column.id is None or column.id not in places:
@@ -56,40 +56,44 @@ def member_places(
                 if said is None:
                     continue
                 lake = places[column.id]
-                gone = said.gone | {path for path, made in said.unsure.items() if not _made(made, lake)}
-                called = {p: name for p, name in said.later.items() if _there(lake, (*p[:-1], name))}
-                gone |= said.later.keys() - called.keys()
-                found = renaming(column.type, lake, said.called | called, gone, said.wait, said.sure)
+                gone = said.dropped | {
+                    path for path, made in said.uncertain_renames.items() if not _has_renames(made, lake)
+                }
+                called = {p: name for p, name in said.later_names.items() if _has_path(lake, (*p[:-1], name))}
+                gone |= said.later_names.keys() - called.keys()
+                found = make_renaming(
+                    column.type, lake, said.current_names | called, gone, said.undecided, said.certain_names
+                )
                 if found is not None:
                     yield (version.number, column.name), found
 
 
 @dataclass(slots=True)
-class _Said:
+class _KnownFields:
     """What is known of the members of a column of a version, by their paths below it.
 
-    `unsure` are gone, too, unless the lake made each of these renames inside of them (None: nothing tells).
-    `later` left under another name: gone, too, unless the lake has that one. `sure`: what a lake calls them,
+    `uncertain_renames` are gone, too, unless the lake made each of these renames inside of them (None: nothing tells).
+    `later_names` left under another name: gone, too, unless the lake has that one. `certain_names`: what a lake calls them,
     or they have no place in it.
     """
 
-    called: dict[Path, str] = field(default_factory=dict)
-    sure: dict[Path, str] = field(default_factory=dict)
-    gone: set[Path] = field(default_factory=set)
-    wait: dict[Path, str] = field(default_factory=dict)
-    unsure: dict[Path, _Renames | None] = field(default_factory=dict)
-    later: dict[Path, str] = field(default_factory=dict)
+    current_names: dict[Path, str] = field(default_factory=dict)
+    certain_names: dict[Path, str] = field(default_factory=dict)
+    dropped: set[Path] = field(default_factory=set)
+    undecided: dict[Path, str] = field(default_factory=dict)
+    uncertain_renames: dict[Path, _Renames | None] = field(default_factory=dict)
+    later_names: dict[Path, str] = field(default_factory=dict)
 
 
 _Renames = set[tuple[Path, Path]]
 """Where members were and are by their later names: as a lake compares them, below the column."""
 
-_Known = list[dict[int | None, _Said]]
+_FieldsByColumn = list[dict[int | None, _KnownFields]]
 
 
-def _by_their_last_version(
+def _group_by_last_version(
     versions: Sequence[SchemaVersion], stands: int, table: str
-) -> Iterator[tuple[set[int], _Known]]:
+) -> Iterator[tuple[set[int], _FieldsByColumn]]:
     """The ids of nested columns in the newest version, then of those that left, with what is known of each.
 
     Members of a column that left are called as in the last version that had it.
@@ -101,47 +105,50 @@ def _by_their_last_version(
         if c.id is not None and isinstance(c.type, Array | Map | Struct)
     }
     for end in sorted(set(last.values()), reverse=True):
-        yield {id for id, at in last.items() if at == end}, _known(versions[: end + 1], stands, table)
+        yield (
+            {id for id, at in last.items() if at == end},
+            _collect_known_fields(versions[: end + 1], stands, table),
+        )
 
 
-def _known(versions: Sequence[SchemaVersion], stands: int, table: str) -> _Known:
+def _collect_known_fields(versions: Sequence[SchemaVersion], stands: int, table: str) -> _FieldsByColumn:
     """What is known of the members of each version by the names of the last one; the table stands at one."""
     ids = {c.name: c.id for c in versions[-1].schema.columns}
-    here = {lowered(path) for path, _, _ in walk(versions[-1].schema)}
-    lake = _Standing(versions, stands)
-    found: _Known = [{} for _ in versions]
+    here = {lowered(path) for path, _, _ in walk_fields(versions[-1].schema)}
+    lake = _StampedFields(versions, stands)
+    found: _FieldsByColumn = [{} for _ in versions]
     told, opens = became(versions, {}), unsettled(versions)
-    inside = _renamed_inside(told, opens)
+    inside = _find_inner_renames(told, opens)
     for at, (parts, open) in enumerate(zip(told, opens, strict=True)):
-        for id, path, name in lake.names(at):
-            said = found[at].setdefault(id, _Said())
-            said.sure[path] = name
+        for id, path, name in lake.list_names(at):
+            said = found[at].setdefault(id, _KnownFields())
+            said.certain_names[path] = name
             # Where somebody renamed it by hand since, it has the name of today.
-            said.called[path] = path[-1]
-        for id, path in lake.strangers(at):
-            found[at].setdefault(id, _Said()).gone.add(path)
+            said.current_names[path] = path[-1]
+        for id, path in lake.list_name_clashes(at):
+            found[at].setdefault(id, _KnownFields()).dropped.add(path)
         for path in parts.keys() | open.asked.keys():
-            said = found[at].setdefault(ids[path[0]], _Said())
+            said = found[at].setdefault(ids[path[0]], _KnownFields())
             now, question = parts.get(path, Became(path[-1])), open.asked.get(path)
-            if (question or now.name is None) and path[1:] in said.sure:
-                del said.called[path[1:]]
+            if (question or now.name is None) and path[1:] in said.certain_names:
+                del said.current_names[path[1:]]
                 continue
             if question is not None:
-                said.wait[path[1:]] = _why(path, question, table)
+                said.undecided[path[1:]] = _explain_undecided(path, question, table)
             elif now.name is not None:
-                said.called[path[1:]] = now.name
+                said.current_names[path[1:]] = now.name
                 if lowered((*named_now(path, parts)[:-1], path[-1])) in here:
-                    said.sure.setdefault(path[1:], now.name)
-            elif path in open.lost or (place := lowered(_last(path, parts, open))) in here:
-                said.gone.add(path[1:])
+                    said.certain_names.setdefault(path[1:], now.name)
+            elif path in open.lost or (place := lowered(_find_last_path(path, parts, open))) in here:
+                said.dropped.add(path[1:])
             elif path in open.renamed:
-                said.later[path[1:]] = open.renamed[path]
+                said.later_names[path[1:]] = open.renamed[path]
             elif place in inside:
-                said.unsure[path[1:]] = inside[place]
+                said.uncertain_renames[path[1:]] = inside[place]
     return found
 
 
-def _renamed_inside(
+def _find_inner_renames(
     told: Sequence[Mapping[Path, Became]], opens: Sequence[Unsettled]
 ) -> dict[Path, _Renames | None]:
     """Places of members that left, and inside of which names were given to others before, with those names.
@@ -166,78 +173,80 @@ def _renamed_inside(
     return {place: None if place in unknown else renames for place, renames in found.items()}
 
 
-def _last(path: Path, parts: Mapping[Path, Became], open: Unsettled) -> Path:
+def _find_last_path(path: Path, parts: Mapping[Path, Became], open: Unsettled) -> Path:
     """Where a member was last, by the names that those have now that hold it."""
     return (*named_now(path, parts)[:-1], open.renamed.get(path, path[-1]))
 
 
-def _there(lake: Type, path: Path) -> bool:
-    return lowered(path) in {lowered(at[1:]) for at, _, _ in walk(TableSchema((Column("", lake),)))}
+def _has_path(lake: Type, path: Path) -> bool:
+    return lowered(path) in {lowered(at[1:]) for at, _, _ in walk_fields(TableSchema((Column("", lake),)))}
 
 
-def _made(renames: _Renames | None, lake: Type) -> bool:
+def _has_renames(renames: _Renames | None, lake: Type) -> bool:
     """Whether a lake's column has the later names of members, and none of the earlier ones."""
-    there = {lowered(path[1:]) for path, _, _ in walk(TableSchema((Column("", lake),)))}
+    there = {lowered(path[1:]) for path, _, _ in walk_fields(TableSchema((Column("", lake),)))}
     return renames is not None and all(new in there and old not in there for old, new in renames)
 
 
-def _why(path: Path, question: Question, table: str) -> str:
+def _explain_undecided(path: Path, question: Question, table: str) -> str:
     old, new = map(path_text, question)
-    return _UNDECIDED.format(path_text(path), old, new, table, old, new)
+    return _UNDECIDED_RENAME.format(path_text(path), old, new, table, old, new)
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
-    """The members of a table that was left at an earlier version, `stands`: nobody renamed them since.
+class _StampedFields:
+    """The members of a table that was left at an earlier version, `version_index`: nobody renamed them since.
 
     Only a policy lets rows into such a table.
     """
 
     versions: Sequence[SchemaVersion]
-    stands: int
+    version_index: int
 
-    def names(self, at: int) -> Iterator[tuple[int | None, Path, str]]:
+    def list_names(self, at: int) -> Iterator[tuple[int | None, Path, str]]:
         """What the table calls the members of version number `at` that are surely its own.
 
         Each with the id of its column and its path below that.
         """
-        ids, ends = self._ends(at)
+        ids, ends = self._map_paths(at)
         several = Counter(lowered(end) for end in ends.values() if end is not None)
         for path, end in ends.items():
             if end is None or several[lowered(end)] > 1 or len(path) < 2:
                 continue
-            here, name = (path, end[-1]) if at <= self.stands else (end, path[-1])
+            here, name = (path, end[-1]) if at <= self.version_index else (end, path[-1])
             yield ids[path[0]], here[1:], name
 
-    def strangers(self, at: int) -> Iterator[tuple[int | None, Path]]:
+    def list_name_clashes(self, at: int) -> Iterator[tuple[int | None, Path]]:
         """The members of a later version of which the table has the name, though for another one."""
-        ids, ends = self._ends(at) if at > self.stands else ({}, {})
+        ids, ends = self._map_paths(at) if at > self.version_index else ({}, {})
         held = set(map(lowered, ends))
         stood = {lowered(end): path for path, end in ends.items() if end is not None}
-        for path, _, _ in walk(self.versions[at].schema) if ends else ():
+        for path, _, _ in walk_fields(self.versions[at].schema) if ends else ():
             holder = stood.get(lowered(path[:-1]))
             if path[0] not in ids or holder is None or lowered(path) in stood:
                 continue
             if lowered((*holder, path[-1])) in held:
                 yield ids[path[0]], path[1:]
 
-    def _ends(self, at: int) -> tuple[dict[str, int | None], dict[Path, Path | None]]:
+    def _map_paths(self, at: int) -> tuple[dict[str, int | None], dict[Path, Path | None]]:
         """Of that version and that of the table, where the members of the earlier one are in the later one.
 
         The first are ids of columns by their names there. None where that is not sure, or a member left.
         """
-        if not 0 <= self.stands < len(self.versions) - 1:
+        if not 0 <= self.version_index < len(self.versions) - 1:
             return {}, {}
-        first, last = sorted((at, self.stands))
+        first, last = sorted((at, self.version_index))
         window = self.versions[first : last + 1]
         parts, open = became(window, {})[0], unsettled(window)[0]
         ids = {c.name: c.id for c in window[-1].schema.columns}
         called = {id: name for name, id in ids.items()}
         then = (replace(c, name=called[c.id]) for c in window[0].schema.columns if c.id in called)
-        return ids, {path: _end(path, parts, open) for path, _, _ in walk(TableSchema(tuple(then)))}
+        return ids, {
+            path: _follow_path(path, parts, open) for path, _, _ in walk_fields(TableSchema(tuple(then)))
+        }
 
 
-def _end(path: Path, parts: Mapping[Path, Became], open: Unsettled) -> Path | None:
+def _follow_path(path: Path, parts: Mapping[Path, Became], open: Unsettled) -> Path | None:
     """Where a member of a version is in the end, if that is sure of it and of all that hold it."""
     found = path[:1]
     for length in range(2, len(path) + 1):

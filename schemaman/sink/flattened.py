@@ -11,48 +11,48 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from schemaman.debezium.converters.connect import fields_of
+from schemaman.debezium.converters.connect import read_fields
 from schemaman.debezium.flattened_fields import (
-    DELETED,
+    DELETED_FIELD,
     Additions,
     Headers,
-    additions,
-    identity,
+    identify_parts,
     is_document,
-    physical_of,
+    read_additions,
+    read_physical_table,
 )
 from schemaman.errors import UnreadableInput
-from schemaman.model.name_adjustment import restore_misread
+from schemaman.model.name_adjustment import restore_misread_name
 from schemaman.model.schema import TableId
-from schemaman.sink.payloads import Form
+from schemaman.sink.payloads import BodySchema
 from schemaman.sink.row_change import Op
 
 _OPS = frozenset("cudr")
 
 
 @dataclass(frozen=True, slots=True)
-class Flat:
+class FlattenedRow:
     """A flattened row: its table, its operation, the members that flattening added, what they tell."""
 
     table: TableId
     op: Op
-    added: Additions
-    rewritten: bool
+    additions: Additions
+    is_rewritten: bool
 
-    def read_name(self, name: str) -> str:
+    def restore_name(self, name: str) -> str:
         """A name as the source has it."""
-        return restore_misread(name) if self.added.connector == "postgresql" else name
+        return restore_misread_name(name) if self.additions.connector == "postgresql" else name
 
 
-def flat(
+def read_flattened(
     topic: str,
     payload: Mapping[str, Any],
     headers: Headers,
-    form: Form,
+    form: BodySchema,
     key: object,
     stream: str,
     prefix: str,
-) -> Flat:
+) -> FlattenedRow:
     """What a flattened row tells of itself.
 
     A row whose operation nobody told counts as an update, which writes it whether it is there or not.
@@ -62,27 +62,33 @@ def flat(
     """
     optional = None
     if form.schema is not None:
-        optional = frozenset(f["field"] for f in fields_of(form.schema) if f.get("optional") is True)
-    added = additions(payload, headers, prefix, optional=optional)
+        optional = frozenset(f["field"] for f in read_fields(form.schema) if f.get("optional") is True)
+    added = read_additions(payload, headers, prefix, optional=optional)
     if is_document(payload, key, added):
         raise UnreadableInput("a document of MongoDB: its values are not read as those of a table")
-    rewritten = DELETED in added.names
-    deleted = added.op == "d" or (rewritten and payload[DELETED] in ("true", True))
-    op = "d" if deleted else added.op if added.op in _OPS else "r" if added.read else "u"
-    return Flat(_table(topic, form, added, key, stream), cast(Op, op), added, rewritten)
+    rewritten = DELETED_FIELD in added.names
+    deleted = added.op == "d" or (rewritten and payload[DELETED_FIELD] in ("true", True))
+    op = "d" if deleted else added.op if added.op in _OPS else "r" if added.is_snapshot else "u"
+    return FlattenedRow(_identify_table(topic, form, added, key, stream), cast(Op, op), added, rewritten)
 
 
-def says_deleted(headers: Headers, form: Form | None, prefix: str) -> bool:
+def is_flattened_delete(headers: Headers, form: BodySchema | None, prefix: str) -> bool:
     """Whether a record without a value is itself a flattened delete: a header says so, or a row's schema."""
-    return additions({}, headers, prefix).op == "d" or (form is not None and form.name.endswith(".Value"))
+    return read_additions({}, headers, prefix).op == "d" or (
+        form is not None and form.name.endswith(".Value")
+    )
 
 
-def deleted(topic: str, headers: Headers, form: Form | None, key: object, stream: str, prefix: str) -> Flat:
+def read_flattened_delete(
+    topic: str, headers: Headers, form: BodySchema | None, key: object, stream: str, prefix: str
+) -> FlattenedRow:
     """What a flattened delete tells of which only the key is left."""
-    added = additions({}, headers, prefix)
-    return Flat(_table(topic, form or Form(None, "json"), added, key, stream), "d", added, False)
+    added = read_additions({}, headers, prefix)
+    return FlattenedRow(
+        _identify_table(topic, form or BodySchema(None, "json"), added, key, stream), "d", added, False
+    )
 
 
-def _table(topic: str, form: Form, added: Additions, key: object, stream: str) -> TableId:
-    (server, database, schema, table), _ = identity(topic, form.name, added, physical_of(key))
+def _identify_table(topic: str, form: BodySchema, added: Additions, key: object, stream: str) -> TableId:
+    (server, database, schema, table), _ = identify_parts(topic, form.name, added, read_physical_table(key))
     return TableId(server, database, schema, table, stream)

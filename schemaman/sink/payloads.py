@@ -10,32 +10,32 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from schemaman.debezium.cloud_event import MARK
+from schemaman.debezium.cloud_event import SPECVERSION
 from schemaman.debezium.converters.avro import to_connect
 from schemaman.debezium.converters.connect import DECIMAL, Node
 from schemaman.debezium.observation import UNKNOWN_SCHEMA
-from schemaman.debezium.payload import SchemaLookup, avro_value, read
-from schemaman.debezium.raw_record import prove
+from schemaman.debezium.payload import SchemaLookup, decode_avro, read_body
+from schemaman.debezium.raw_record import prove_schema
 from schemaman.debezium.records import Record
-from schemaman.debezium.wire_format import AUTO, Forms, SchemaId, Side, framed
+from schemaman.debezium.wire_format import AUTO, Forms, SchemaId, Side, read_framing
 from schemaman.errors import UnreadableInput
-from schemaman.sink.values.from_connect import Written
+from schemaman.sink.values.from_connect import CellEncoding
 
-_KEPT = 64
+_MAX_FORMS = 64
 """Forms of JSON that are kept for a topic and a side; one more and the one that was not met longest goes."""
 
 
 @dataclass(eq=False, slots=True)
-class Form:
+class BodySchema:
     """What all bodies of one schema have in common; `decoders` are what has been made for them.
 
-    `schema` is None for JSON without a schema. `exact`: it has decimal numbers, which may be JSON numbers.
+    `schema` is None for JSON without a schema. `has_decimals`: it has decimal numbers, which may be JSON numbers.
     """
 
     schema: Node | None
-    written: Written
+    encoding: CellEncoding
     prefix: bytes = b""
-    exact: bool = False
+    has_decimals: bool = False
     decoders: dict[object, Any] = field(default_factory=dict)
 
     @property
@@ -44,71 +44,71 @@ class Form:
         return str((self.schema or {}).get("name") or "")
 
 
-class Bodies:
+class BodyReader:
     """Reads keys and values; one for each process, since it remembers forms."""
 
     def __init__(self, schemas: SchemaLookup, forms: Forms = AUTO) -> None:
         self._schemas = schemas
-        self._forms = forms
-        self._json: dict[tuple[str, Side], list[Form]] = {}
-        self._avro: dict[SchemaId, tuple[str, Form]] = {}
-        self._others: dict[str, Form] = {}
-        self._bare = Form(None, "json", exact=True)
+        self._framings = forms
+        self._json: dict[tuple[str, Side], list[BodySchema]] = {}
+        self._avro: dict[SchemaId, tuple[str, BodySchema]] = {}
+        self._other_schemas: dict[str, BodySchema] = {}
+        self._schemaless = BodySchema(None, "json", has_decimals=True)
 
-    def read(self, record: Record, data: bytes, side: Side) -> tuple[Any, Form]:
+    def read(self, record: Record, data: bytes, side: Side) -> tuple[Any, BodySchema]:
         """Payload and form of a key or a value.
 
         Raises:
             UnreadableInput: the bytes are damaged, or the registry does not know their schema.
         """
-        framing = framed(data, record.headers, side, self._forms.of(side))
+        framing = read_framing(data, record.headers, side, self._framings.get_form(side))
         if framing is not None:
-            text, form = self._registered(framing.schema)
-            return avro_value(text, data, framing), form
+            text, form = self._find_registered(framing.schema)
+            return decode_avro(text, data, framing), form
         if data[:1] == b"{":
-            found = self._proven(record.topic, side, data)
+            found = self._read_by_prefix(record.topic, side, data)
             if found is not None:
                 return found
-        if MARK not in data:
-            return self._whole(data)
-        body = read(data, self._schemas, framing)
-        written: Written = "avro" if body.schema is not None and _is_framed(data) else "json"
-        return body.payload, self._other(body.schema, written)
+        if SPECVERSION not in data:
+            return self._read_whole(data)
+        body = read_body(data, self._schemas, framing)
+        written: CellEncoding = "avro" if body.schema is not None and _is_framed(data) else "json"
+        return body.payload, self._find_schema(body.schema, written)
 
-    def _registered(self, id: SchemaId) -> tuple[str, Form]:
+    def _find_registered(self, id: SchemaId) -> tuple[str, BodySchema]:
         known = self._avro.get(id)
         if known is None:
             text = self._schemas(id)
             if text is None:
                 raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}")
-            known = self._avro[id] = (text, Form(to_connect(text), "avro"))
+            known = self._avro[id] = (text, BodySchema(to_connect(text), "avro"))
         return known
 
-    def _proven(self, topic: str, side: Side, data: bytes) -> tuple[Any, Form] | None:
+    def _read_by_prefix(self, topic: str, side: Side, data: bytes) -> tuple[Any, BodySchema] | None:
         """The payload behind leading bytes that were seen before; None if the record is of no known form."""
         forms = self._json.setdefault((topic, side), [])
         form = next((f for f in forms if data.startswith(f.prefix)), None)
         if form is None:
-            proven = prove(data)
+            proven = prove_schema(data)
             if proven is None:
                 return None
-            form = Form(proven[1], "json", proven[0], _has_decimals(proven[1]))
+            form = BodySchema(proven[1], "json", proven[0], _has_decimals(proven[1]))
             forms.append(form)
         if form is not forms[0]:
             forms.remove(form)
             forms.insert(0, form)
-            del forms[_KEPT:]
+            del forms[_MAX_FORMS:]
         end = len(data.rstrip()) - 1
         if data[end : end + 1] != b"}":
             return None
         try:
-            return _parsed(data[len(form.prefix) : end], form.exact), form
+            return _parse_json(data[len(form.prefix) : end], form.has_decimals), form
         except (ValueError, ArithmeticError):
             return None  # damaged, or with members behind the payload: read as a whole, which says why
 
-    def _whole(self, data: bytes) -> tuple[Any, Form]:
+    def _read_whole(self, data: bytes) -> tuple[Any, BodySchema]:
         try:
-            document = _parsed(data, exact=True)
+            document = _parse_json(data, exact=True)
         except UnicodeDecodeError as error:
             raise UnreadableInput(f"not UTF-8: byte {error.start} cannot be read") from None
         except json.JSONDecodeError as error:
@@ -119,19 +119,19 @@ class Bodies:
         if isinstance(document, dict) and document.keys() == {"schema", "payload"}:
             schema = document["schema"]
             if schema is None:
-                return document["payload"], self._bare
+                return document["payload"], self._schemaless
             if isinstance(schema, dict) and isinstance(schema.get("type"), str):
-                return document["payload"], self._other(schema, "json")
-        return document, self._bare
+                return document["payload"], self._find_schema(schema, "json")
+        return document, self._schemaless
 
-    def _other(self, schema: Node | None, written: Written) -> Form:
+    def _find_schema(self, schema: Node | None, written: CellEncoding) -> BodySchema:
         if schema is None:
-            return self._bare
+            return self._schemaless
         text = json.dumps([written, schema], sort_keys=True, default=str)
-        return self._others.setdefault(text, Form(schema, written, exact=True))
+        return self._other_schemas.setdefault(text, BodySchema(schema, written, has_decimals=True))
 
 
-def _parsed(data: bytes, exact: bool) -> Any:
+def _parse_json(data: bytes, exact: bool) -> Any:
     """JSON; with `exact` numbers with a point are decimal ones, whose digits are all kept."""
     return _parse_exactly(data.decode()) if exact else json.loads(data.decode())
 

@@ -11,63 +11,63 @@ from dataclasses import dataclass, replace
 
 from schemaman.history.versions import TableHistory
 from schemaman.migration.plan import Plan, Refusal
-from schemaman.migration.projection.project import key_is_known
+from schemaman.migration.projection.project import has_known_key
 from schemaman.migration.properties.names import (
     BEGAN_PROPERTY,
     READ_PROPERTY,
     SOURCE_PROPERTY,
     VERSION_PROPERTY,
 )
-from schemaman.migration.spark_sql import properties_in
-from schemaman.migration.target import TARGETS, Executor, Live
+from schemaman.migration.spark_sql import read_set_properties
+from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.migration.target_id import target_id
 from schemaman.model.schema import TableId, TableSchema
-from schemaman.registry import Memory, Registry
-from schemaman.sink.column_mapping import life_of
-from schemaman.sink.stale_rows import LetThrough, Misread
-from schemaman.sink.values.connector_modes import UNTOLD, Modes
+from schemaman.registry import Registry, RegistryStore
+from schemaman.sink.column_mapping import find_incarnation
+from schemaman.sink.stale_rows import StaleRowCheck, StaleRows
+from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.store.log import Migrated
 
 Address = Callable[[TableId], str]
 """Where a target has the lake table of a source table."""
 _STAMPS = (VERSION_PROPERTY, BEGAN_PROPERTY)
-_ROOM = "CREATE NAMESPACE "
+_CREATE_NAMESPACE = "CREATE NAMESPACE "
 """How a statement begins after which there is no table yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class MissingTable:
     """Why a lake table should not be made without a person's word; what to do instead, what making costs."""
 
     reason: str
     instead: str
-    cost: str
+    consequence: str
 
     @property
     def approval(self) -> str:
         """What a person approves who has the table made all the same."""
-        return f"{self.reason}: {self.cost}; else {self.instead}"
+        return f"{self.reason}: {self.consequence}; else {self.instead}"
 
     def __str__(self) -> str:
         anew = "make it anew (`schemaman plan`, `schemaman approve`, `schemaman apply`)"
-        return f"{self.reason}: {self.instead}; or {anew}: {self.cost}"
+        return f"{self.reason}: {self.instead}; or {anew}: {self.consequence}"
 
 
 @dataclass(frozen=True, slots=True)
-class Lookout:
+class Preflight:
     """Looks around a lake table: into the store, and with the executor into the lake.
 
     `journal` gives the lines of a target.
     """
 
-    store: Memory
+    store: RegistryStore
     registry: Registry
     journal: Callable[[str], Sequence[Migrated]]
     executor: Executor
-    modes: Modes = UNTOLD
+    modes: ConnectorModes = UNKNOWN_MODES
 
-    def heeded(
-        self, plan: Plan, live: Live | None, history: TableHistory, address: Address | None = None
+    def check_plan(
+        self, plan: Plan, live: LakeTable | None, history: TableHistory, address: Address | None = None
     ) -> Plan:
         """The plan as far as nothing stands against it; `history` as people have answered it.
 
@@ -80,61 +80,65 @@ class Lookout:
         if not plan.steps:
             return plan
         if live is not None and READ_PROPERTY in live.properties:
-            misread = self.misread(self.registry.history(history.table), live, plan.format)
+            misread = self.find_stale_rows(self.registry.history(history.table), live, plan.format)
             if misread is not None:
                 change = f"bring {plan.table} to {plan.source.table}"
-                return withheld(plan, Refusal(change, misread.reason, misread.instead))
-        keyed = plan.base_schema is not None and (live is None or key_is_known(live))
-        unsure = unconfirmed_key(history)
+                return withhold_plan(plan, Refusal(change, misread.reason, misread.instead))
+        keyed = plan.base_schema is not None and (live is None or has_known_key(live))
+        unsure = refuse_unconfirmed_key(history)
         if unsure is not None and (not keyed or (plan.phase is not None and plan.phase.name == "rekey")):
-            return withheld(plan, unsure)
+            return withhold_plan(plan, unsure)
         if plan.base_schema is not None:
             return plan
-        doubt = self.doubt(history, plan.format, plan.table, None if live is not None else address)
-        return plan if doubt is None else _doubted(plan, doubt)
+        doubt = self.find_missing_table(
+            history, plan.format, plan.table, None if live is not None else address
+        )
+        return plan if doubt is None else _require_approval(plan, doubt)
 
-    def misread(self, told: TableHistory, live: Live, format: str) -> Misread | None:
+    def find_stale_rows(self, told: TableHistory, live: LakeTable, format: str) -> StaleRows | None:
         """Why a table must stay as it is: it has rows that were read as what they are not.
 
         `told` is the history without answers. Raises `StatementFailed`.
         """
         name = TARGETS.get(format).table_name(live.name)
-        return LetThrough(self.store, self.modes).fault(told, live, name, self.executor)
+        return StaleRowCheck(self.store, self.modes).find_stale_rows(told, live, name, self.executor)
 
-    def doubt(
+    def find_missing_table(
         self, history: TableHistory, format: str, lake_table: str, address: Address | None
-    ) -> Doubt | None:
+    ) -> MissingTable | None:
         """Why a lake table that is not there should not just be made. Raises `StatementFailed`."""
-        gone = self._gone(history, format, lake_table)
+        gone = self._find_lost_table(history, format, lake_table)
         if gone is not None or address is None:
             return gone
-        return self._under_a_former_name(history, format, lake_table, address)
+        return self._find_previous_table(history, format, lake_table, address)
 
-    def _gone(self, history: TableHistory, format: str, lake_table: str) -> Doubt | None:
+    def _find_lost_table(self, history: TableHistory, format: str, lake_table: str) -> MissingTable | None:
         """It was there, with rows of the life that goes on."""
         lines = self.journal(target_id(format, lake_table))
         made = [
             line
             for line in lines
-            if line.state in ("done", "skipped") and not line.statement.startswith(_ROOM)
+            if line.state in ("done", "skipped") and not line.statement.startswith(_CREATE_NAMESPACE)
         ]
         if not made:
             return None
-        stamp = {name: text for line in made for name, text in properties_in(line.statement, _STAMPS).items()}
-        life = life_of(Live(lake_table, TableSchema(()), "", "", stamp), history)
+        stamp = {
+            name: text for line in made for name, text in read_set_properties(line.statement, _STAMPS).items()
+        }
+        life = find_incarnation(LakeTable(lake_table, TableSchema(()), "", "", stamp), history)
         # The table of an earlier life was moved away, as the plan for it says.
         if life is not None and life != history.latest.incarnation:
             return None
-        return Doubt(
+        return MissingTable(
             f"{lake_table} is gone, and this store knows that it was there",
             "put it back",
             f"it begins empty, and rows from before (run {made[-1].run} was the last to move it) are then in "
             "the source alone",
         )
 
-    def _under_a_former_name(
+    def _find_previous_table(
         self, history: TableHistory, format: str, lake_table: str, address: Address
-    ) -> Doubt | None:
+    ) -> MissingTable | None:
         """Its rows are in a table that follows the name that the source table had before."""
         formers = {alias.name for alias in history.aliases if alias.kind == "table"}
         seen = {history.table}
@@ -144,8 +148,8 @@ class Lookout:
             seen.add(former)
             there = address(former)
             live = self.executor.inspect(there, format)
-            if live is not None and self._renamed_away(former, live):
-                return Doubt(
+            if live is not None and self._is_renamed(former, live):
+                return MissingTable(
                     f"the source renamed {former} to {history.table}, and its rows are in {there}",
                     f"rename that table to {lake_table} and set its property {SOURCE_PROPERTY} to "
                     f"{history.table}",
@@ -155,13 +159,15 @@ class Lookout:
             todo += [t for t in self.store.tables() if str(t) in before and t not in seen]
         return None
 
-    def _renamed_away(self, former: TableId, live: Live) -> bool:
+    def _is_renamed(self, former: TableId, live: LakeTable) -> bool:
         """Whether a lake table holds the rows of a life that ended with a rename."""
         history = self.registry.history(former)
-        return life_of(live, history) in {e.incarnation for e in history.events if e.kind == "renamed"}
+        return find_incarnation(live, history) in {
+            e.incarnation for e in history.events if e.kind == "renamed"
+        }
 
 
-def unconfirmed_key(history: TableHistory) -> Refusal | None:
+def refuse_unconfirmed_key(history: TableHistory) -> Refusal | None:
     """Why rows must not be told apart by the newest key: there was another, and nobody confirmed this one."""
     newest = history.latest
     earlier = {v.schema.key for v in history.versions if v.incarnation == newest.incarnation}
@@ -175,7 +181,7 @@ def unconfirmed_key(history: TableHistory) -> Refusal | None:
     )
 
 
-def withheld(plan: Plan, *refusals: Refusal) -> Plan:
+def withhold_plan(plan: Plan, *refusals: Refusal) -> Plan:
     """A plan that does nothing at all, and says why."""
     return replace(
         plan,
@@ -187,7 +193,7 @@ def withheld(plan: Plan, *refusals: Refusal) -> Plan:
     )
 
 
-def _doubted(plan: Plan, doubt: Doubt) -> Plan:
+def _require_approval(plan: Plan, doubt: MissingTable) -> Plan:
     """The plan of a table that is made with a person's word alone; what was before makes its hash another."""
     made = (f"{s.kind}: {plan.table} ({doubt.approval})" for s in plan.steps if s.kind == "create-table")
     return replace(plan, approvals_needed=(*plan.approvals_needed, *made))

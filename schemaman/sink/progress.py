@@ -16,161 +16,179 @@ from itertools import accumulate
 from typing import Any
 
 from schemaman.debezium.observation import Observation
-from schemaman.debezium.records import Mark, Position
+from schemaman.debezium.records import Coordinates, Position
 from schemaman.model.schema import TableId
 from schemaman.sink.row_order import (
-    BEHIND,
-    BESIDE,
-    BEYOND,
-    NOWHERE,
+    INCREMENTAL,
+    NO_POSITION_TEXT,
+    POSITION_LIMIT,
     SNAPSHOT,
     STREAM,
-    at,
-    beside_the_stream,
-    offset_in,
-    order,
-    place,
-    place_in,
+    UNPOSITIONED,
+    format_order,
+    format_order_at,
+    format_position,
+    parse_offset,
+    parse_order,
+    read_stream_position,
 )
-from schemaman.sink.version_lookup import Between
+from schemaman.sink.version_lookup import PositionBounds
 
-Here = tuple[TableId, str, int]
+TablePartition = tuple[TableId, str, int]
 """A table, a topic and a partition."""
 
-Past = Mapping[Here, Sequence[str]]
+ReadOrders = Mapping[TablePartition, Sequence[str]]
 """For a table, a topic and a partition the orders of records that were read there, by their offsets."""
 
-Horizons = Mapping[Here, str]
+GreatestOrders = Mapping[TablePartition, str]
 """For a table, a topic and a partition the greatest order that was read there."""
 
-Spans = Mapping[Here, Sequence[tuple[int, int]]]
+Spans = Mapping[TablePartition, Sequence[tuple[int, int]]]
 """Stretches of records of which nothing is known but their edges: the first and the last offset of each."""
 
-Asked = frozenset[tuple[str, int, int]]
+QueriedOffsets = frozenset[tuple[str, int, int]]
 """Topics, partitions and offsets."""
 
-PLACE, AGAIN = "its place is not known for sure", "a delete may stand before it"
+UNKNOWN_POSITION, POSSIBLE_EARLIER_DELETE = "its place is not known for sure", "a delete may stand before it"
 """What may be doubted of an order: where its partition stood, or what was delivered again before it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Doubts:
+class OrderAmbiguity:
     """Where it is not known for sure how far a partition had been read before a record.
 
-    `spans` are stretches of which the edges alone are known, `read` is where this process itself has read on
-    ever since. `gaps`: the records are some out of many. `asked`: the lake has told how far it had been read
+    `spans` are stretches of which the edges alone are known, `read_partitions` is where this process itself has read on
+    ever since. `has_gaps`: the records are some out of many. `queried_offsets`: the lake has told how far it had been read
     before these; None if it has not been asked yet.
     """
 
     spans: Spans = field(default_factory=dict)
-    read: frozenset[Here] = frozenset()
-    gaps: bool = False
-    asked: Asked | None = None
+    read_partitions: frozenset[TablePartition] = frozenset()
+    has_gaps: bool = False
+    queried_offsets: QueriedOffsets | None = None
 
 
-class Horizon:
+class ReadProgress:
     """The greatest order of each table in each partition, and the orders that depend on it."""
 
-    def __init__(self, reached: Horizons, past: Past | None = None, doubts: Doubts | None = None) -> None:
-        self.reached = dict(reached)
-        self._doubts = doubts
-        self._sure: dict[Here, int] = {}
+    def __init__(
+        self, reached: GreatestOrders, past: ReadOrders | None = None, doubts: OrderAmbiguity | None = None
+    ) -> None:
+        self.greatest_orders = dict(reached)
+        self._ambiguity = doubts
+        self._certain_offsets: dict[TablePartition, int] = {}
         known = (past or {}).items()
-        self._past = {here: ([offset_in(o) for o in os], list(accumulate(os, max))) for here, os in known}
-        self._past_reads = {here: list(accumulate(map(_read_at, os), max)) for here, os in known}
-        self._reads: dict[Here, str] = {}
+        self._read_orders = {
+            here: ([parse_offset(o) for o in os], list(accumulate(os, max))) for here, os in known
+        }
+        self._read_snapshot_positions = {
+            here: list(accumulate(map(_parse_snapshot_position, os), max)) for here, os in known
+        }
+        self._snapshot_positions: dict[TablePartition, str] = {}
 
-    def order(
-        self, table: TableId, mark: Mark, source: Mapping[str, Any], *, read: bool
+    def order_change(
+        self, table: TableId, mark: Coordinates, source: Mapping[str, Any], *, read: bool
     ) -> tuple[str, bool, str]:
         """The order of a change at a mark, whether its partition had been read further before, and a doubt.
 
-        `read`: from the table, not from the log. The doubt is `PLACE`, `AGAIN`, or empty.
+        `read`: from the table, not from the log. The doubt is `UNKNOWN_POSITION`, `POSSIBLE_EARLIER_DELETE`, or empty.
         """
         here = (table, mark.topic, mark.partition)
-        before = self._before(here, mark.offset)
-        own, step = self._own(mark, source, read, before)
-        doubt = "" if self._doubts is None else self._doubt(self._doubts, here, mark, step, before)
+        before = self._find_greatest_before(here, mark.offset)
+        own, step = self._find_own_position(mark, source, read, before)
+        doubt = (
+            "" if self._ambiguity is None else self._find_ambiguity(self._ambiguity, here, mark, step, before)
+        )
         if read and step == SNAPSHOT:
-            self._reads[here] = max(own, self._reads.get(here, ""))
-        elif not read and _commit_untold(mark, source):
-            own = max(own, self._snapshot(here, mark.offset))
-        found = at(own, step, mark.partition, mark.offset)
+            self._snapshot_positions[here] = max(own, self._snapshot_positions.get(here, ""))
+        elif not read and _lacks_commit(mark, source):
+            own = max(own, self._find_snapshot_before(here, mark.offset))
+        found = format_order_at(own, step, mark.partition, mark.offset)
         if found > before:
-            self.reached[here] = found
-        if step == BEHIND and before and self._doubts is not None and self._doubts.gaps:
+            self.greatest_orders[here] = found
+        if step == UNPOSITIONED and before and self._ambiguity is not None and self._ambiguity.has_gaps:
             # it was set aside, and what came behind it since then may be written: it stays before that
-            found = at(own, place_in(before)[1], mark.partition, mark.offset)
+            found = format_order_at(own, parse_order(before)[1], mark.partition, mark.offset)
         return found, found < before, doubt
 
-    def _doubt(self, doubts: Doubts, here: Here, mark: Mark, step: int, before: str) -> str:
+    def _find_ambiguity(
+        self, doubts: OrderAmbiguity, here: TablePartition, mark: Coordinates, step: int, before: str
+    ) -> str:
         """What cannot be told of a record's order from what was read; from then on it is known again."""
         offset = mark.offset
-        if not doubts.gaps and (here in doubts.read or here in self._sure):
+        if not doubts.has_gaps and (here in doubts.read_partitions or here in self._certain_offsets):
             return ""
-        if doubts.gaps and self._sure.get(here) == offset - 1:
-            self._sure[here] = offset
+        if doubts.has_gaps and self._certain_offsets.get(here) == offset - 1:
+            self._certain_offsets[here] = offset
             return ""
-        last = place_in(before)[0] if before else NOWHERE
-        asked = doubts.asked is not None and (mark.topic, mark.partition, offset) in doubts.asked
+        last = parse_order(before)[0] if before else NO_POSITION_TEXT
+        asked = (
+            doubts.queried_offsets is not None
+            and (mark.topic, mark.partition, offset) in doubts.queried_offsets
+        )
         inside = any(first < offset <= end for first, end in doubts.spans.get(here, ()))
-        untold = mark.position.kind == "none" or step == BESIDE
+        untold = mark.position.kind == "none" or step == INCREMENTAL
         doubt = ""
-        if last != NOWHERE and not asked:
+        if last != NO_POSITION_TEXT and not asked:
             if untold:
-                doubt = PLACE if inside else ""
-            elif place(mark.position) <= last:
-                doubt = AGAIN
-        found_out = asked or not inside or (bool(doubt) and doubts.asked is None)
-        if found_out or (not doubts.gaps and not untold):
-            self._sure[here] = offset
+                doubt = UNKNOWN_POSITION if inside else ""
+            elif format_position(mark.position) <= last:
+                doubt = POSSIBLE_EARLIER_DELETE
+        found_out = asked or not inside or (bool(doubt) and doubts.queried_offsets is None)
+        if found_out or (not doubts.has_gaps and not untold):
+            self._certain_offsets[here] = offset
         return doubt
 
-    def knows(self, table: TableId, mark: Mark) -> bool:
+    def has_read(self, table: TableId, mark: Coordinates) -> bool:
         """Whether anything was read of a table in a partition."""
         here = (table, mark.topic, mark.partition)
-        return here in self.reached or bool(self._before(here, mark.offset))
+        return here in self.greatest_orders or bool(self._find_greatest_before(here, mark.offset))
 
-    def between(self, table: TableId, mark: Mark) -> Between:
+    def find_bounds(self, table: TableId, mark: Coordinates) -> PositionBounds:
         """The places that a record without one stands between, as far as its partition is known."""
         here = (table, mark.topic, mark.partition)
-        before, (offsets, greatest) = self._before(here, mark.offset), self._past.get(here, ((), ()))
+        before, (offsets, greatest) = (
+            self._find_greatest_before(here, mark.offset),
+            self._read_orders.get(here, ((), ())),
+        )
         index = bisect_right(offsets, mark.offset)
-        ends = place_in(greatest[index])[0] if index < len(offsets) else None
-        return place_in(before)[0] if before else "", ends
+        ends = parse_order(greatest[index])[0] if index < len(offsets) else None
+        return parse_order(before)[0] if before else "", ends
 
-    def _before(self, here: Here, offset: int) -> str:
+    def _find_greatest_before(self, here: TablePartition, offset: int) -> str:
         """The greatest order that is known of a place before an offset."""
-        reached, known = self.reached.get(here, ""), self._past.get(here)
+        reached, known = self.greatest_orders.get(here, ""), self._read_orders.get(here)
         if known is None:
             return reached
         offsets, greatest = known
         index = bisect_left(offsets, offset)
         return max(reached, greatest[index - 1]) if index else reached
 
-    def _snapshot(self, here: Here, offset: int) -> str:
+    def _find_snapshot_before(self, here: TablePartition, offset: int) -> str:
         """The greatest place of a read of the table itself that is known before an offset."""
-        read, known = self._reads.get(here, ""), self._past.get(here)
+        read, known = self._snapshot_positions.get(here, ""), self._read_orders.get(here)
         index = 0 if known is None else bisect_left(known[0], offset)
-        return max(read, self._past_reads[here][index - 1]) if index else read
+        return max(read, self._read_snapshot_positions[here][index - 1]) if index else read
 
-    def _own(self, mark: Mark, source: Mapping[str, Any], read: bool, before: str) -> tuple[str, int]:
+    def _find_own_position(
+        self, mark: Coordinates, source: Mapping[str, Any], read: bool, before: str
+    ) -> tuple[str, int]:
         position = mark.position
-        last, last_step = place_in(before) if before else (NOWHERE, SNAPSHOT)
+        last, last_step = parse_order(before) if before else (NO_POSITION_TEXT, SNAPSHOT)
         if read and (position.kind == "none" or source.get("snapshot") == "incremental"):
-            told = beside_the_stream(source)
-            own, step = max(NOWHERE if told is None else place(told), last), BESIDE
+            told = read_stream_position(source)
+            own, step = max(NO_POSITION_TEXT if told is None else format_position(told), last), INCREMENTAL
         elif position.kind == "none":
             # a delete of which only the key is left stands where its partition stood
-            return last, BEHIND
+            return last, UNPOSITIONED
         else:
-            own, step = place(position), SNAPSHOT if read else STREAM
+            own, step = format_position(position), SNAPSHOT if read else STREAM
             if not read and position.kind == "lsn" and position.commit is None and last_step == SNAPSHOT:
                 return max(own, last), STREAM
-        return (last, BEHIND) if last_step == BEHIND and own <= last else (own, step)
+        return (last, UNPOSITIONED) if last_step == UNPOSITIONED and own <= last else (own, step)
 
 
-def _commit_untold(mark: Mark, source: Mapping[str, Any]) -> bool:
+def _lacks_commit(mark: Coordinates, source: Mapping[str, Any]) -> bool:
     """Whether a record tells its place and no commit: a snapshot that stands behind it may not show it.
 
     PostgreSQL's is of the first transaction behind a snapshot. Oracle's may be any: one that comes after a
@@ -183,35 +201,37 @@ def _commit_untold(mark: Mark, source: Mapping[str, Any]) -> bool:
     return commit is None and (kind == "scn" or (kind == "lsn" and "sequence" in source))
 
 
-def _read_at(order: str) -> str:
+def _parse_snapshot_position(order: str) -> str:
     """The place of an order if it is one of a read of the table itself."""
-    place, step = place_in(order)
+    place, step = parse_order(order)
     return place if step == SNAPSHOT else ""
 
 
-def past_of(told: Iterable[Observation]) -> Past:
+def collect_orders(told: Iterable[Observation]) -> ReadOrders:
     """What a history tells of the rows that were read: their edges, as positions never go back in a run."""
-    found: dict[Here, set[str]] = {}
+    found: dict[TablePartition, set[str]] = {}
     for said in told:
-        if said.witness not in ("emitted", "inferred"):
+        if said.evidence not in ("emitted", "inferred"):
             continue
         step = SNAPSHOT if said.snapshot else STREAM
         for mark in (said.first, said.last):
-            if mark.position.kind != "none" and _can_be(mark.position):
+            if mark.position.kind != "none" and _is_valid_position(mark.position):
                 here = (said.table, mark.topic, mark.partition)
-                found.setdefault(here, set()).add(order(mark.position, step, mark.partition, mark.offset))
-    return {here: sorted(orders, key=offset_in) for here, orders in found.items()}
+                found.setdefault(here, set()).add(
+                    format_order(mark.position, step, mark.partition, mark.offset)
+                )
+    return {here: sorted(orders, key=parse_offset) for here, orders in found.items()}
 
 
-def spans_of(told: Iterable[Observation]) -> Spans:
+def collect_spans(told: Iterable[Observation]) -> Spans:
     """The stretches of rows of which a history tells the edges alone, by their offsets."""
-    found: dict[Here, list[tuple[int, int]]] = {}
+    found: dict[TablePartition, list[tuple[int, int]]] = {}
     for said in told:
-        if said.witness in ("emitted", "inferred") and said.first.offset < said.last.offset:
+        if said.evidence in ("emitted", "inferred") and said.first.offset < said.last.offset:
             here = (said.table, said.first.topic, said.first.partition)
             found.setdefault(here, []).append((said.first.offset, said.last.offset))
     return found
 
 
-def _can_be(position: Position) -> bool:
-    return all(part < BEYOND for part in position.rank if isinstance(part, int))
+def _is_valid_position(position: Position) -> bool:
+    return all(part < POSITION_LIMIT for part in position.rank if isinstance(part, int))

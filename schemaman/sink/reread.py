@@ -12,42 +12,42 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from schemaman.debezium.converters.connect import Node
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import Column
 from schemaman.model.types import Integer
-from schemaman.sink.row_order import place
-from schemaman.sink.values.connector_modes import Modes, UntoldMode, node_of
-from schemaman.sink.values.row_decoder import sign_is_untold
-from schemaman.sink.version_lookup import Face, UnknownFace, at, faces
+from schemaman.sink.row_order import format_position
+from schemaman.sink.values.connector_modes import ConnectorModes, UnknownMode, build_node
+from schemaman.sink.values.row_decoder import is_sign_unknown
+from schemaman.sink.version_lookup import CarriedVersion, UnknownVersion, choose_version, find_versions
 
 
-class Beside(NamedTuple):
+class JoinedColumns(NamedTuple):
     """Two columns that are one by now: their last names, and their ids in the history of before."""
 
-    former: str
+    previous: str
     kept: str
-    former_id: int | None
+    previous_id: int | None
     kept_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Retold:
+class RereadStretch:
     """A stretch of the source's log, in the words of `rows.order`, in which rows are read otherwise now.
 
-    It goes from the place `since` up to `until`, None if it has no end; `mark` is where it begins. `beside`
+    It goes from the place `since` up to `until`, None if it has no end; `coordinates` is where it begins. `joined`
     are two columns that are one by now: only a table that has both of them holds values in the wrong one.
     """
 
     since: str
     until: str | None
-    mark: Mark
-    why: str
-    beside: Beside | None = None
+    coordinates: Coordinates
+    reason: str
+    joined: JoinedColumns | None = None
 
 
-def reading_of(history: TableHistory) -> str:
+def hash_reading(history: TableHistory) -> str:
     """A digest of all in a history that decides how rows are read: 16 hexadecimal digits."""
     told = [
         (v.id, v.incarnation, v.at, v.schema.columns, v.carried, v.candidates, v.members)
@@ -56,52 +56,54 @@ def reading_of(history: TableHistory) -> str:
     return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
 
-def retold(before: TableHistory, after: TableHistory, modes: Modes) -> tuple[Retold, ...]:
+def find_reread_stretches(
+    before: TableHistory, after: TableHistory, modes: ConnectorModes
+) -> tuple[RereadStretch, ...]:
     """Where rows that were read by the history `before` are read otherwise by `after`, in order of the log.
 
     `modes` are those of the connector, which decide how records without schemas are read. Only places count
     that the source's own log tells: without them nothing can be said.
     """
     plain = any(e.witness == "inferred" for v in after.versions for e in v.evidence)
-    every = tuple(_standing(version) for version in after.versions)
-    known = dict.fromkeys(n for v in before.versions for n in _namings(v))
-    later = dict.fromkeys(n for v in after.versions for n in _namings(v))
-    found: dict[tuple[str, str | None, Beside | None], Retold] = {}
+    every = tuple(_map_version(version) for version in after.versions)
+    known = dict.fromkeys(n for v in before.versions for n in _list_field_names(v))
+    later = dict.fromkeys(n for v in after.versions for n in _list_field_names(v))
+    found: dict[tuple[str, str | None, JoinedColumns | None], RereadStretch] = {}
     for names in known | later:
         try:
-            then, now = (faces(h, dict.fromkeys(sorted(names))) for h in (before, after))
-        except UnknownFace:
+            then, now = (find_versions(h, dict.fromkeys(sorted(names))) for h in (before, after))
+        except UnknownVersion:
             continue
         told_by = modes if plain else None
-        for told in _differences(then, now, before.versions, every, told_by, known=names in known):
+        for told in _find_differences(then, now, before.versions, every, told_by, known=names in known):
             found.setdefault((told.since, told.until, None), told)
-    for told in _made_one(before.versions, every):
-        found.setdefault((told.since, told.until, told.beside), told)
+    for told in _find_joined_columns(before.versions, every):
+        found.setdefault((told.since, told.until, told.joined), told)
     return tuple(found[key] for key in sorted(found, key=lambda key: (key[0], (key[2] or ())[:2])))
 
 
-def _standing(version: SchemaVersion) -> Face:
+def _map_version(version: SchemaVersion) -> CarriedVersion:
     """A version by the names that events have for its columns."""
     columns = {c.emitted_name or c.name: c for c in version.schema.columns}
-    return Face(version.number, version.schema, columns, version)
+    return CarriedVersion(version.number, version.schema, columns, version)
 
 
-def _namings(version: SchemaVersion) -> Iterator[frozenset[str]]:
+def _list_field_names(version: SchemaVersion) -> Iterator[frozenset[str]]:
     """The names of the fields in which events carry a version."""
     yield frozenset(c.emitted_name or c.name for c in version.schema.columns)
     for face in version.carried:
         yield frozenset(version.wire(face).names)
 
 
-def _differences(
-    then: Sequence[Face],
-    now: Sequence[Face],
+def _find_differences(
+    then: Sequence[CarriedVersion],
+    now: Sequence[CarriedVersion],
     past: Sequence[SchemaVersion],
-    every: Sequence[Face],
-    modes: Modes | None,
+    every: Sequence[CarriedVersion],
+    modes: ConnectorModes | None,
     *,
     known: bool,
-) -> Iterator[Retold]:
+) -> Iterator[RereadStretch]:
     """Between two neighbouring edges of versions all rows of a naming are read alike: one of each is asked.
 
     `past` are all versions of before, `every` those by now. A naming that was not `known` can have had rows
@@ -110,23 +112,25 @@ def _differences(
     """
     begun = (*then, *(now if known else every))
     edges = (m for f in begun for m in (f.version.after, f.version.until, f.version.at) if m is not None)
-    marks = {place(m.position): m for m in edges}
+    marks = {format_position(m.position): m for m in edges}
     # what is read beside the stream begins versions, too, and has no place
     kinds = [f.version.at.position.kind for f in (*then, *now) if f.version.at.position.kind != "none"]
     placed = [(text, m) for text, m in sorted(marks.items()) if m.position.kind in kinds[-1:]]
     for number, (since, mark) in enumerate(placed, 1):
         until = placed[number][0] if number < len(placed) else None
-        was, is_ = at(then, mark), at(now, mark)
+        was, is_ = choose_version(then, mark), choose_version(now, mark)
         began = is_.version.at.position
-        sure = known and (began.kind != mark.position.kind or place(began) <= since)
-        if not sure and at(every, mark).version is not is_.version:
+        sure = known and (began.kind != mark.position.kind or format_position(began) <= since)
+        if not sure and choose_version(every, mark).version is not is_.version:
             continue
-        why = _difference(was, is_, _meant(was, past, now, every), modes)
+        why = _explain_difference(was, is_, _find_current_columns(was, past, now, every), modes)
         if why is not None:
-            yield Retold(since, until, mark, why)
+            yield RereadStretch(since, until, mark, why)
 
 
-def _made_one(past: Sequence[SchemaVersion], every: Sequence[Face]) -> Iterator[Retold]:
+def _find_joined_columns(
+    past: Sequence[SchemaVersion], every: Sequence[CarriedVersion]
+) -> Iterator[RereadStretch]:
     """Where rows have a value in a column of its own that is another one's earlier self by now.
 
     No row alone shows that: each was read rightly, but the values of one column stand in two.
@@ -134,21 +138,21 @@ def _made_one(past: Sequence[SchemaVersion], every: Sequence[Face]) -> Iterator[
     last = {column.id: (version, column) for version in past for column in version.schema.columns}
     held: dict[tuple[int, int | None], tuple[SchemaVersion, Column]] = {}
     for version, column in sorted(last.values(), key=lambda one: -one[0].number):
-        face = _begun_at(version, every)
-        meant = None if face is None else _of_name(face, column)
+        face = _find_current_version(version, every)
+        meant = None if face is None else _find_column(face, column)
         if face is None or meant is None:
             continue
         later, kept = held.setdefault((face.version.incarnation, meant.id), (version, column))
         if kept.id != column.id and later.incarnation == version.incarnation:
             why = f"the `{column.name}` of then is `{kept.name}` by now, which has a column of its own"
-            beside = Beside(column.name, kept.name, column.id, kept.id)
-            for since, until, mark in _stood(past, column, kept):
-                yield Retold(since, until, mark, why, beside)
+            beside = JoinedColumns(column.name, kept.name, column.id, kept.id)
+            for since, until, mark in _find_stretch(past, column, kept):
+                yield RereadStretch(since, until, mark, why, beside)
 
 
-def _stood(
+def _find_stretch(
     past: Sequence[SchemaVersion], column: Column, kept: Column
-) -> Iterator[tuple[str, str | None, Mark]]:
+) -> Iterator[tuple[str, str | None, Coordinates]]:
     """From where up to where in the log rows may hold a value of a column that is `kept` in another one.
 
     A row that was written again keeps what stood there: it ends where a third one takes the name, if any.
@@ -160,33 +164,38 @@ def _stood(
         return
     name, own = column.name.casefold(), {column.id, kept.id}
     taken = (
-        place(version.at.position)
+        format_position(version.at.position)
         for version in placed[having[-1] + 1 :]
         if any(c.name.casefold() == name and c.id not in own for c in version.schema.columns)
     )
     mark = placed[having[0]].at
-    yield place(mark.position) if having[0] else "", next(taken, None), mark
+    yield format_position(mark.position) if having[0] else "", next(taken, None), mark
 
 
-def _meant(was: Face, past: Sequence[SchemaVersion], now: Sequence[Face], every: Sequence[Face]) -> Face:
+def _find_current_columns(
+    was: CarriedVersion,
+    past: Sequence[SchemaVersion],
+    now: Sequence[CarriedVersion],
+    every: Sequence[CarriedVersion],
+) -> CarriedVersion:
     """What a version of before is by now, with its columns for the fields of `was`.
 
     A column is what it is by now in the last version of the `past` that had it: values of all versions were
     put into one place, which has the name of that one.
     """
-    own = _begun_at(was.version, every) or at(now, was.version.at)
-    taken = at(now, was.version.at)
+    own = _find_current_version(was.version, every) or choose_version(now, was.version.at)
+    taken = choose_version(now, was.version.at)
     columns: dict[str, Column] = {}
     for name, column in was.columns.items():
         last = next((v for v in reversed(past) if column.id in {c.id for c in v.schema.columns}), was.version)
-        face = own if last is was.version else _begun_at(last, every)
+        face = own if last is was.version else _find_current_version(last, every)
         held = next((c for c in last.schema.columns if c.id == column.id), column)
-        found = None if face is None else _of_name(face, held)
-        columns[name] = found or _of_name(own, column) or taken.columns[name]
+        found = None if face is None else _find_column(face, held)
+        columns[name] = found or _find_column(own, column) or taken.columns[name]
     return replace(own, columns=columns)
 
 
-def _begun_at(version: SchemaVersion, every: Sequence[Face]) -> Face | None:
+def _find_current_version(version: SchemaVersion, every: Sequence[CarriedVersion]) -> CarriedVersion | None:
     """What a version is by now, as its first record says it; None where that has no place.
 
     That version need not have the naming, as rows with fewer fields, or none of it yet, may have come.
@@ -195,14 +204,16 @@ def _begun_at(version: SchemaVersion, every: Sequence[Face]) -> Face | None:
     same = [face for face in every if face.version.at == began]
     if not same and began.position.kind == "none":
         return None
-    return same[-1] if same else at(every, began)
+    return same[-1] if same else choose_version(every, began)
 
 
-def _of_name(face: Face, column: Column) -> Column | None:
+def _find_column(face: CarriedVersion, column: Column) -> Column | None:
     return face.schema.column(column.name) or face.columns.get(column.emitted_name or column.name)
 
 
-def _difference(was: Face, is_: Face, meant: Face, modes: Modes | None) -> str | None:
+def _explain_difference(
+    was: CarriedVersion, is_: CarriedVersion, meant: CarriedVersion, modes: ConnectorModes | None
+) -> str | None:
     """How a row that was read as `was`, which is `meant` by now, is read by now; None if that is the same."""
     if meant.version.incarnation != is_.version.incarnation:
         return "the table had been dropped or renamed away, and they are of the one made anew under its name"
@@ -210,38 +221,40 @@ def _difference(was: Face, is_: Face, meant: Face, modes: Modes | None) -> str |
         if meant.columns[name].id != is_.columns[name].id:
             return f"`{name}` was another column by then"
         before, after = was.columns[name], is_.columns[name]
-        if not _alike(before, after, modes):
+        if not _is_read_alike(before, after, modes):
             types = format_type(before.type), format_type(after.type)
             return f"`{name}` was read as {types[0]}, and was {types[1]} by then"
     return None
 
 
-def _alike(one: Column, other: Column, modes: Modes | None) -> bool:
+def _is_read_alike(one: Column, other: Column, modes: ConnectorModes | None) -> bool:
     """Whether two columns read the same values; `modes` where no record tells its types.
 
     Where a record tells them, its values are what it says, but for the sign of 64 bits (`rows.cells`).
     """
-    if isinstance(one.type, Integer) and isinstance(other.type, Integer) and not sign_is_untold(one):
+    if isinstance(one.type, Integer) and isinstance(other.type, Integer) and not is_sign_unknown(one):
         unsigned = {c.type == Integer(64, signed=False) for c in (one, other)}
         if len(unsigned) > 1:
             return False
     if modes is None or one.type == other.type:
         return True
     try:
-        return _plain(node_of(one.type, modes)) == _plain(node_of(other.type, modes))
-    except UntoldMode:
+        return _drop_semantic_name(build_node(one.type, modes)) == _drop_semantic_name(
+            build_node(other.type, modes)
+        )
+    except UnknownMode:
         return True  # of one that nobody can read no row was written
 
 
-def _plain(node: Node) -> Mapping[str, object]:
+def _drop_semantic_name(node: Node) -> Mapping[str, object]:
     """A node without a name that is for its readers alone: the value is the same without it."""
     named = str(node.get("name", ""))
     return {k: v for k, v in node.items() if k != "name"} if named.startswith("io.debezium.data.") else node
 
 
-def told_once(found: Sequence[Retold]) -> tuple[Retold, ...]:
+def merge_stretches(found: Sequence[RereadStretch]) -> tuple[RereadStretch, ...]:
     """Stretches that lie side by side as one, with the reason of the first."""
-    joined: list[Retold] = []
+    joined: list[RereadStretch] = []
     for one in found:
         if joined and (joined[-1].until is None or one.since <= joined[-1].until):
             ends = (joined[-1].until, one.until)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schemaman.debezium.observation import Aside, Reject
+from schemaman.debezium.observation import Reject, Skipped
 from schemaman.debezium.records import Position
 from schemaman.model.schema import TableId, TableSchema
 from schemaman.sink.values.values import Value
@@ -16,7 +16,7 @@ Row = Mapping[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordOffset:
     """Where a record lies: stream, topic, partition and offset; no two records have the same."""
 
     stream: str
@@ -33,17 +33,17 @@ class RowChange:
     column of the structure but the `unavailable` ones, whose values the connector could not tell since they
     did not change, and those that no event carries: both keep what the lake has. `before` is what the log
     has of the old row, as far as it can be had where a key tells which row it was: without REPLICA IDENTITY
-    FULL, PostgreSQL's has made-up values outside of the key; `unread` says of the others why they could not.
+    FULL, PostgreSQL's has made-up values outside of the key; `unread_reasons` says of the others why they could not.
 
     `order`: compared as plain text, the source's order of the changes of one table (`rows.order`). `ts_ms` is
     the time of the change at the source, epoch milliseconds, None if untold. `deleted`: the row is gone.
     `schema` is the structure that the values are of: the history's version `version` (its ordinal, with ids
     of columns), or without a history (None) that of the record itself. `position` is the source's own.
-    `again`: its partition had been read further before, so that it was delivered before most likely. `doubt`:
+    `redelivered`: its partition had been read further before, so that it was delivered before most likely. `ambiguity`:
     what of its order cannot be told for sure (`rows.horizon`), mostly nothing.
     """
 
-    place: Place
+    record: RecordOffset
     table: TableId
     op: Op
     key: Row | None
@@ -56,10 +56,10 @@ class RowChange:
     schema: TableSchema
     version: int | None
     position: Position
-    again: bool = False
-    doubt: str = ""
-    unread: Mapping[str, str] = field(default_factory=dict)
+    redelivered: bool = False
+    ambiguity: str = ""
+    unread_reasons: Mapping[str, str] = field(default_factory=dict)
 
 
-RowOutcome = RowChange | Reject | Aside
-"""A record is a change of a row, or it was not understood, or it is of no row at all (`Aside.kind`)."""
+RowOutcome = RowChange | Reject | Skipped
+"""A record is a change of a row, or it was not understood, or it is of no row at all (`Skipped.kind`)."""

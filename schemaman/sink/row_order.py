@@ -22,42 +22,42 @@ from collections.abc import Mapping
 
 from schemaman.debezium.records import Position
 
-NOWHERE = "-"
+NO_POSITION_TEXT = "-"
 """The place of what tells none: before all others, since it sorts before digits."""
 
-SNAPSHOT, STREAM, BESIDE, BEHIND = 0, 1, 2, 3
+SNAPSHOT, STREAM, INCREMENTAL, UNPOSITIONED = 0, 1, 2, 3
 """The steps."""
 
-BEYOND = 10**19
+POSITION_LIMIT = 10**19
 """Connectors tell their places in 64 bits; what is damaged beyond would stand behind all others for ever."""
 
 
-def order(position: Position, step: int, partition: int, offset: int) -> str:
+def format_order(position: Position, step: int, partition: int, offset: int) -> str:
     """The order of a change at a position; `step` as the module says."""
-    return at(place(position), step, partition, offset)
+    return format_order_at(format_position(position), step, partition, offset)
 
 
-def at(place: str, step: int, partition: int, offset: int) -> str:
+def format_order_at(place: str, step: int, partition: int, offset: int) -> str:
     """The order of a change at a place that is text already; without any, offsets alone decide."""
-    return f"{place}/{0 if place == NOWHERE else step}/{partition:06d}.{offset:020d}"
+    return f"{place}/{0 if place == NO_POSITION_TEXT else step}/{partition:06d}.{offset:020d}"
 
 
-def place_in(order: str) -> tuple[str, int]:
+def parse_order(order: str) -> tuple[str, int]:
     """The place and the step that an order tells."""
     place, step, _ = order.rsplit("/", 2)
     return place, int(step)
 
 
-def offset_in(order: str) -> int:
+def parse_offset(order: str) -> int:
     """The offset of the record that an order is of."""
     return int(order.rpartition(".")[2])
 
 
-def place(position: Position) -> str:
+def format_position(position: Position) -> str:
     """A position as text that compares as the source orders."""
     match position.kind:
         case "none":
-            return NOWHERE
+            return NO_POSITION_TEXT
         case "binlog":
             # a file is known by its number: its name may change while it counts on
             _, index, at, row = position.rank
@@ -68,7 +68,7 @@ def place(position: Position) -> str:
             return "/".join(f"{part:010d}" if isinstance(part, int) else part for part in position.rank)
 
 
-def beside_the_stream(source: Mapping[str, object]) -> Position | None:
+def read_stream_position(source: Mapping[str, object]) -> Position | None:
     """Where the stream stood when a row was read beside it; None where the record does not tell.
 
     Source: Debezium SourceInfo of PostgreSQL: `sequence` is that of the stream even where the row has no lsn.

@@ -11,28 +11,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from schemaman.debezium.connector import DIALECTS
-from schemaman.debezium.observation import STATEMENTS
+from schemaman.debezium.connector import CONNECTORS
+from schemaman.debezium.observation import STATEMENT_KINDS
 from schemaman.history.fold.fold import fold
 from schemaman.history.versions import TableHistory
-from schemaman.migration.projection.column_names import names_told
+from schemaman.migration.projection.column_names import read_names
 from schemaman.migration.properties.names import READ_PROPERTY, SOURCE_PROPERTY
 from schemaman.migration.row_columns import ORDER
 from schemaman.migration.spark_sql import literal, set_properties
-from schemaman.migration.target import Executor, Live
+from schemaman.migration.target import Executor, LakeTable
 from schemaman.model.ddl import quote_name
-from schemaman.model.name_adjustment import GIVEN_AWAY, adjusted_forms
+from schemaman.model.name_adjustment import DISPLACED_SUFFIX, list_adjusted_forms
 from schemaman.model.schema import TableId
-from schemaman.registry import Memory
-from schemaman.sink.reread import Beside, Retold, reading_of, retold, told_once
-from schemaman.sink.row_mapping import row_map
-from schemaman.sink.values.connector_modes import UNTOLD, Modes
+from schemaman.registry import RegistryStore
+from schemaman.sink.reread import (
+    JoinedColumns,
+    RereadStretch,
+    find_reread_stretches,
+    hash_reading,
+    merge_stretches,
+)
+from schemaman.sink.row_mapping import map_columns
+from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 
-_MEMBERS = ("store", "table", "reading", "said")
+_PROPERTY_KEYS = ("store", "table", "reading", "said")
 
 
 @dataclass(frozen=True, slots=True)
-class Misread:
+class StaleRows:
     """Rows of a table that were read as what they are not, and what to do with them."""
 
     reason: str
@@ -42,7 +48,7 @@ class Misread:
         return f"{self.reason}. {self.instead[:1].upper()}{self.instead[1:]}"
 
 
-_SPOILT = Misread(
+_UNREADABLE_PROPERTY = StaleRows(
     f"its property {READ_PROPERTY} cannot be read: somebody edited it",
     "give it back the value that it had before; or unset it, if no change of the source was read later than "
     "rows that came behind it",
@@ -50,138 +56,144 @@ _SPOILT = Misread(
 
 
 @dataclass(frozen=True, slots=True)
-class LetThrough:
+class StaleRowCheck:
     """Knows what the rows of lake tables were read as: each table bears it.
 
     `modes` are those of who reads; who does not know them takes those that the table bears.
     """
 
-    store: Memory
-    modes: Modes
+    store: RegistryStore
+    modes: ConnectorModes
 
-    def fault(self, history: TableHistory, live: Live, name: str, executor: Executor) -> Misread | None:
+    def find_stale_rows(
+        self, history: TableHistory, live: LakeTable, name: str, executor: Executor
+    ) -> StaleRows | None:
         """Why a table must take nothing and stay as it is; None if its rows are what they were read as.
 
         `name` is the table as SQL writes it. Raises `StatementFailed`.
         """
-        known = _known(live)
+        known = _parse_property(live)
         if known is None:
-            return _SPOILT
-        said = self._said(history, live)
+            return _UNREADABLE_PROPERTY
+        said = self._count_read_observations(history, live)
         if said is None or ORDER not in live.schema.names:
             return None
         told = self.store.load(history.table)
-        before = fold(told[:said], history.table, DIALECTS.get)
-        after = fold(told, history.table, DIALECTS.get)
+        before = fold(told[:said], history.table, CONNECTORS.get)
+        after = fold(told, history.table, CONNECTORS.get)
         if before is None or after is None:
             return None
-        modes = self.modes if self.modes != UNTOLD else Modes(**known.get("modes", {}))
-        told_of = retold(before, after, modes)
-        for beside in dict.fromkeys(each.beside for each in told_of):
-            placed = _placed(live, before, beside)
-            own = placed or _own(live, beside)
+        modes = self.modes if self.modes != UNKNOWN_MODES else ConnectorModes(**known.get("modes", {}))
+        told_of = find_reread_stretches(before, after, modes)
+        for beside in dict.fromkeys(each.joined for each in told_of):
+            placed = _find_placed_column(live, before, beside)
+            own = placed or _find_named_column(live, beside)
             if beside and own is None:
                 continue
-            stretches = told_once([each for each in told_of if each.beside == beside])
+            stretches = merge_stretches([each for each in told_of if each.joined == beside])
             # nobody else's values ever stand in a column that is known for what it is, whatever its name
             for one in (replace(each, until=None) for each in stretches) if placed else stretches:
-                where = _where(one, own)
-                found = executor.query(_rows_in(name, where))
+                where = _format_condition(one, own)
+                found = executor.query(_format_count_query(name, where))
                 if found:
-                    return _reason(history, name, one, where, found)
-        former = self._renamed_since(before, after)
-        if former is not None and executor.query(_rows_in(name, f"`{ORDER}` >= ''")):
-            return _apart(history, name, former)
+                    return _explain_stale_rows(history, name, one, where, found)
+        former = self._find_rename(before, after)
+        if former is not None and executor.query(_format_count_query(name, f"`{ORDER}` >= ''")):
+            return _explain_rename(history, name, former)
         return None
 
-    def _renamed_since(self, before: TableHistory, after: TableHistory) -> TableId | None:
+    def _find_rename(self, before: TableHistory, after: TableHistory) -> TableId | None:
         """A table that had rows, and that is known to have become this one only by what was told since."""
         known, told = ({a.name for a in h.aliases if a.kind == "table"} for h in (before, after))
         tables = (table for table in self.store.tables() if str(table) in told - known)
-        return next((t for t in tables if any(o.witness not in STATEMENTS for o in self.store.load(t))), None)
+        return next(
+            (t for t in tables if any(o.evidence not in STATEMENT_KINDS for o in self.store.load(t))), None
+        )
 
-    def note(self, history: TableHistory, live: Live, name: str, executor: Executor) -> bool:
+    def record_reading(self, history: TableHistory, live: LakeTable, name: str, executor: Executor) -> bool:
         """The table bears what its rows are read as from now on; False if the store tells more by now.
 
         Raises `StatementFailed`.
         """
-        known = _known(live) or {}
+        known = _parse_property(live) or {}
         mine: dict[str, Any] = {
-            "store": self.store.id, "table": str(history.table), "reading": reading_of(history)
+            "store": self.store.id, "table": str(history.table), "reading": hash_reading(history)
         }  # fmt: skip
-        if self.modes != UNTOLD:
+        if self.modes != UNKNOWN_MODES:
             mine["modes"] = {name: mode for name, mode in asdict(self.modes).items() if mode is not None}
         if {key: known.get(key) for key in mine} == mine:
             return True
         mine["said"] = str(len(self.store.load(history.table)))
         newest = self.store.history(history.table)
-        if newest is None or reading_of(newest) != mine["reading"]:
+        if newest is None or hash_reading(newest) != mine["reading"]:
             return False
         executor.run(set_properties(name, {READ_PROPERTY: json.dumps(mine, sort_keys=True)}))
         return True
 
-    def _said(self, history: TableHistory, live: Live) -> int | None:
+    def _count_read_observations(self, history: TableHistory, live: LakeTable) -> int | None:
         """How much had been said when the rows were read; None where nobody knows, or nothing is new."""
-        known = _known(live) or {}
+        known = _parse_property(live) or {}
         mine = known.get("store") == self.store.id and known.get("table") == str(history.table)
-        if not mine or known.get("reading") == reading_of(history):
+        if not mine or known.get("reading") == hash_reading(history):
             return None
         return int(known["said"])
 
 
-def _known(live: Live) -> Mapping[str, Any] | None:
+def _parse_property(live: LakeTable) -> Mapping[str, Any] | None:
     """What a table bears; None if nobody can read it."""
     try:
         told = json.loads(live.properties.get(READ_PROPERTY, "{}"))
-        right = told == {} or (told["said"].isdecimal() and all(isinstance(told[m], str) for m in _MEMBERS))
-        Modes(**told.get("modes", {}))
+        right = told == {} or (
+            told["said"].isdecimal() and all(isinstance(told[m], str) for m in _PROPERTY_KEYS)
+        )
+        ConnectorModes(**told.get("modes", {}))
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
     return dict(told) if right else None
 
 
-def _placed(live: Live, before: TableHistory, beside: Beside | None) -> str | None:
+def _find_placed_column(live: LakeTable, before: TableHistory, beside: JoinedColumns | None) -> str | None:
     """The column of a table that holds what belongs into another one by now; None if it lacks one of both.
 
     What the two were when rows were written tells it: others may have had their names.
     """
     if beside is None:
         return None
-    names = row_map(before, live).names
-    held = [names.get(id) for id in (beside.former_id, beside.kept_id) if id is not None]
+    names = map_columns(before, live).names
+    held = [names.get(id) for id in (beside.previous_id, beside.kept_id) if id is not None]
     return held[0] if len({None, *held}) == 3 else None
 
 
-def _own(live: Live, beside: Beside | None) -> str | None:
+def _find_named_column(live: LakeTable, beside: JoinedColumns | None) -> str | None:
     """The same as the names alone tell it, where the stamp does not tell what is what."""
     if beside is None:
         return None
-    former, kept = beside.former, beside.kept
+    former, kept = beside.previous, beside.kept
     gave = former.casefold() == kept.casefold()  # a lake knows names without regard to case
-    held = _called(live, former, GIVEN_AWAY if gave else ""), _called(live, kept)
+    held = _find_lake_name(live, former, DISPLACED_SUFFIX if gave else ""), _find_lake_name(live, kept)
     return held[0] if len({None, *held}) == 3 else None
 
 
-def _called(live: Live, column: str, behind: str = "") -> str | None:
+def _find_lake_name(live: LakeTable, column: str, behind: str = "") -> str | None:
     """What a table calls a column of the source, with what stands `behind` its name; None if it has none.
 
     What the table itself says of its names comes first, then the forms in which a name may travel.
     """
-    told = names_told(live)
-    forms = {f"{form}{behind}".casefold() for form in adjusted_forms(column)}
+    told = read_names(live)
+    forms = {f"{form}{behind}".casefold() for form in list_adjusted_forms(column)}
     said = (lake for lake, there in told.items() if there == f"{column}{behind}")
     alike = sorted((lake for lake in live.schema.names if lake.casefold() in forms), key=told.__contains__)
     return next(iter((*said, *alike)), None)
 
 
-def _where(one: Retold, own: str | None) -> str:
+def _format_condition(one: RereadStretch, own: str | None) -> str:
     began = f"`{ORDER}` >= {literal(one.since)}"
     stretch = began if one.until is None else f"{began} AND `{ORDER}` < {literal(one.until)}"
     # a row without a value there lacks nothing where it belongs
     return stretch if own is None else f"{stretch} AND {quote_name(own)} IS NOT NULL"
 
 
-def _rows_in(name: str, where: str) -> str:
+def _format_count_query(name: str, where: str) -> str:
     """By partition, how many of a table's rows are so, and the first offset of their records."""
     partition = f"substring_index(substring_index(`{ORDER}`, '/', -1), '.', 1)"
     return (
@@ -190,14 +202,14 @@ def _rows_in(name: str, where: str) -> str:
     )
 
 
-def _reason(
-    history: TableHistory, name: str, one: Retold, where: str, found: Sequence[tuple[object, ...]]
-) -> Misread:
+def _explain_stale_rows(
+    history: TableHistory, name: str, one: RereadStretch, where: str, found: Sequence[tuple[object, ...]]
+) -> StaleRows:
     count = sum(int(str(n)) for _, n, _ in found)
     offsets = ", ".join(f"offset {int(str(o))} of partition {int(str(p))}" for p, _, o in found)
     topics = " and ".join(history.topics) or "its topic"
-    return Misread(
-        f"{count} of its rows {_late(one)}: {one.why}. What stands in them may be wrong, so nothing is "
+    return StaleRows(
+        f"{count} of its rows {_explain_lateness(one)}: {one.reason}. What stands in them may be wrong, so nothing is "
         "renamed, altered or written over them",
         f"delete them (DELETE FROM {name} WHERE {where}) and read "
         f"{topics} again from {offsets} on, with a new checkpoint: until then its records wait. What these "
@@ -205,9 +217,9 @@ def _reason(
     )
 
 
-def _apart(history: TableHistory, name: str, former: TableId) -> Misread:
+def _explain_rename(history: TableHistory, name: str, former: TableId) -> StaleRows:
     topics = " and ".join(history.topics) or "its topic"
-    return Misread(
+    return StaleRows(
         f"its rows were written before it was read that the source had renamed {former} to {history.table}: "
         f"those of {former} are not among them",
         f"drop it, rename the lake table that has the rows of {former} to {name}, set that one's property "
@@ -216,8 +228,8 @@ def _apart(history: TableHistory, name: str, former: TableId) -> Misread:
     )
 
 
-def _late(one: Retold) -> str:
-    at = one.mark.position.value
-    if one.beside:
+def _explain_lateness(one: RereadStretch) -> str:
+    at = one.coordinates.position.value
+    if one.joined:
         return f"from {at} on were written before a change of the source was read that came behind them"
     return f"were written before a change of the source was read that came before them, at {at}"

@@ -25,12 +25,12 @@ from schemaman.model.types import (
     Type,
     Unknown,
 )
-from schemaman.sink.values.decimals import rescaled
+from schemaman.sink.values.decimals import rescale_number
 
 _INTEGERS = {8: arrow.int8(), 16: arrow.int16(), 32: arrow.int32(), 64: arrow.int64()}
 
 
-def arrow_type(type: Type) -> Any:
+def to_arrow_type(type: Type) -> Any:
     """The Arrow type by which PySpark hands over a column of a lake type.
 
     Source: PySpark `pyspark.sql.pandas.types.to_arrow_type`.
@@ -56,40 +56,40 @@ def arrow_type(type: Type) -> Any:
         case Timestamp(_, zoned):
             return arrow.timestamp("us", tz="UTC") if zoned else arrow.timestamp("us")
         case Array(element):
-            return arrow.list_(arrow_type(element))
+            return arrow.list_(to_arrow_type(element))
         case Map(key, value):
-            return arrow.map_(arrow_type(key), arrow_type(value))
+            return arrow.map_(to_arrow_type(key), to_arrow_type(value))
         case Struct(fields):
-            return arrow.struct([(f.name, arrow_type(f.type)) for f in fields])
+            return arrow.struct([(f.name, to_arrow_type(f.type)) for f in fields])
         case _:
             raise ValueError(f"no lake table holds {type!r}")
 
 
-def misfit(column: Column, value: object) -> str | None:
+def explain_misfit(column: Column, value: object) -> str | None:
     """Why a value cannot stand in a column exactly as it is; None if it can."""
     try:
-        arrow.array([value], arrow_type(column.type))
+        arrow.array([value], to_arrow_type(column.type))
     except (arrow.ArrowException, OverflowError, TypeError, ValueError) as error:
         line = next(iter(str(error).splitlines()), type(error).__name__)
         return f"{column.name}: the value does not fit: {line}"
     return None
 
 
-def rows(values: Sequence[Mapping[str, object]], schema: arrow.Schema) -> arrow.RecordBatch:
+def make_batch(values: Sequence[Mapping[str, object]], schema: arrow.Schema) -> arrow.RecordBatch:
     """Rows as an Arrow batch; a column that a row does not name is null in it."""
     columns = [arrow.array([row.get(f.name) for row in values], f.type) for f in schema]
     return arrow.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def key_bytes(key: Sequence[Column], values: Mapping[str, object]) -> bytes:
+def encode_key(key: Sequence[Column], values: Mapping[str, object]) -> bytes:
     """The key of a row as bytes that are equal where the values are."""
-    return repr(tuple(_plain(column.type, values.get(column.name)) for column in key)).encode()
+    return repr(tuple(_normalize_value(column.type, values.get(column.name)) for column in key)).encode()
 
 
-def _plain(type: Type, value: object) -> object:
+def _normalize_value(type: Type, value: object) -> object:
     match type, value:
         case Decimal(_, scale), Number():
-            return str(rescaled(value, scale))
+            return str(rescale_number(value, scale))
         case Timestamp(_, True), datetime():
             return value.astimezone(UTC).isoformat()
         case Floating(), float():

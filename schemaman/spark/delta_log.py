@@ -22,10 +22,10 @@ _COMMIT = re.compile(r"(\d{20})\.json")
 _EXPRESSION = "delta.generationExpression"
 _IDENTITY = "delta.identity.start"
 _FEATURES = frozenset({"generatedColumns", "identityColumns"})
-_KEPT_ELSEWHERE = frozenset({"catalogManaged", "catalogOwned-preview", "coordinatedCommits-preview"})
+_CATALOG_COMMITS = frozenset({"catalogManaged", "catalogOwned-preview", "coordinatedCommits-preview"})
 
 
-def local_folder(location: str) -> Path | None:
+def find_local_folder(location: str) -> Path | None:
     """The folder of a table that lies on this machine's own disk; None for any other place."""
     place = urlparse(location)
     if place.scheme not in ("", "file"):
@@ -33,10 +33,10 @@ def local_folder(location: str) -> Path | None:
     return Path(unquote(place.path) if place.scheme else location)
 
 
-def newest_version(location: str, features: Iterable[str]) -> int | None:
+def find_newest_version(location: str, features: Iterable[str]) -> int | None:
     """The newest commit by the names in a log that can be listed here; None where it cannot."""
-    folder = local_folder(location)
-    if folder is None or _KEPT_ELSEWHERE & set(features):
+    folder = find_local_folder(location)
+    if folder is None or _CATALOG_COMMITS & set(features):
         return None
     try:
         names = [path.name for path in (folder / "_delta_log").iterdir()]
@@ -45,7 +45,7 @@ def newest_version(location: str, features: Iterable[str]) -> int | None:
     return max((int(found[1]) for name in names if (found := _COMMIT.fullmatch(name))), default=None)
 
 
-def generated_columns(location: str, features: Iterable[str], query: Query) -> dict[str, str]:
+def find_generated_columns(location: str, features: Iterable[str], query: Query) -> dict[str, str]:
     """Each generated column and its expression; an identity column has an empty one.
 
     Spark shows a table without them, so the log is read, and only where the table may have some.
@@ -71,15 +71,15 @@ def generated_columns(location: str, features: Iterable[str], query: Query) -> d
     told = [(str(name), str(schema)) for name, schema in found if schema is not None]
     if not told:
         raise StatementFailed(f"{log} tells no structure of the table")
-    return _generated(json.loads(max(told)[1]))
+    return _read_generated(json.loads(max(told)[1]))
 
 
-def clear_unborn(folder: str) -> bool:
+def clear_unfinished(folder: str) -> bool:
     """Remove a local folder in which a Delta table was begun and no commit was ever made.
 
     Delta takes such a folder for a table when it is to make one, and for none when it is to read it.
     """
-    path = local_folder(folder)
+    path = find_local_folder(folder)
     if path is None:
         return False
     log = path / "_delta_log"
@@ -91,7 +91,7 @@ def clear_unborn(folder: str) -> bool:
     return True
 
 
-def _generated(schema: Mapping[str, list[dict[str, dict[str, str]]]]) -> dict[str, str]:
+def _read_generated(schema: Mapping[str, list[dict[str, dict[str, str]]]]) -> dict[str, str]:
     told = {str(f["name"]): f.get("metadata", {}) for f in schema["fields"]}
     return {
         name: str(metadata.get(_EXPRESSION, ""))

@@ -13,20 +13,26 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
 from schemaman.errors import StatementFailed, UnknownName
-from schemaman.migration.properties.names import told_key
-from schemaman.migration.spark_sql import create_namespace, dotted, literal, read_columns, table_parts
-from schemaman.migration.target import LayoutField, Live
+from schemaman.migration.properties.names import read_key
+from schemaman.migration.spark_sql import (
+    create_namespace,
+    literal,
+    quote_table_name,
+    read_columns,
+    split_table_name,
+)
+from schemaman.migration.target import LakeTable, LayoutField
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column, TableSchema
-from schemaman.spark.delta_log import clear_unborn, generated_columns, newest_version
-from schemaman.spark.iceberg_metadata import Metadata, described_live, iceberg_live
+from schemaman.spark.delta_log import clear_unfinished, find_generated_columns, find_newest_version
+from schemaman.spark.iceberg_metadata import Metadata, read_description, read_metadata
 from schemaman.spark.session import is_classic
-from schemaman.spark.session_checks import caches, require
-from schemaman.spark.sql_errors import RAISED, failure, is_absent
+from schemaman.spark.session_checks import is_caching, require_session
+from schemaman.spark.sql_errors import RAISED, is_absent, make_failure
 
 _LAST_ID = "delta.columnMapping.maxColumnId"
-_IN_THE_WAY = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION")
+_TABLE_EXISTS = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION")
 
 
 class SparkExecutor:
@@ -38,9 +44,9 @@ class SparkExecutor:
     def __init__(self, spark: SparkSession, *, java: bool = True) -> None:
         self._spark = spark
         self._java = java and is_classic(spark)
-        self._fit: set[tuple[str, str]] = set()
+        self._checked: set[tuple[str, str]] = set()
 
-    def inspect(self, table: str, format: str) -> Live | None:
+    def inspect(self, table: str, format: str) -> LakeTable | None:
         """The live table as its own catalogue tells it, None where there is none.
 
         Raises:
@@ -50,13 +56,13 @@ class SparkExecutor:
         if format not in ("delta", "iceberg"):
             raise UnknownName(f"no table format {format!r} can be inspected; there are delta and iceberg")
         name = (delta if format == "delta" else iceberg).TARGET.table_name(table)
-        catalog = _catalog(name)
-        if (format, catalog) not in self._fit:
+        catalog = _find_catalog(name)
+        if (format, catalog) not in self._checked:
             try:
-                require(self._spark, format, catalog)
+                require_session(self._spark, format, catalog)
             except RAISED as error:
-                raise failure(error, f"inspect {name}") from error
-            self._fit.add((format, catalog))
+                raise make_failure(error, f"inspect {name}") from error
+            self._checked.add((format, catalog))
         return (self._inspect_delta if format == "delta" else self._inspect_iceberg)(table, name)
 
     def run(self, statement: str) -> None:
@@ -70,107 +76,107 @@ class SparkExecutor:
         try:
             self._spark.sql(statement)
         except RAISED as error:
-            refused = failure(error, statement)
-            if not self._cleared(statement, error):
+            refused = make_failure(error, statement)
+            if not self._clear_unfinished(statement, error):
                 raise refused from error
-            self._rows(statement)
+            self._collect_rows(statement)
 
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
         """The rows of a query. Raises `StatementFailed`."""
-        return tuple(tuple(row) for row in self._rows(statement))
+        return tuple(tuple(row) for row in self._collect_rows(statement))
 
-    def _rows(self, statement: str) -> list[Row]:
+    def _collect_rows(self, statement: str) -> list[Row]:
         try:
             return self._spark.sql(statement).collect()
         except RAISED as error:
-            raise failure(error, statement) from error
+            raise make_failure(error, statement) from error
 
-    def _columns(self, name: str) -> tuple[Column, ...] | None:
+    def _read_columns(self, name: str) -> tuple[Column, ...] | None:
         try:
             return read_columns(self._spark.table(name).schema.json())
         except RAISED as error:
             if is_absent(error):
                 return None
-            raise failure(error, f"inspect {name}") from error
+            raise make_failure(error, f"inspect {name}") from error
 
-    def _registered_again(self, table: str) -> bool:
+    def _register_again(self, table: str) -> bool:
         """Whether a Delta table that this session did not know by name lies where its name says.
 
         Without a metastore Spark forgets the names of all tables when it ends, and keeps the tables.
         """
-        parts = _own_parts(table)
+        parts = _split_session_table(table)
         in_memory = self._spark.conf.get("spark.sql.catalogImplementation") == "in-memory"
         if parts is None or not in_memory:
             return False
-        folder = self._folder(parts)
-        if self._columns(delta.TARGET.table_name(folder)) is None:
+        folder = self._find_folder(parts)
+        if self._read_columns(delta.TARGET.table_name(folder)) is None:
             return False
         self.run(create_namespace(parts[:1]))
-        self.run(f"CREATE TABLE {dotted(parts)} USING delta LOCATION {literal(folder)}")
+        self.run(f"CREATE TABLE {quote_table_name(parts)} USING delta LOCATION {literal(folder)}")
         return True
 
-    def _folder(self, parts: tuple[str, str]) -> str:
+    def _find_folder(self, parts: tuple[str, str]) -> str:
         """Where a table of the session's own catalogue lies. Source: Spark `SessionCatalog`."""
         warehouse = str(self._spark.conf.get("spark.sql.warehouse.dir")).rstrip("/")
         database, name = (part.lower() for part in parts)
         return f"{warehouse}/{name}" if database == "default" else f"{warehouse}/{database}.db/{name}"
 
-    def _cleared(self, statement: str, error: Exception) -> bool:
+    def _clear_unfinished(self, statement: str, error: Exception) -> bool:
         """Whether what kept a Delta table from being made was the rest of a creation that died half-way."""
         created = re.match(r"CREATE TABLE ((?:`(?:[^`]|``)+`\.?)+) \(", statement)
         if (
             created is None
             or not isinstance(error, PySparkException)
-            or error.getCondition() not in _IN_THE_WAY
+            or error.getCondition() not in _TABLE_EXISTS
         ):
             return False
-        parts = table_parts(created[1])
-        own = _own_parts(created[1])
+        parts = split_table_name(created[1])
+        own = _split_session_table(created[1])
         if parts[0] == "delta" and len(parts) == 2:
-            return clear_unborn(parts[1])
-        return own is not None and clear_unborn(self._folder(own))
+            return clear_unfinished(parts[1])
+        return own is not None and clear_unfinished(self._find_folder(own))
 
-    def _inspect_delta(self, table: str, name: str) -> Live | None:
-        columns = self._columns(name)
-        if columns is None and self._registered_again(table):
-            columns = self._columns(name)
+    def _inspect_delta(self, table: str, name: str) -> LakeTable | None:
+        columns = self._read_columns(name)
+        if columns is None and self._register_again(table):
+            columns = self._read_columns(name)
         if columns is None:
             return None
-        detail = self._rows(f"DESCRIBE DETAIL {name}")[0].asDict()
+        detail = self._collect_rows(f"DESCRIBE DETAIL {name}")[0].asDict()
         if detail["format"] != "delta":
             raise StatementFailed(f"{table} is a table of format {detail['format']}, not of delta")
         features = frozenset(detail["tableFeatures"] or ())
-        version = newest_version(detail["location"], features) if self._java else None
+        version = find_newest_version(detail["location"], features) if self._java else None
         if version is None:
-            version = self._rows(f"DESCRIBE HISTORY {name} LIMIT 1")[0]["version"]
+            version = self._collect_rows(f"DESCRIBE HISTORY {name} LIMIT 1")[0]["version"]
         # A feature is switched on by a property of this name, which the table then does not show.
         properties = dict(detail["properties"]) | {f"delta.feature.{f}": "supported" for f in features}
         partitions, clustering = detail["partitionColumns"], detail["clusteringColumns"] or ()
-        return Live(
+        return LakeTable(
             table,
-            TableSchema(columns, told_key(properties) or (), detail["description"] or None),
+            TableSchema(columns, read_key(properties) or (), detail["description"] or None),
             identity=detail["id"],
             version=str(version),
             properties=properties,
             features=features,
-            layout=tuple(dict.fromkeys([*partitions, *(table_parts(c)[0] for c in clustering)])),
+            layout=tuple(dict.fromkeys([*partitions, *(split_table_name(c)[0] for c in clustering)])),
             partitions=tuple(LayoutField((column,)) for column in partitions),
-            clustering=tuple(table_parts(column) for column in clustering),
-            generated=generated_columns(detail["location"], features, self.query),
+            clustering=tuple(split_table_name(column) for column in clustering),
+            generated=find_generated_columns(detail["location"], features, self.query),
             # Source: Delta protocol, "Column Mapping": no id is given twice, and only then columns can go.
             column_ids=f"last {properties.get(_LAST_ID, '0')}",
         )
 
-    def _inspect_iceberg(self, table: str, name: str) -> Live | None:
+    def _inspect_iceberg(self, table: str, name: str) -> LakeTable | None:
         if self._java:
             try:
-                return self._iceberg_by_java(table, name)
+                return self._inspect_iceberg_by_java(table, name)
             except RAISED:
                 # What there is to say about the failure, SQL says in the engine's own words.
                 pass
-        return self._iceberg_by_sql(table, name)
+        return self._inspect_iceberg_by_sql(table, name)
 
-    def _iceberg_by_java(self, table: str, name: str) -> Live:
+    def _inspect_iceberg_by_java(self, table: str, name: str) -> LakeTable:
         """One look at one state of the table, whatever catalogue and file system it has.
 
         Source: Iceberg Java API, `Spark3Util.loadIcebergTable`, `BaseTable.operations`,
@@ -178,55 +184,57 @@ class SparkExecutor:
         """
         jvm: Any = self._spark._jvm
         loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self._spark._jsparkSession, name)
-        current = loaded.operations().refresh() if self._cached(name) else loaded.operations().current()
+        current = loaded.operations().refresh() if self._is_cached(name) else loaded.operations().current()
         columns = read_columns(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(current.schema()).json())
         metadata = json.loads(jvm.org.apache.iceberg.TableMetadataParser.toJson(current))
-        return iceberg_live(table, columns, str(current.metadataFileLocation()), metadata)
+        return read_metadata(table, columns, str(current.metadataFileLocation()), metadata)
 
-    def _iceberg_by_sql(self, table: str, name: str) -> Live | None:
-        columns = self._columns(name)
+    def _inspect_iceberg_by_sql(self, table: str, name: str) -> LakeTable | None:
+        columns = self._read_columns(name)
         if columns is None:
             return None
-        if self._cached(name):
+        if self._is_cached(name):
             self.run(f"REFRESH TABLE {name}")
-            columns = self._columns(name) or ()
-        told = {row["key"]: row["value"] for row in self._rows(f"SHOW TBLPROPERTIES {name}")}
+            columns = self._read_columns(name) or ()
+        told = {row["key"]: row["value"] for row in self._collect_rows(f"SHOW TBLPROPERTIES {name}")}
         if not told.get("format", "").startswith("iceberg"):
             raise StatementFailed(f"{table} is no Iceberg table")
-        newest = self._rows(f"SELECT file FROM {name}.metadata_log_entries")[-1]["file"]
-        metadata = self._metadata(newest)
+        newest = self._collect_rows(f"SELECT file FROM {name}.metadata_log_entries")[-1]["file"]
+        metadata = self._read_metadata(newest)
         if metadata:
-            return iceberg_live(table, columns, newest, metadata)
-        described = [(r["col_name"], r["data_type"]) for r in self._rows(f"DESCRIBE TABLE EXTENDED {name}")]
-        return described_live(table, columns, newest, told, described)
+            return read_metadata(table, columns, newest, metadata)
+        described = [
+            (r["col_name"], r["data_type"]) for r in self._collect_rows(f"DESCRIBE TABLE EXTENDED {name}")
+        ]
+        return read_description(table, columns, newest, told, described)
 
-    def _cached(self, name: str) -> bool:
+    def _is_cached(self, name: str) -> bool:
         """Whether the session may remember a table as it was: a user's own session may."""
-        return caches(self._spark, _catalog(name))
+        return is_caching(self._spark, _find_catalog(name))
 
-    def _metadata(self, file: str) -> Metadata:
+    def _read_metadata(self, file: str) -> Metadata:
         """Iceberg's own metadata file; empty where Spark itself has no access to it, only the catalogue."""
         try:
-            rows = self._rows(f"SELECT value FROM text.{quote_name(file)}")
+            rows = self._collect_rows(f"SELECT value FROM text.{quote_name(file)}")
             read = json.loads("\n".join(row["value"] for row in rows))
         except (StatementFailed, ValueError):
             return {}
         return read if isinstance(read, dict) else {}
 
 
-def _catalog(name: str) -> str:
+def _find_catalog(name: str) -> str:
     """The catalogue of a table as SQL names it: empty for a path, the session's own where none is named."""
-    parts = table_parts(name)
+    parts = split_table_name(name)
     if parts[0] == "delta" and len(parts) == 2:
         return ""
     return parts[0] if len(parts) > 2 else "spark_catalog"
 
 
-def _own_parts(table: str) -> tuple[str, str] | None:
+def _split_session_table(table: str) -> tuple[str, str] | None:
     """Database and name of a table of the session's own catalogue; None for a path or another catalogue."""
     if "/" in table:
         return None
-    parts = table_parts(table)
+    parts = split_table_name(table)
     if len(parts) == 3 and parts[0].lower() == "spark_catalog":
         return parts[1], parts[2]
     return ("default", parts[0]) if len(parts) == 1 else (parts[0], parts[1]) if len(parts) == 2 else None

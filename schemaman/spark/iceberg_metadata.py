@@ -9,28 +9,28 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from schemaman.migration.properties.names import told_key
-from schemaman.migration.spark_sql import identifier_fields, table_parts
-from schemaman.migration.target import LayoutField, Live
+from schemaman.migration.properties.names import read_key
+from schemaman.migration.spark_sql import format_identifiers, split_table_name
+from schemaman.migration.target import LakeTable, LayoutField
 from schemaman.model.schema import Column, Path, TableSchema
 
 Metadata = Mapping[str, Any]
 
 # What `SHOW TBLPROPERTIES` adds to the properties of the table. Source: Iceberg `BaseSparkTable.properties`.
-_ADDED = ("format", "provider", "current-snapshot-id", "location", "sort-order")
+_SHOWN_ONLY = ("format", "provider", "current-snapshot-id", "location", "sort-order")
 _WORD = re.compile(r"(\w+)\((?:(\d+), )?(.+)\)")
 _SORTED = re.compile(r"(.+?) (ASC|DESC) NULLS (FIRST|LAST)(?:, |$)")
 _PARTITION_FIELD = re.compile(r"(?:^struct<|,)(.+?):[a-z_]+(?:\(\d+,\d+\))?(?=[,>])")
 _TRANSFORMS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 
 
-def iceberg_live(table: str, columns: tuple[Column, ...], file: str, metadata: Metadata) -> Live:
+def read_metadata(table: str, columns: tuple[Column, ...], file: str, metadata: Metadata) -> LakeTable:
     """The table by one metadata file; `columns` are its columns as Spark reads them."""
-    schema = _current(metadata, "schemas", "schema-id", "current-schema-id")
-    paths = dict(_paths(schema["fields"], ()))
-    spec = _current(metadata, "partition-specs", "spec-id", "default-spec-id")
-    order = _current(metadata, "sort-orders", "order-id", "default-sort-order-id")
-    return _live(
+    schema = _find_current(metadata, "schemas", "schema-id", "current-schema-id")
+    paths = dict(_list_paths(schema["fields"], ()))
+    spec = _find_current(metadata, "partition-specs", "spec-id", "default-spec-id")
+    order = _find_current(metadata, "sort-orders", "order-id", "default-sort-order-id")
+    return _make_table(
         table,
         columns,
         identity=str(metadata["table-uuid"] or metadata["location"]),
@@ -49,34 +49,34 @@ def iceberg_live(table: str, columns: tuple[Column, ...], file: str, metadata: M
             )
             for each in order.get("fields", ())
         ),
-        partition_names=_partition_names(metadata, paths),
+        partition_names=_collect_partition_names(metadata, paths),
         # Source: Iceberg table spec, "Schema Evolution": a field's id is its own for good.
         column_ids=" ".join(str(id) for id in paths),
     )
 
 
-def described_live(
+def read_description(
     table: str,
     columns: tuple[Column, ...],
     file: str,
     properties: Mapping[str, str],
     described: Sequence[tuple[str, str]],
-) -> Live:
+) -> LakeTable:
     """The table by `SHOW TBLPROPERTIES` and `DESCRIBE TABLE EXTENDED`: all but its uuid."""
     details = dict(described[described.index(("# Detailed Table Information", "")) :])
     told = properties.get("identifier-fields", "[]")[1:-1].split(",")
     names = {c.name for c in columns}
-    partitions = [_field(word, names) for name, word in described if re.fullmatch(r"Part \d+", name)]
+    partitions = [_parse_field(word, names) for name, word in described if re.fullmatch(r"Part \d+", name)]
     sort = [
-        _field(found[1], names, f" {found[2].lower()} nulls-{found[3].lower()}")
+        _parse_field(found[1], names, f" {found[2].lower()} nulls-{found[3].lower()}")
         for found in _SORTED.finditer(properties.get("sort-order", ""))
     ]
-    return _live(
+    return _make_table(
         table,
         columns,
         identity=details["Location"],
         file=file,
-        properties={key: value for key, value in properties.items() if key not in _ADDED},
+        properties={key: value for key, value in properties.items() if key not in _SHOWN_ONLY},
         format_version=int(properties["format-version"]),
         identifiers=tuple((c.name,) for c in columns if c.name in told),
         partitions=tuple(partitions),
@@ -87,7 +87,7 @@ def described_live(
     )
 
 
-def _live(
+def _make_table(
     table: str,
     columns: tuple[Column, ...],
     *,
@@ -101,19 +101,19 @@ def _live(
     comment: str | None = None,
     partition_names: Mapping[str, Path],
     column_ids: str = "",
-) -> Live:
+) -> LakeTable:
     names = tuple(c.name for c in columns if (c.name,) in identifiers)
-    key = told_key(properties)
+    key = read_key(properties)
     # Spark keeps the comment of a table among its properties. Source: Spark `TableCatalog.PROP_COMMENT`.
     comment = properties.get("comment") or comment or None
-    return Live(
+    return LakeTable(
         table,
         TableSchema(columns, names if key is None else key, comment),
         identity=identity,
         version=file.rpartition("/")[2],
         properties={
             **properties,
-            "identifier-fields": identifier_fields(".".join(path) for path in identifiers),
+            "identifier-fields": format_identifiers(".".join(path) for path in identifiers),
             "format-version": str(format_version),
         },
         layout=tuple(dict.fromkeys(field.path[0] for field in (*partitions, *sort))),
@@ -126,12 +126,12 @@ def _live(
     )
 
 
-def _current(metadata: Metadata, several: str, id: str, chosen: str) -> Metadata:
+def _find_current(metadata: Metadata, several: str, id: str, chosen: str) -> Metadata:
     """The one schema, spec or order that the metadata names as the current one."""
     return next((each for each in metadata.get(several, ()) if each[id] == metadata.get(chosen)), {})
 
 
-def _partition_names(metadata: Metadata, paths: Mapping[int, Path]) -> dict[str, Path]:
+def _collect_partition_names(metadata: Metadata, paths: Mapping[int, Path]) -> dict[str, Path]:
     """The names of all partition fields that the table has or had, each with the column that may bear it."""
     names: dict[str, Path] = {}
     for field in (field for spec in metadata.get("partition-specs", ()) for field in spec["fields"]):
@@ -141,29 +141,29 @@ def _partition_names(metadata: Metadata, paths: Mapping[int, Path]) -> dict[str,
     return names
 
 
-def _paths(fields: Sequence[Metadata], above: Path) -> Iterator[tuple[int, Path]]:
+def _list_paths(fields: Sequence[Metadata], above: Path) -> Iterator[tuple[int, Path]]:
     """Each field id of a schema and its path; `element`, `key` and `value` inside lists and maps."""
     for field in fields:
         here = (*above, str(field["name"]))
         yield field["id"], here
-        yield from _inside(field["type"], here)
+        yield from _list_inner_paths(field["type"], here)
 
 
-def _inside(type: Any, here: Path) -> Iterator[tuple[int, Path]]:
+def _list_inner_paths(type: Any, here: Path) -> Iterator[tuple[int, Path]]:
     if isinstance(type, str):
         return
     for member in ("element", "key", "value"):
         if member in type:
             yield type[f"{member}-id"], (*here, member)
-            yield from _inside(type[member], (*here, member))
-    yield from _paths(type.get("fields", ()), here)
+            yield from _list_inner_paths(type[member], (*here, member))
+    yield from _list_paths(type.get("fields", ()), here)
 
 
-def _field(word: str, names: Set[str], direction: str = "") -> LayoutField:
+def _parse_field(word: str, names: Set[str], direction: str = "") -> LayoutField:
     """`bucket(4, a.b)` or `a` as Spark and Iceberg write them, the one with back-ticks, the other without."""
     found = _WORD.fullmatch(word)
     transform, place = "identity", word
     if found is not None:
         transform = _TRANSFORMS.get(found[1], found[1]) + (f"[{found[2]}]" if found[2] else "")
         place = found[3]
-    return LayoutField((place,) if place in names else table_parts(place), f"{transform}{direction}")
+    return LayoutField((place,) if place in names else split_table_name(place), f"{transform}{direction}")

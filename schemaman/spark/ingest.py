@@ -16,11 +16,11 @@ from pyspark.sql import SparkSession
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import CouldNotDo, UsageError
-from schemaman.ingest.chunks import CHUNK, Known, Take, together, wires
+from schemaman.ingest.chunks import CHUNK, ChunkPart, KnownOffsets, build_reading, merge_parts
 from schemaman.ingest.ingest import Intake, Summary
 from schemaman.io.files import STANDARD_INPUT, File
 from schemaman.registry import Registry
-from schemaman.spark.record_source import SCHEMA, PartScanner, parts
+from schemaman.spark.record_source import SCHEMA, PartScanner, split_file
 from schemaman.store.offsets import Ranges, missing
 
 _PARTS = 64
@@ -48,14 +48,14 @@ def ingest(
     """
     if any(file.path == STANDARD_INPUT for file in files):
         raise UsageError("standard input cannot be read by executors", hint="--engine local")
-    known = Known(*registry.known(stream)).loaded()
-    found = _read(spark, files, PartScanner((), known, schemas, size, forms))
+    known = KnownOffsets(*registry.known_offsets(stream)).load_hashes()
+    found = _scan_files(spark, files, PartScanner((), known, schemas, size, forms))
     summary = Summary()
     for file, takes in zip(files, found, strict=True):
         intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
-        if _overtaken(takes, known, intake.known):
-            now = intake.known.loaded()
-            (takes,) = _read(spark, [file], PartScanner((), now, schemas, size, forms))
+        if _is_overtaken(takes, known, intake.known):
+            now = intake.known.load_hashes()
+            (takes,) = _scan_files(spark, [file], PartScanner((), now, schemas, size, forms))
         for taken in takes:
             intake.enter(taken)
             if progress is not None:
@@ -64,18 +64,18 @@ def ingest(
     return summary
 
 
-def _read(spark: SparkSession, files: Sequence[File], scanner: PartScanner) -> list[list[Take]]:
+def _scan_files(spark: SparkSession, files: Sequence[File], scanner: PartScanner) -> list[list[ChunkPart]]:
     """The takes of each file, chunk by chunk."""
-    pieces = [(n, part) for n, file in enumerate(files) for part in parts(file, _PARTS)]
-    rows = _run(spark, replace(scanner, parts=[part for _, part in pieces]), len(pieces))
-    found: list[list[Take]] = [[] for _ in files]
-    reading = wires(scanner.schemas, scanner.forms)
+    pieces = [(n, part) for n, file in enumerate(files) for part in split_file(file, _PARTS)]
+    rows = _run_scanner(spark, replace(scanner, parts=[part for _, part in pieces]), len(pieces))
+    found: list[list[ChunkPart]] = [[] for _ in files]
+    reading = build_reading(scanner.schemas, scanner.forms)
     for (number, _), group in groupby(sorted(rows), key=lambda row: (pieces[row[0]][0], row[1])):
-        found[number].append(together((pickle.loads(take) for _, _, take in group), reading))
+        found[number].append(merge_parts((pickle.loads(take) for _, _, take in group), reading))
     return found
 
 
-def _run(spark: SparkSession, scanner: PartScanner, size: int) -> list[tuple[int, int, bytes]]:
+def _run_scanner(spark: SparkSession, scanner: PartScanner, size: int) -> list[tuple[int, int, bytes]]:
     if size == 0:
         return []
     try:
@@ -85,7 +85,7 @@ def _run(spark: SparkSession, scanner: PartScanner, size: int) -> list[tuple[int
     return [(row["part"], row["chunk"], bytes(row["take"])) for row in rows]
 
 
-def _overtaken(takes: Iterable[Take], known: Known, now: Known) -> bool:
+def _is_overtaken(takes: Iterable[ChunkPart], known: KnownOffsets, now: KnownOffsets) -> bool:
     """Whether files before this one have covered some of its records since they were read."""
     for taken in takes:
         if taken.refusal is not None and known.ranges != now.ranges:

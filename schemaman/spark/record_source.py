@@ -12,8 +12,8 @@ import pyarrow as arrow
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import AUTO, Forms
-from schemaman.ingest.chunks import Known, Unread, chunks, wires
-from schemaman.io.files import File, records, row_groups, rows
+from schemaman.ingest.chunks import KnownOffsets, UnreadableItem, build_reading, read_chunks
+from schemaman.io.files import File, count_rows, read_records, read_row_groups
 
 SCHEMA = "part int, chunk int, take binary"
 """A row of a result: number of the part, number of the chunk in its file, the take as bytes."""
@@ -22,7 +22,7 @@ _ARROW = arrow.schema([("part", arrow.int32()), ("chunk", arrow.int32()), ("take
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """What one task reads: a whole file, or some row groups of it; `start` items of the file lie before."""
 
     file: File
@@ -30,15 +30,15 @@ class Part:
     groups: tuple[int, ...] | None = None
 
 
-def parts(file: File, wanted: int) -> tuple[Part, ...]:
+def split_file(file: File, wanted: int) -> tuple[FilePart, ...]:
     """A file in at most `wanted` parts of like size, in order. Raises like `files.records`."""
     if file.kind != "parquet":
-        return (Part(file),)
-    sizes = row_groups(file)
+        return (FilePart(file),)
+    sizes = count_rows(file)
     starts = [0, *accumulate(sizes)]
     bounds = [round(i * len(sizes) / wanted) for i in range(wanted + 1)]
     spans = [(a, b) for a, b in pairwise(bounds) if a < b]
-    return tuple(Part(file, starts[a], tuple(range(a, b))) for a, b in spans)
+    return tuple(FilePart(file, starts[a], tuple(range(a, b))) for a, b in spans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class PartScanner:
     It travels to the executors by pickle.
     """
 
-    parts: Sequence[Part]
-    known: Known
+    parts: Sequence[FilePart]
+    known: KnownOffsets
     schemas: SchemaLookup
     size: int
     forms: Forms = AUTO
@@ -59,12 +59,14 @@ class PartScanner:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 part = self.parts[number]
-                reading, start = wires(self.schemas, self.forms), part.start
-                for chunk, taken in chunks(_items(part), self.known, reading, start=start, size=self.size):
+                reading, start = build_reading(self.schemas, self.forms), part.start
+                for chunk, taken in read_chunks(
+                    _read_items(part), self.known, reading, start=start, size=self.size
+                ):
                     # both ends run this very program, so pickle gives back equal values
                     row = {"part": number, "chunk": chunk, "take": pickle.dumps(taken)}
                     yield arrow.RecordBatch.from_pylist([row], _ARROW)
 
 
-def _items(part: Part) -> Iterator[Record | Unread]:
-    return records(part.file) if part.groups is None else rows(part.file, part.groups)
+def _read_items(part: FilePart) -> Iterator[Record | UnreadableItem]:
+    return read_records(part.file) if part.groups is None else read_row_groups(part.file, part.groups)

@@ -17,7 +17,7 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from schemaman.errors import EngineUnavailable
-from schemaman.settings import secret
+from schemaman.settings import is_secret
 from schemaman.store.urls import without_password
 
 try:
@@ -46,7 +46,7 @@ _CONNECT_SECONDS = 10
 _JAVA_HINT = f"install Java {_OLDEST_JAVA} or 21 (Debian: openjdk-17-jre-headless) and let JAVA_HOME name it"
 
 
-def session(
+def start_session(
     *,
     warehouse: str | Path,
     catalog: str = DEFAULT_CATALOG,
@@ -71,23 +71,23 @@ def session(
     if active is not None:
         return active
     if master.startswith("sc://"):
-        return _connected(master, dict(settings or {}))
+        return _connect(master, dict(settings or {}))
     folder = Path(warehouse).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         require_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    ours = session_settings(folder, catalog, master)
+    ours = make_session_settings(folder, catalog, master)
     ours["spark.jars.packages"] = ",".join((*PACKAGES, *packages))
     chosen = ours | dict(settings or {})
-    spark = _started(SparkConf(loadDefaults=False).setAll(list(chosen.items())), log)
+    spark = _start(SparkConf(loadDefaults=False).setAll(list(chosen.items())), log)
     spark.sparkContext.setLogLevel("ERROR")
-    _be_quiet()
+    _silence_loggers()
     return spark
 
 
 @contextmanager
-def opened(
+def open_session(
     *,
     warehouse: str | Path,
     catalog: str = DEFAULT_CATALOG,
@@ -97,7 +97,9 @@ def opened(
 ) -> Iterator[SparkSession]:
     """A session as `session` gives it, stopped at the end unless it was there before. Raises as `session`."""
     before = SparkSession.getActiveSession()
-    spark = session(warehouse=warehouse, catalog=catalog, master=master, settings=settings, packages=packages)
+    spark = start_session(
+        warehouse=warehouse, catalog=catalog, master=master, settings=settings, packages=packages
+    )
     try:
         yield spark
     finally:
@@ -105,7 +107,7 @@ def opened(
             spark.stop()
 
 
-def session_settings(warehouse: Path, catalog: str, master: str) -> dict[str, str]:
+def make_session_settings(warehouse: Path, catalog: str, master: str) -> dict[str, str]:
     """Spark's settings for both formats in one application.
 
     Source: Delta "Set up Apache Spark with Delta Lake" (extension and catalogue), Iceberg "Spark
@@ -143,12 +145,12 @@ def session_settings(warehouse: Path, catalog: str, master: str) -> dict[str, st
     }
 
 
-def launch_settings(settings: Mapping[str, str]) -> dict[str, str]:
+def select_launch_settings(settings: Mapping[str, str]) -> dict[str, str]:
     """The settings that may be words of a command line, which everybody on the machine can read.
 
     Secrets reach the JVM later, with the context.
     """
-    return {name: value for name, value in settings.items() if not secret(name)}
+    return {name: value for name, value in settings.items() if not is_secret(name)}
 
 
 def is_classic(spark: SparkSession) -> bool:
@@ -179,7 +181,7 @@ def require_java() -> str:
     return found
 
 
-def _be_quiet() -> None:
+def _silence_loggers() -> None:
     """PySpark prints a JSON record of kilobytes for every statement that fails, also an expected one."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
@@ -203,7 +205,7 @@ def require_server(address: str) -> None:
         ) from error
 
 
-def _connected(address: str, settings: Mapping[str, str]) -> SparkSession:
+def _connect(address: str, settings: Mapping[str, str]) -> SparkSession:
     """A session of ours on a server; what the server decides at its start cannot be set here."""
     require_server(address)
     shown = without_password(address)
@@ -213,50 +215,55 @@ def _connected(address: str, settings: Mapping[str, str]) -> SparkSession:
             spark.conf.set(name, value)
     except ImportError as error:
         hint = "pip install 'schemaman[connect]'"
-        raise EngineUnavailable(f"Spark Connect needs a package: {_line(error)}", hint=hint) from error
+        raise EngineUnavailable(
+            f"Spark Connect needs a package: {_find_first_line(error)}", hint=hint
+        ) from error
     except PySparkException as error:
         raise EngineUnavailable(
-            f"the Spark Connect server {shown} refused: {_line(error)}",
+            f"the Spark Connect server {shown} refused: {_find_first_line(error)}",
             hint="does Spark 4.1 run there? what a server decides at its start is set in its own settings",
         ) from error
-    _be_quiet()
+    _silence_loggers()
     return spark
 
 
-def _line(error: Exception) -> str:
+def _find_first_line(error: Exception) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-def _started(conf: SparkConf, log: IO[bytes] | None) -> SparkSession:
+def _start(conf: SparkConf, log: IO[bytes] | None) -> SparkSession:
     with tempfile.TemporaryFile() as silent:
         output = log or silent
         start = output.tell()
         try:
-            public = SparkConf(loadDefaults=False).setAll(list(launch_settings(dict(conf.getAll())).items()))
+            public = SparkConf(loadDefaults=False).setAll(
+                list(select_launch_settings(dict(conf.getAll())).items())
+            )
             # The JVM and the jar resolver talk on both streams; results of a command go to stdout alone.
             # `launch_gateway` has no annotations, though PySpark is typed.
             gateway = launch_gateway(public, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
             return SparkSession(SparkContext(conf=conf, gateway=gateway))
         except (PySparkException, OSError) as error:
             raise EngineUnavailable(
-                f"Spark did not start: {_last_words(output, start) or error}", hint=_start_hint(output, start)
+                f"Spark did not start: {_find_last_line(output, start) or error}",
+                hint=_find_start_hint(output, start),
             ) from error
 
 
-def _printed(output: IO[bytes], start: int) -> str:
+def _read_output(output: IO[bytes], start: int) -> str:
     if not output.readable():
         return ""
     output.seek(start)
     return output.read().decode(errors="replace")
 
 
-def _last_words(output: IO[bytes], start: int) -> str:
-    lines = [line.strip() for line in _printed(output, start).splitlines() if line.strip()]
+def _find_last_line(output: IO[bytes], start: int) -> str:
+    lines = [line.strip() for line in _read_output(output, start).splitlines() if line.strip()]
     telling = [line for line in lines if "Exception" in line or "rror:" in line or "not found" in line]
     return (telling or lines or [""])[-1]
 
 
-def _start_hint(output: IO[bytes], start: int) -> str | None:
-    if "unresolved dependency" in _printed(output, start):
+def _find_start_hint(output: IO[bytes], start: int) -> str | None:
+    if "unresolved dependency" in _read_output(output, start):
         return "the jars of Delta and Iceberg come from Maven Central once: check the network or its proxy"
     return None

@@ -16,7 +16,7 @@ from schemaman.store.urls import without_secrets
 
 RAISED = (PySparkException, Py4JError, ConnectionError)
 """What a session raises when a statement fails; py4j lets the socket's error through once the JVM is gone."""
-_GONE = "StatusCode.UNAVAILABLE"
+_UNAVAILABLE = "StatusCode.UNAVAILABLE"
 """What Spark Connect says of a server that answers no more. Source: gRPC's status codes."""
 
 _DETAILS = re.compile(r'^<\w*Rendezvous.*?^\s*details = "(.*?)"$', re.MULTILINE | re.DOTALL)
@@ -38,28 +38,28 @@ def is_absent(error: Exception) -> bool:
     return any(words in str(error) for words in _ABSENT_WORDS)
 
 
-def condition_of(error: Exception) -> str:
+def find_condition(error: Exception) -> str:
     """The error's condition without its second part; empty where it has none."""
     told = error.getCondition() if isinstance(error, PySparkException) else None
     return (told or "").split(".")[0]
 
 
-def failure(error: Exception, statement: str) -> StatementFailed:
+def make_failure(error: Exception, statement: str) -> StatementFailed:
     """The error as one line: its condition, or the Java class where the format gives none."""
     condition = error.getCondition() if isinstance(error, PySparkException) else None
-    text = _text(error)
+    text = _find_text(error)
     line = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
     if condition and condition.split(".")[0] not in line:
         line = f"[{condition}] {line}"
-    if isinstance(error, Py4JNetworkError | ConnectionError) or _GONE in str(error):
-        told = f"{_first_line(statement)}: Spark is gone: {without_secrets(line)}"
+    if isinstance(error, Py4JNetworkError | ConnectionError) or _UNAVAILABLE in str(error):
+        told = f"{_abbreviate_statement(statement)}: Spark is gone: {without_secrets(line)}"
         return SessionLost(told, hint="start again: what was done is known, and is not done twice")
     kind = StatementConflict if any(word in f"{condition} {text}" for word in _CONFLICTS) else StatementFailed
     # A catalogue that cannot be reached is told by its address, with all that this says.
-    return kind(f"{_first_line(statement)}: {without_secrets(line)}")
+    return kind(f"{_abbreviate_statement(statement)}: {without_secrets(line)}")
 
 
-def _text(error: Exception) -> str:
+def _find_text(error: Exception) -> str:
     if isinstance(error, Py4JJavaError):
         java = error.java_exception
         return f"{java.getClass().getSimpleName()}: {java.getMessage()}"
@@ -68,6 +68,6 @@ def _text(error: Exception) -> str:
     return details[1] if details else str(error)
 
 
-def _first_line(statement: str) -> str:
+def _abbreviate_statement(statement: str) -> str:
     line = statement.splitlines()[0]
     return line if len(line) <= 200 else f"{line[:197]}..."

@@ -11,7 +11,7 @@ from schemaman.spark.sql_errors import RAISED
 
 
 @contextmanager
-def view(rows: DataFrame, name: str) -> Iterator[None]:
+def create_view(rows: DataFrame, name: str) -> Iterator[None]:
     """A temporary view of the rows, as long as the block lasts."""
     rows.createOrReplaceTempView(name)
     try:

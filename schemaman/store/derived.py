@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from schemaman.debezium.connector import DIALECTS
+from schemaman.debezium.connector import CONNECTORS
 from schemaman.debezium.observation import Observation
 from schemaman.errors import Locked, UsageError
 from schemaman.history.epochs import NO_FOOTPRINT, Footprint, Verdicts, decide
@@ -24,7 +24,7 @@ Fold = Callable[[Iterable[Observation], TableId, Verdicts], TableHistory | None]
 
 def fold(observations: Iterable[Observation], table: TableId, verdicts: Verdicts) -> TableHistory | None:
     """The fold with the dialects on the shelf."""
-    return history.fold(observations, table, DIALECTS.get, verdicts)
+    return history.fold(observations, table, CONNECTORS.get, verdicts)
 
 
 def footprint_of(folded: TableHistory | None) -> Footprint:

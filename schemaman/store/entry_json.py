@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from schemaman.debezium.observation import (
+    FieldCount,
+    InferredFields,
     Note,
     Observation,
     Reject,
-    Seen,
-    Tally,
 )
 from schemaman.errors import StoreUnavailable
 from schemaman.store.log import Covered, Entry, Migrated, Moved, Noted, Observed, Rejected, Renumbered
@@ -96,7 +96,7 @@ def observation_to_json(observation: Observation) -> Json:
     o = observation
     return {
         "table": table_to_json(o.table),
-        "witness": o.witness,
+        "witness": o.evidence,
         "action": o.action,
         "connector": o.connector,
         "connector_version": o.connector_version,
@@ -112,9 +112,9 @@ def observation_to_json(observation: Observation) -> Json:
             schema_name=o.schema_name,
             interrupted=o.interrupted or None,
             weak=o.weak or None,
-            stated=[list(said) for said in o.stated] or None,
-            silent=list(o.silent) or None,
-            seen=maybe(_seen_to_json, o.seen),
+            stated=[list(said) for said in o.stated_attributes] or None,
+            silent=list(o.unstated_attributes) or None,
+            seen=maybe(_seen_to_json, o.inferred),
         ),
     }
 
@@ -138,34 +138,36 @@ def observation_from_json(value: Parsed) -> Observation:
         value.get("schema_name"),
         value.get("interrupted", False),
         value.get("weak", False),
-        stated=tuple((column, attribute, text) for column, attribute, text in value.get("stated", ())),
-        silent=tuple(value.get("silent", ())),
-        seen=maybe(_seen, value.get("seen")),
+        stated_attributes=tuple(
+            (column, attribute, text) for column, attribute, text in value.get("stated", ())
+        ),
+        unstated_attributes=tuple(value.get("silent", ())),
+        inferred=maybe(_seen, value.get("seen")),
     )
 
 
-def _seen_to_json(seen: Seen) -> Json:
+def _seen_to_json(seen: InferredFields) -> Json:
     """What was seen; a tally names its marks by their places in `marks`, since many have the same."""
-    marks = dict.fromkeys(mark for tally in seen.tallies for mark in (*tally.early, tally.last))
+    marks = dict.fromkeys(mark for tally in seen.counts for mark in (*tally.early, tally.last))
     places = {mark: place for place, mark in enumerate(marks)}
     return {
         "documents": seen.documents,
         "marks": [mark_to_json(mark) for mark in marks],
         "tallies": [
             [list(t.path), t.kind, t.documents, [places[m] for m in t.early], places[t.last]]
-            for t in seen.tallies
+            for t in seen.counts
         ],
-        **given(cut=[list(path) for path in seen.cut] or None),
+        **given(cut=[list(path) for path in seen.truncated_paths] or None),
     }
 
 
-def _seen(value: Parsed) -> Seen:
+def _seen(value: Parsed) -> InferredFields:
     marks = [mark_from_json(mark) for mark in value["marks"]]
     tallies = tuple(
-        Tally(tuple(path), kind, documents, tuple(marks[place] for place in early), marks[last])
+        FieldCount(tuple(path), kind, documents, tuple(marks[place] for place in early), marks[last])
         for path, kind, documents, early, last in value["tallies"]
     )
-    return Seen(value["documents"], tallies, tuple(tuple(path) for path in value.get("cut", ())))
+    return InferredFields(value["documents"], tallies, tuple(tuple(path) for path in value.get("cut", ())))
 
 
 def reject_to_json(reject: Reject) -> Json:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.epochs import Epoch, Footprint, FormChange, Shown, WireFace, WireField
 from schemaman.history.versions import (
     Alias,
@@ -200,7 +200,7 @@ def _evidence(value: Parsed) -> Evidence:
     return Evidence(value["witness"], value["records"], first, last, value.get("shared", 0), placed)
 
 
-def _pair(value: list[Parsed]) -> tuple[Mark, Mark]:
+def _pair(value: list[Parsed]) -> tuple[Coordinates, Coordinates]:
     first, last = value
     return mark_from_json(first), mark_from_json(last)
 

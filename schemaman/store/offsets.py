@@ -13,12 +13,12 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from schemaman.debezium.observation import (
-    Aside,
     Note,
     Observation,
     Outcome,
     Reject,
-    awaits_schema,
+    Skipped,
+    is_awaiting_schema,
 )
 from schemaman.errors import Conflict, UsageError
 from schemaman.history.versions import SchemaVersion, TableHistory
@@ -159,12 +159,12 @@ def standing(rejects: Iterable[Reject], known: Iterable[Covered]) -> tuple[Rejec
     places, last = _by_place(known), dict[Extent, Reject]()
     once = {_reject_key(reject): reject for reject in rejects}
     for reject in once.values():
-        if awaits_schema(reject.reason):
+        if is_awaiting_schema(reject.reason):
             last[_extent(reject)] = reject
     return tuple(
         r
         for r in once.values()
-        if not awaits_schema(r.reason) or (last[_extent(r)] is r and not _inside(_extent(r), places))
+        if not is_awaiting_schema(r.reason) or (last[_extent(r)] is r and not _inside(_extent(r), places))
     )
 
 
@@ -204,7 +204,7 @@ def admit(
                 f"{_span(one)}: a part of it has been read meanwhile; still missing: {_spelled(lacking)}",
                 hint="read again: only what is missing will be taken",
             )
-    told = [o for o in outcomes if not isinstance(o, Aside)]
+    told = [o for o in outcomes if not isinstance(o, Skipped)]
     fresh, old = _extents(new), _extents(seen)
     before_rejects = {_reject_key(r) for r in rejected}
     entering = [o for o in told if _enters(o, fresh, old, before, before_rejects)]

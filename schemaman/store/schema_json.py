@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from schemaman.debezium.records import NOWHERE, Mark, Position
+from schemaman.debezium.records import NO_POSITION, Coordinates, Position
 from schemaman.errors import SchemamanError, StoreUnavailable
 from schemaman.model.ddl import format_type, parse_type
 from schemaman.model.schema import Column, Scalar, TableId, TableSchema
@@ -82,9 +82,9 @@ def position_from_json(value: Parsed) -> Position:
     return Position(value["kind"], value["value"], value.get("commit"))
 
 
-def mark_to_json(mark: Mark) -> Json:
+def mark_to_json(mark: Coordinates) -> Json:
     """Where and when a record stands; times in epoch milliseconds."""
-    position = None if mark.position == NOWHERE else position_to_json(mark.position)
+    position = None if mark.position == NO_POSITION else position_to_json(mark.position)
     return {
         "topic": mark.topic,
         "partition": mark.partition,
@@ -93,13 +93,13 @@ def mark_to_json(mark: Mark) -> Json:
     }
 
 
-def mark_from_json(value: Parsed) -> Mark:
+def mark_from_json(value: Parsed) -> Coordinates:
     """The mark that `mark_to_json` wrote."""
-    return Mark(
+    return Coordinates(
         value["topic"],
         value["partition"],
         value["offset"],
-        maybe(position_from_json, value.get("position")) or NOWHERE,
+        maybe(position_from_json, value.get("position")) or NO_POSITION,
         value.get("ts_ms"),
         value.get("read_ms"),
         value.get("timestamp_ms"),

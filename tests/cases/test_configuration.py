@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from schemaman.model.name_adjustment import collisions
+from schemaman.model.name_adjustment import find_collisions
 from tests import chain
 from tests.cases.connector import INT, NOTE, TEXT, Connector, decimal, entry, shapes, time
 from tests.records import Node, column, image, node
@@ -106,7 +106,7 @@ def test_an_excluded_column_is_missing_from_events_and_not_from_the_table():
 
 @pytest.mark.case(50)
 def test_a_collision_of_columns_is_foretold_from_the_declared_names():
-    assert collisions(["a-b", "a_b", "c"], "avro") == (("a-b", "a_b"),)
+    assert find_collisions(["a-b", "a_b", "c"], "avro") == (("a-b", "a_b"),)
 
 
 @pytest.mark.case(51)

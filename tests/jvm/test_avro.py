@@ -10,7 +10,7 @@ import json
 import pytest
 
 from schemaman.debezium.converters.avro import to_connect
-from schemaman.debezium.converters.connect import columns_of, type_of
+from schemaman.debezium.converters.connect import read_columns, read_type
 from tests import sheets
 from tests.jvm.debezium import Node, run
 
@@ -30,6 +30,6 @@ def test_a_type_is_the_same_in_avro(optional: bool) -> None:
     assert len(asked) > 60
     texts = run("InAvro.java", ("types", "avro"), asked)
     for node, text in zip(asked, texts, strict=True):
-        (column,) = columns_of(to_connect(text))
-        assert column.type == type_of(node), text
+        (column,) = read_columns(to_connect(text))
+        assert column.type == read_type(node), text
         assert column.nullable is optional, text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from schemaman.debezium.converters.avro import to_connect
-from schemaman.debezium.converters.connect import columns_of
+from schemaman.debezium.converters.connect import read_columns
 from tests.everything import written_in
 from tests.jvm.debezium import run
 
@@ -16,7 +16,7 @@ def test_json_converter_reads_what_is_written() -> None:
     assert len(nodes) > 50
     told = run("AsConnect.java", ("types", "avro"), nodes)
     for (where, _, _), ours, theirs in zip(found, nodes, told, strict=True):
-        assert columns_of(theirs) == columns_of(ours), where
+        assert read_columns(theirs) == read_columns(ours), where
         assert theirs["name"] == ours["name"]
 
 
@@ -30,7 +30,7 @@ def test_avro_data_makes_of_it_what_is_written_as_avro() -> None:
     asked = [{k: v for k, v in field.items() if k != "field"} for field in columns.values()]
     texts = run("InAvro.java", ("types", "avro"), asked)
     for node, text in zip(asked, texts, strict=True):
-        (column,) = columns_of(to_connect(text))
-        (ours,) = columns_of({"type": "struct", "fields": [{**node, "field": "c"}]})
+        (column,) = read_columns(to_connect(text))
+        (ours,) = read_columns({"type": "struct", "fields": [{**node, "field": "c"}]})
         assert (column.type, column.nullable) == (ours.type, ours.nullable), text
         assert column.default == ours.default, text

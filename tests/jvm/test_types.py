@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from schemaman.debezium.connector import DIALECTS, DeclaredColumn
-from schemaman.debezium.connectors._type_expression import spell
-from schemaman.debezium.converters.connect import columns_of, type_of
-from schemaman.debezium.table_changes import label
+from schemaman.debezium.connector import CONNECTORS, DeclaredColumn
+from schemaman.debezium.connectors._type_expression import format_type_expression
+from schemaman.debezium.converters.connect import read_columns, read_type
+from schemaman.debezium.table_changes import unquote_label
 from schemaman.history.fold.event_match import lost, tells_nullability
 from schemaman.model.ddl import format_type
 from tests import sheets
@@ -50,7 +50,7 @@ def attributes(row: Row, answer: Answer) -> Node:
     kept = {k: v for k, v in row.attributes.items() if k in ("sql", "modifier")}
     told = {ours: answer.declared[theirs] for theirs, ours in _TOLD.items()}
     labels = answer.declared["enumValues"]
-    told["enum_values"] = None if labels is None else [label(each) for each in labels]
+    told["enum_values"] = None if labels is None else [unquote_label(each) for each in labels]
     return kept | {k: v for k, v in told.items() if v is not None}
 
 
@@ -75,14 +75,14 @@ def told(connector: str, row: Row, answer: Answer) -> list[str]:
         return [sheets.line("unread", row.attributes, row.type)]
     parts = attributes(row, answer)
     column: DeclaredColumn = declared_column(parts)
-    source = DIALECTS.get(connector).declared_type(column)
-    spelled = spell(column.type_name, column.length, column.scale, column.enum_values)
+    source = CONNECTORS.get(connector).declared_type(column)
+    spelled = format_type_expression(column.type_name, column.length, column.scale, column.enum_values)
     found = [sheets.line("declared", parts, format_type(source), spelled)]
     for node, made in becomes(connector, answer):
         if node is None:
             found.append(sheets.line("emitted", None, ABSENT, made))
         else:
-            wire = type_of(node)
+            wire = read_type(node)
             found.append(
                 sheets.line("emitted", node, format_type(wire), made, lost(source, wire, spelled) or "")
             )
@@ -109,9 +109,12 @@ def test_propagated_source_types_are_those_declared(connector: str, answers: Ans
     for row, answer in answers[connector]:
         field: Any = answer.fields[-1]
         if field is not None:
-            (column,) = columns_of({"type": "struct", "fields": [field]})
+            (column,) = read_columns({"type": "struct", "fields": [field]})
             parts = declared_column(attributes(row, answer))
-            assert column.source_type == spell(parts.type_name, parts.length, parts.scale).upper(), str(row)
+            assert (
+                column.source_type
+                == format_type_expression(parts.type_name, parts.length, parts.scale).upper()
+            ), str(row)
             assert column.name.lower() == "c"
 
 
@@ -121,6 +124,6 @@ def test_a_required_column_is_a_required_field_where_the_type_tells_it(
 ) -> None:
     fields = [answer.required for _, answer in answers[connector] if answer.required is not None]
     assert fields
-    assert not [f for f in fields if f["optional"] and tells_nullability(type_of(f))]
-    silent = {f["name"].rpartition(".")[2] for f in fields if not tells_nullability(type_of(f))}
+    assert not [f for f in fields if f["optional"] and tells_nullability(read_type(f))]
+    silent = {f["name"].rpartition(".")[2] for f in fields if not tells_nullability(read_type(f))}
     assert silent == _SILENT.get(connector, set())

@@ -83,7 +83,9 @@ def following(folder: Path, *words: str) -> Iterator[Follower]:
 
 def orders(topic: str) -> list[Record]:
     found = [
-        r for r in files.records(files.find(str(CAPTURES / "postgres/shop-json"))) if isinstance(r, Record)
+        r
+        for r in files.read_records(files.find_file(str(CAPTURES / "postgres/shop-json")))
+        if isinstance(r, Record)
     ]
     told = [r for r in found if r.topic.endswith(".orders")]
     return [replace(r, topic=topic, partition=0, offset=n) for n, r in enumerate(told)]

@@ -54,8 +54,8 @@ def send(broker: str, records: Iterable[Record]) -> None:
 
 
 def read(broker: str, topics: str, known: Any = None, **options: str) -> list[Record]:
-    source = kafka.find(f"kafka://{broker}/{topics}")
-    return list(kafka.records(source, options, known or {}))
+    source = kafka.find_topics(f"kafka://{broker}/{topics}")
+    return list(kafka.read_records(source, options, known or {}))
 
 
 def some(topic: str, count: int, partition: int = 0, first: int = 0) -> list[Record]:
@@ -77,7 +77,7 @@ def test_partitions_come_one_after_the_other_and_no_more_than_was_there(broker: 
     create(broker, topic, 3)
     sent = [r for p in (0, 2) for r in some(topic, 1_200, p)]
     send(broker, sorted(sent, key=lambda r: r.offset))
-    reading = kafka.records(kafka.find(f"kafka://{broker}/{topic}"), {}, {})
+    reading = kafka.read_records(kafka.find_topics(f"kafka://{broker}/{topic}"), {}, {})
     found = [next(reading)]
     send(broker, some(topic, 10, 1) + some(topic, 10, 0))
     assert [*found, *reading] == sent
@@ -136,7 +136,7 @@ def test_what_is_known_is_passed_over_but_for_its_last_record(
 
 
 def test_a_broker_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka, "_CONNECT", 2.0)
+    monkeypatch.setattr(kafka, "_CONNECT_SECONDS", 2.0)
     address = f"127.0.0.1:{free_port()}"
     with pytest.raises(
         UnreadableInput, match=rf"kafka://{address}/t: no broker has answered for 2 s: .*refused"
@@ -169,7 +169,7 @@ def test_tls_and_a_password(broker: str, secured: Secured, topic: str) -> None:
 def test_a_broker_that_does_not_let_in(
     broker: str, secured: Secured, change: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka, "_CONNECT", 2.0)
+    monkeypatch.setattr(kafka, "_CONNECT_SECONDS", 2.0)
     options = {name: value for name, value in (secured.options() | change).items() if value}
     if options["security.protocol"] == "PLAINTEXT":
         options = {"security.protocol": "PLAINTEXT"}
@@ -184,7 +184,7 @@ def recording(name: str, topic: str) -> list[Record]:
     """A recording under topics of its own, its offsets as a broker will give them."""
     ends: Counter[tuple[str, int]] = Counter()
     found = []
-    for record in files.records(files.find(str(CAPTURES / name))):
+    for record in files.read_records(files.find_file(str(CAPTURES / name))):
         assert isinstance(record, Record)
         place = (record.topic, record.partition)
         found.append(replace(record, topic=f"{topic}.{record.topic}", offset=ends[place]))
@@ -197,19 +197,19 @@ def test_a_recording_through_a_broker_gives_the_history_of_its_file(
     broker: str, topic: str, name: str
 ) -> None:
     records, beside = recording(name, topic), CAPTURES / name / "registry.json"
-    schemas = schema_registry.load(str(beside)) if beside.exists() else schema_registry.NO_REGISTRY
+    schemas = schema_registry.load_export(str(beside)) if beside.exists() else schema_registry.NO_REGISTRY
     for each in sorted({r.topic for r in records}):
         create(broker, each, 1 + max(r.partition for r in records if r.topic == each))
     live, file = (Registry(MemoryStore(lambda: 0), lambda: 0) for _ in range(2))
     new = []
     for part in (records[: len(records) // 2], records[len(records) // 2 :], []):
         send(broker, part)
-        found = kafka.records(kafka.find(f"kafka://{broker}/{topic}.*"), {}, live.covered("main"))
+        found = kafka.read_records(kafka.find_topics(f"kafka://{broker}/{topic}.*"), {}, live.offsets("main"))
         new.append(ingest(found, live, "main", schemas).new)
     ingest(records, file, "main", schemas)
     assert new == [len(records) // 2, len(records) - len(records) // 2, 0]
     assert live.tables() == file.tables()
-    assert live.covered("main") == file.covered("main")
+    assert live.offsets("main") == file.offsets("main")
 
 
 def test_the_command_reads_topics_and_does_not_show_secrets(

@@ -39,7 +39,7 @@ Amid = Callable[[Callable[[], object]], None]
 
 def of_orders(topic: str) -> list[Record]:
     """Ten chunks of records of one table, the same again and again."""
-    found = [r for r in files.records(files.find(str(RUN))) if isinstance(r, Record)]
+    found = [r for r in files.read_records(files.find_file(str(RUN))) if isinstance(r, Record)]
     found = [r for r in found if r.topic.endswith(".orders") and r.value is not None]
     told = islice(cycle(found), 10 * SIZE)
     return [replace(r, topic=topic, partition=0, offset=n) for n, r in enumerate(told)]
@@ -48,8 +48,8 @@ def of_orders(topic: str) -> list[Record]:
 def undisturbed(records: list[Record]) -> tuple[object, ...]:
     """What a reading of all of them at once remembers."""
     desk = Registry(MemoryStore(lambda: 0), lambda: 0)
-    ingest(records, desk, "main", schema_registry.load(str(RUN / "registry.json")), size=SIZE)
-    return (desk.tables(), desk.covered("main"))
+    ingest(records, desk, "main", schema_registry.load_export(str(RUN / "registry.json")), size=SIZE)
+    return (desk.tables(), desk.offsets("main"))
 
 
 def remembered() -> tuple[object, ...]:
@@ -57,7 +57,7 @@ def remembered() -> tuple[object, ...]:
     with SqlStore.open("schemaman.db") as store:
         assert store.check() == ()
         desk = Registry(store, lambda: 0)
-        return (desk.tables(), desk.covered("main"))
+        return (desk.tables(), desk.offsets("main"))
 
 
 def kept() -> Ranges:
@@ -72,14 +72,14 @@ def amid(monkeypatch: pytest.MonkeyPatch) -> Amid:
     """Has something happen, once, when a certain record has come."""
 
     def amid(happening: Callable[[], object]) -> None:
-        made, left = kafka._record, [happening]
+        made, left = kafka._read_message, [happening]
 
         def record(message: Any) -> Record:
             if message.offset() == AMID and left:
                 left.pop()()
             return made(message)
 
-        monkeypatch.setattr(kafka, "_record", record)
+        monkeypatch.setattr(kafka, "_read_message", record)
 
     return amid
 
@@ -100,7 +100,7 @@ def test_a_broker_that_dies_amid_records(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(kafka, "_SILENCE", 10.0)
+    monkeypatch.setattr(kafka, "_SILENCE_SECONDS", 10.0)
     broker = settled_in(tmp_path, Secured(f"127.0.0.1:{free_port()}", self_signed(tmp_path)))
     words, records = ["ingest", f"kafka://{broker.address}/orders", *options], of_orders("orders")
     with broker.up() as server:

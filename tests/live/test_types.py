@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from schemaman.debezium.converters.connect import columns_of
+from schemaman.debezium.converters.connect import read_columns
 from schemaman.model.ddl import format_type
 from tests import sheets
 from tests.live.connect import Worker
@@ -93,4 +93,4 @@ def _emitted(row: Row, modes: Mapping[str, str]) -> str | None:
 def _types(value: Mapping[str, Any]) -> dict[str, str]:
     fields: Sequence[Mapping[str, Any]] = value["schema"]["fields"]
     after = next(field for field in fields if field["field"] == "after")
-    return {column.name: format_type(column.type) for column in columns_of(after)}
+    return {column.name: format_type(column.type) for column in read_columns(after)}

@@ -14,7 +14,7 @@ from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import from_text
 from schemaman.migration.target import Executor
 from schemaman.spark.executor import SparkExecutor
-from schemaman.spark.session import session
+from schemaman.spark.session import start_session
 from schemaman.store.log import Migrated
 from schemaman.store.sql.store import SqlStore
 
@@ -45,7 +45,7 @@ def applied(plan: Plan, executor: Executor, store: SqlStore, later_ms: int = 0) 
 
 def main(warehouse: str, store: str, *plans: str) -> None:
     """Apply every plan."""
-    executor = SparkExecutor(session(warehouse=warehouse))
+    executor = SparkExecutor(start_session(warehouse=warehouse))
     with SqlStore.open(store) as opened:
         tell("ready")
         for file in plans:

@@ -18,12 +18,12 @@ from schemaman.migration.row_columns import (
     OP,
     PARTITION,
     TOPIC,
-    row_columns,
+    list_row_columns,
 )
 from schemaman.migration.spark_sql import type_name
-from schemaman.migration.target import Live
+from schemaman.migration.target import LakeTable
 from schemaman.model.schema import TableId
-from schemaman.sink.column_mapping import life_of
+from schemaman.sink.column_mapping import find_incarnation
 from schemaman.store.sql.store import SqlStore
 from tests.lake_state.compare import Difference, Shape, assigned, compare, is_same
 from tests.lake_state.fold import State, Table, fold
@@ -32,11 +32,11 @@ _OF_STRUCTURE = ("type", "key", "column-missing")
 
 
 @dataclass(slots=True)
-class LakeTable:
+class ComparedTable:
     """A table of the lake: of which source table, its structure and rows, and whether it takes no more."""
 
     source: TableId
-    live: Live
+    live: LakeTable
     rows: list[dict[str, Any]]
     stopped: bool = False
 
@@ -52,7 +52,7 @@ class Comparison:
 
 
 def compared(
-    folder: Path, store: SqlStore, lake: Collection[LakeTable], withheld: Collection[tuple[str, int, int]]
+    folder: Path, store: SqlStore, lake: Collection[ComparedTable], withheld: Collection[tuple[str, int, int]]
 ) -> Comparison:
     """The lake against the fold of all events but those that were withheld."""
     state = fold(folder, withheld)
@@ -81,7 +81,7 @@ def compared(
     return found
 
 
-def _candidates(state: State, store: SqlStore, table: LakeTable) -> list[Table]:
+def _candidates(state: State, store: SqlStore, table: ComparedTable) -> list[Table]:
     """The lives of the source table that a lake table may hold: it keeps the rows of one that was renamed."""
     source = table.source
     for _ in range(8):
@@ -93,20 +93,20 @@ def _candidates(state: State, store: SqlStore, table: LakeTable) -> list[Table]:
     return [t for t in state.tables.values() if t.name == (space, source.table)]
 
 
-def _renamed_to(store: SqlStore, source: TableId, live: Live) -> TableId | None:
+def _renamed_to(store: SqlStore, source: TableId, live: LakeTable) -> TableId | None:
     history = store.history(source)
     if history is None:
         return None
     own = str(source) == live.properties.get(SOURCE_PROPERTY)
-    life = life_of(live, history) if own else history.latest.incarnation
+    life = find_incarnation(live, history) if own else history.latest.incarnation
     return next((e.other for e in history.events if e.kind == "renamed" and e.incarnation == life), None)
 
 
-def _differences(expected: Table, table: LakeTable) -> list[Difference]:
+def _differences(expected: Table, table: ComparedTable) -> list[Difference]:
     schema = table.live.schema
     columns = {c.name: type_name(c.type) for c in schema.columns}
     now = {c.name.lower() for c in expected.columns}
-    own = frozenset(c.name for c in row_columns(schema.key))
+    own = frozenset(c.name for c in list_row_columns(schema.key))
     there = {name.lower(): name for name in columns if name not in own}
     spelled = {c.name: (c.name, *expected.spellings.get(c.name, ())) for c in expected.columns}
     gone = {*there.values()} - {*assigned(spelled, there).values()}
@@ -126,7 +126,7 @@ def _differences(expected: Table, table: LakeTable) -> list[Difference]:
 
 
 def _left(
-    expected: Table, table: LakeTable, columns: Mapping[str, str], gone: Collection[str]
+    expected: Table, table: ComparedTable, columns: Mapping[str, str], gone: Collection[str]
 ) -> list[Difference]:
     """Values in columns that the source has no more, and that it never told."""
     told = [value for r in expected.rows for value in (*r.left.values(), *r.cells.values())]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyspark
 
-from schemaman.spark.session import session_settings
+from schemaman.spark.session import make_session_settings
 from tests.live.process import Server, await_true, free_port, java, running
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -25,7 +25,9 @@ def connect_server(warehouse: Path, settings: Mapping[str, str] | None = None) -
     """Its address, `sc://host:port`; ended with the block. Raises `NotReady`."""
     warehouse.mkdir(parents=True, exist_ok=True)
     port = free_port()
-    chosen = session_settings(warehouse, "ice", "local[2]") | _metastore(warehouse) | dict(settings or {})
+    chosen = (
+        make_session_settings(warehouse, "ice", "local[2]") | _metastore(warehouse) | dict(settings or {})
+    )
     chosen |= {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),

@@ -10,10 +10,10 @@ from typing import Any
 
 from schemaman.migration.target import TARGETS
 from schemaman.spark.executor import SparkExecutor
-from schemaman.spark.session import session_settings
+from schemaman.spark.session import make_session_settings
 from schemaman.store.sql.store import SqlStore
 from tests.house import CAPTURES, ROOT
-from tests.spark.compared import Comparison, LakeTable, compared
+from tests.spark.compared import ComparedTable, Comparison, compared
 
 
 def started(folder: Path, *arguments: str | Path) -> subprocess.Popen[bytes]:
@@ -29,7 +29,7 @@ def started(folder: Path, *arguments: str | Path) -> subprocess.Popen[bytes]:
 def outcome(spark: Any, folder: Path, name: str, format: str) -> Comparison:
     """The lake that a job left of a recording, against the independent fold of its events."""
     other = spark.newSession()
-    for key, value in session_settings(folder / "warehouse", "ice", "local[2]").items():
+    for key, value in make_session_settings(folder / "warehouse", "ice", "local[2]").items():
         if key.startswith("spark.sql.catalog.ice"):
             other.conf.set(key, value)
     # a catalogue is made with the settings of whatever session is active when it is first asked for
@@ -44,7 +44,7 @@ def outcome(spark: Any, folder: Path, name: str, format: str) -> Comparison:
 
 def _lake(
     spark: Any, store: SqlStore, folder: Path, format: str, stopped: Collection[str]
-) -> Iterator[LakeTable]:
+) -> Iterator[ComparedTable]:
     for table in store.tables():
         name = f"{table.database}.{table.schema}.{table.table}"
         address = f"ice.`{table.stream}`.`{name}`"
@@ -53,7 +53,7 @@ def _lake(
         live = SparkExecutor(spark).inspect(address, format)
         if live is not None:
             rows = spark.table(TARGETS.get(format).table_name(address)).toArrow().to_pylist()
-            yield LakeTable(table, live, rows, address in stopped)
+            yield ComparedTable(table, live, rows, address in stopped)
 
 
 def _aside(spark: Any, folder: Path) -> Iterator[tuple[str, int, int, str, str]]:

@@ -14,16 +14,16 @@ from decimal import Decimal
 import pytest
 
 from schemaman.errors import PartlyApplied, StalePlan, StatementFailed
-from schemaman.migration.apply.apply import Migration, apply, drift, expected_structure
-from schemaman.migration.conditions import structure
+from schemaman.migration.apply.apply import Migration, apply, find_drift, find_expected_structure
+from schemaman.migration.conditions import fingerprint_structure
 from schemaman.migration.plan import (
+    MigrationSource,
     Plan,
     Policy,
-    Source,
-    words,
+    describe_change,
 )
 from schemaman.migration.planner import make_plan
-from schemaman.migration.target import Executor, Live
+from schemaman.migration.target import Executor, LakeTable
 from schemaman.model.column_list import parse_columns
 from tests.chain import TARGETS
 from tests.lives import source
@@ -64,7 +64,7 @@ DELTA_COLUMNS = [
 """How a second reader spells the columns in the end."""
 
 
-def sources() -> list[Source]:
+def sources() -> list[MigrationSource]:
     """The two versions of the source."""
     schemas = [parse_columns(text.replace("''", "\\'")) for text in _TOLD]
     return [source(schemas[: n + 1]) for n in range(len(schemas))]
@@ -79,7 +79,7 @@ class Interrupted:
     after: bool
     ran: int = 0
 
-    def inspect(self, table: str, format: str) -> Live | None:
+    def inspect(self, table: str, format: str) -> LakeTable | None:
         return self.executor.inspect(table, format)
 
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
@@ -94,12 +94,12 @@ class Interrupted:
             raise KeyboardInterrupt
 
 
-def lived(executor: Executor, format: str, table: str) -> Live:
+def lived(executor: Executor, format: str, table: str) -> LakeTable:
     """The table at the end of its life, everything on the way as it should be."""
     first, second = sources()
     target, name, journal = TARGETS[format], TARGETS[format].table_name(table), PaperJournal()
 
-    def plan(following: Source, live: Live | None) -> Plan:
+    def plan(following: MigrationSource, live: LakeTable | None) -> Plan:
         return make_plan(following, live, target, table, Policy(drops="drop"))
 
     def run(plan: Plan, by: Executor = executor, approved: bool = True) -> Migration:
@@ -122,9 +122,9 @@ def lived(executor: Executor, format: str, table: str) -> Live:
     assert (done.state, done.differences) == ("applied", ())
     ran = {line.step for line in journal.lines if line.state == "done" and line.plan == done.plan}
     assert ran | {o.number for o in done.outcomes} == set(range(len(drawn.steps)))
-    found = done.live
+    found = done.lake_table
     assert found is not None
-    assert structure(found.schema) == structure(drawn.wanted)
+    assert fingerprint_structure(found.schema) == fingerprint_structure(drawn.wanted)
     assert (found.schema.key, found.schema.comment) == (("id",), "it's all")
     assert plan(second, found).steps == ()
     executor.run(
@@ -144,16 +144,16 @@ def _drifted(executor: Executor, format: str, table: str, old: Plan, run, journa
     name = TARGETS[format].table_name(table)
     executor.run(f"ALTER TABLE {name} ADD COLUMNS (stray INT)")
     moved = executor.inspect(table, format)
-    expected = expected_structure(journal.lines, format, table)
+    expected = find_expected_structure(journal.lines, format, table)
     assert moved is not None
     assert expected is not None
-    assert [words(change) for change in drift(moved, expected)] == ["add `stray` INT"]
+    assert [describe_change(change) for change in find_drift(moved, expected)] == ["add `stray` INT"]
     with pytest.raises(StalePlan):
         run(old)
     executor.run(f"ALTER TABLE {name} DROP COLUMN stray")
     back = executor.inspect(table, format)
     assert back is not None
-    assert drift(back, expected) == ()
+    assert find_drift(back, expected) == ()
 
 
 def _rows(executor: Executor, name: str) -> Sequence[Sequence[object]]:

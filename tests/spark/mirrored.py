@@ -11,7 +11,7 @@ from typing import Any
 from schemaman.debezium.records import Record
 from schemaman.history.decisions import Decisions
 from schemaman.io import files
-from schemaman.io.schema_registry import NO_REGISTRY, Registered, load
+from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, load_export
 from schemaman.migration.policy import Level, Policy, PolicyRule
 from schemaman.migration.target import TARGETS
 from schemaman.settings import TargetSetting
@@ -20,18 +20,18 @@ from schemaman.spark.streaming.batch_report import BatchReport
 from schemaman.spark.streaming.decoded import SMALL
 from schemaman.spark.streaming.micro_batch import RAW
 from schemaman.spark.streaming.quarantine import Quarantine
-from schemaman.spark.streaming.sink import Mirror
+from schemaman.spark.streaming.sink import LakeSink
 from schemaman.store.sql.store import SqlStore
 from tests.house import CAPTURES
 from tests.paper_mirror import EMPTYING, careful
-from tests.spark.compared import LakeTable
+from tests.spark.compared import ComparedTable
 
 
-def recorded(name: str) -> tuple[list[Record], Registered]:
+def recorded(name: str) -> tuple[list[Record], AnyRegistry]:
     """The records of a recording, in the order in which they came, and its registry."""
-    file = files.find(str(CAPTURES / name))
-    found = [record for record in files.records(file) if isinstance(record, Record)]
-    return found, NO_REGISTRY if file.registry is None else load(file.registry)
+    file = files.find_file(str(CAPTURES / name))
+    found = [record for record in files.read_records(file) if isinstance(record, Record)]
+    return found, NO_REGISTRY if file.registry is None else load_export(file.registry)
 
 
 def batches(records: Sequence[Record], count: int) -> Iterator[list[Record]]:
@@ -65,7 +65,7 @@ class Run:
     store: SqlStore
     format: str
     name: str
-    schemas: Registered
+    schemas: AnyRegistry
     policy: Policy = EMPTYING
     reports: list[BatchReport] = field(default_factory=list)
     decisions: Decisions = field(default_factory=Decisions)
@@ -102,23 +102,23 @@ class Run:
         query = f"SELECT topic, partition, offset, lake_table, reason FROM {self.quarantine().name}"
         return [tuple(row) for row in self.spark.sql(query).collect()]
 
-    def lake(self) -> list[LakeTable]:
+    def lake(self) -> list[ComparedTable]:
         """The lake tables, read with Spark."""
-        stopped = {t.lake_table for report in self.reports for t in report.tables if t.stopped}
-        moving = {t.lake_table for report in self.reports[-1:] for t in report.tables if not t.stopped}
-        found: list[LakeTable] = []
+        stopped = {t.lake_table for report in self.reports for t in report.tables if t.blocked}
+        moving = {t.lake_table for report in self.reports[-1:] for t in report.tables if not t.blocked}
+        found: list[ComparedTable] = []
         for table in self.store.tables():
             address = self.target().address(table)
             live = SparkExecutor(self.spark).inspect(address, self.format)
             if live is not None:
                 name = TARGETS.get(self.format).table_name(address)
                 rows = self.spark.table(name).toArrow().to_pylist()
-                found.append(LakeTable(table, live, rows, address in stopped - moving))
+                found.append(ComparedTable(table, live, rows, address in stopped - moving))
         return found
 
-    def mirror(self, small: int = SMALL) -> Mirror:
+    def mirror(self, small: int = SMALL) -> LakeSink:
         """A new one, as a process that starts has it."""
-        return Mirror(
+        return LakeSink(
             self.store,
             [self.target()],
             self.quarantine(),

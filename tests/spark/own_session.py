@@ -11,14 +11,16 @@ from pyspark.sql import SparkSession
 
 from schemaman.errors import EngineUnavailable
 from schemaman.spark.executor import SparkExecutor
-from schemaman.spark.session import session
+from schemaman.spark.session import start_session
 
 
 def main(folder: str) -> None:
     """Ask for tables of both formats, with literals as they should be and otherwise."""
     own = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
     before = own.conf.getAll
-    assert session(warehouse=f"{folder}/never made", settings={"spark.sql.ansi.enabled": "false"}) is own
+    assert (
+        start_session(warehouse=f"{folder}/never made", settings={"spark.sql.ansi.enabled": "false"}) is own
+    )
     executor = SparkExecutor(own)
     told = [
         _told(executor, *asked) for asked in (("/a/path", "delta"), ("a.b", "delta"), ("ice.a.b", "iceberg"))

@@ -10,7 +10,7 @@ from typing import Any
 
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.apply.journal import StoreJournal
-from schemaman.migration.plan import Plan, Policy, Source
+from schemaman.migration.plan import MigrationSource, Plan, Policy
 from schemaman.migration.plan_file import plan_hash, to_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.target import Target
@@ -48,7 +48,7 @@ class Table:
         return TARGETS[self.format].table_name(self.table)
 
 
-def versions(*ddl: str) -> list[Source]:
+def versions(*ddl: str) -> list[MigrationSource]:
     """Versions of a table in words; column ids say which column is which."""
     schemas = [parse_columns(text) for text in ddl]
     return [source(schemas[: n + 1]) for n in range(len(schemas))]
@@ -68,7 +68,9 @@ def prepared(
     return replace(drawn, commits=len(commits(executor, drawn)))
 
 
-def planned(executor: SparkExecutor, folder: Path, format: str, table: str, following: Source) -> Table:
+def planned(
+    executor: SparkExecutor, folder: Path, format: str, table: str, following: MigrationSource
+) -> Table:
     """The plan that brings a table where the source is, in a file."""
     plan = make_plan(following, executor.inspect(table, format), TARGETS[format], table, Policy())
     assert plan.refusals == ()
@@ -120,7 +122,7 @@ def require_done(executor: SparkExecutor, store: SqlStore, table: Table) -> int:
     since = commits(executor, table)[table.commits :]
     marks = since.count("mark")
     assert len(since) - marks == len(table.plan.steps), since
-    require_true(list(StoreJournal(store).journal(plan_hash(table.plan))), table.plan)
+    require_true(list(StoreJournal(store).read_plan_lines(plan_hash(table.plan))), table.plan)
     return marks
 
 

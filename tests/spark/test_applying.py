@@ -11,7 +11,7 @@ import pytest
 
 from schemaman.errors import PartlyApplied, StatementFailed
 from schemaman.migration.apply.apply import apply, check
-from schemaman.migration.apply.clone import NAMESPACE, rehearsal
+from schemaman.migration.apply.clone import NAMESPACE, make_rehearsal
 from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.properties.names import STORE_PROPERTY
 from schemaman.spark.executor import SparkExecutor
@@ -36,7 +36,7 @@ def test_a_plan_is_tried_on_an_empty_clone_first(spark, warehouse: Path, tmp_pat
     with SqlStore.open(f"sqlite:///{tmp_path}/s.db", create=True) as store:
         table = prepared(executor, store, warehouse, tmp_path, format, f"cloned_{format}")
         before = commits(executor, table)
-        rehearse = rehearsal(executor, TARGETS[format], "try")
+        rehearse = make_rehearsal(executor, TARGETS[format], "try")
         told = check(
             table.plan, executor, StoreJournal(store), store.now_ms, store=store.id, rehearse=rehearse
         )
@@ -74,7 +74,7 @@ def test_what_fails_on_the_clone_is_not_done_to_the_table(
         table = prepared(executor, store, warehouse, tmp_path, format, f"balky_{format}")
         before = commits(executor, table)
         balky = _Balky(spark)
-        rehearse = rehearsal(balky, TARGETS[format], "try")
+        rehearse = make_rehearsal(balky, TARGETS[format], "try")
         with pytest.raises(StatementFailed, match=r"tried on an empty clone.*no columns today"):
             apply(
                 table.plan,
@@ -118,7 +118,7 @@ def test_a_clone_has_the_layout_of_its_table(spark, warehouse: Path, tmp_path: P
             seen.append(live)
             return live
 
-    rehearsal(Looking(spark), TARGETS[format], "try")(table.plan)
+    make_rehearsal(Looking(spark), TARGETS[format], "try")(table.plan)
     live = executor.inspect(name, format)
     assert live is not None
     assert seen[0].schema == live.schema

@@ -52,7 +52,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Cap
 
 def checked(name: str, done: Done) -> Any:
     """The document, valid against its schema."""
-    Draft202012Validator(schemas.get(name)).validate(done.json)
+    Draft202012Validator(schemas.read_schema(name)).validate(done.json)
     return done.json
 
 

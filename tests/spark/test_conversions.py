@@ -61,7 +61,7 @@ KNOWN = (
 
 def test_what_is_known_to_lose_something_is_told(spark) -> None:
     told = ", ".join(
-        f"{conversion.exact(f'CAST({value} AS {old})', parse_type(old), parse_type(new))} AS c{n}"
+        f"{conversion.write_exactness(f'CAST({value} AS {old})', parse_type(old), parse_type(new))} AS c{n}"
         for n, (value, old, new, _) in enumerate(KNOWN)
     )
     found = tuple(spark.sql(f"SELECT {told}").collect()[0])
@@ -83,10 +83,10 @@ def test_a_number_that_comes_through_is_the_same_number(spark, figure) -> None:
     parts = []
     for old, new in PAIRS:
         value, was, will = f"`{old}`", parse_type(old), parse_type(new)
-        turned = conversion.converted(value, was, will)
+        turned = conversion.write_conversion(value, was, will)
         parts.append(
             f"struct(CAST({value} AS STRING) AS v, CAST({turned} AS STRING) AS t, "
-            f"{conversion.exact(value, was, will)} AS ok)"
+            f"{conversion.write_exactness(value, was, will)} AS ok)"
         )
     through = 0
     for row in given.selectExpr(*parts).collect():

@@ -16,7 +16,7 @@ from schemaman.history.versions import MemberAnswer
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.planner import make_plan
-from schemaman.migration.source import source_of
+from schemaman.migration.source import migration_source
 from schemaman.migration.target import Target
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.ddl import quote_name
@@ -48,7 +48,7 @@ def prove(format: str, name: str, batch: list[Pair], executor: SparkExecutor, dr
     policy = Policy(drops="drop" if drops == "drop" else "keep", upgrades=True)
     old, new = tables(batch)
     answers = [MemberAnswer(a, b, same=True) for pair in batch for a, b in pair.members]
-    first, second = source_of(history([old])), source_of(history([old, new], answers))
+    first, second = migration_source(history([old])), migration_source(history([old, new], answers))
     created = make_plan(first, None, target, name, policy)
     for step in created.steps:
         executor.run(step.statement)

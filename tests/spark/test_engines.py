@@ -18,8 +18,8 @@ from schemaman.ingest.ingest import Summary
 from schemaman.io import files, schema_registry
 from schemaman.registry import Registry
 from schemaman.spark import ingest as pipeline
-from schemaman.spark.record_source import parts
-from schemaman.spark.streaming.micro_batch import COLUMNS, remember
+from schemaman.spark.record_source import split_file
+from schemaman.spark.streaming.micro_batch import COLUMNS, record_batch
 from schemaman.store.log import Stamped
 from schemaman.store.memory import MemoryStore
 from tests.house import CAPTURES
@@ -37,23 +37,23 @@ RECORDINGS = (
 Result = tuple[Summary, list[Stamped]]
 
 
-def schemas(source: str) -> schema_registry.Export:
-    beside = files.find(source).registry
-    return schema_registry.load(beside) if beside else schema_registry.NO_REGISTRY
+def schemas(source: str) -> schema_registry.RegistryExport:
+    beside = files.find_file(source).registry
+    return schema_registry.load_export(beside) if beside else schema_registry.NO_REGISTRY
 
 
 def read_here(sources: Sequence[str], size: int) -> Result:
     store = MemoryStore(lambda: 0)
     registry, summary = Registry(store, lambda: 0), Summary()
     for source in sources:
-        records = files.records(files.find(source))
+        records = files.read_records(files.find_file(source))
         summary += local.ingest(records, registry, "main", schemas(source), size=size)
     return summary, list(store.read())
 
 
 def read_there(spark, sources: Sequence[str], size: int) -> Result:
     store = MemoryStore(lambda: 0)
-    found = [files.find(source) for source in sources]
+    found = [files.find_file(source) for source in sources]
     registry = Registry(store, lambda: 0)
     summary = pipeline.ingest(spark, found, registry, "main", schemas(sources[0]), size=size)
     return summary, list(store.read())
@@ -74,7 +74,7 @@ def test_row_groups_are_read_by_several_tasks(spark, tmp_path, size, step):
     sieved = whole.take(list(range(0, whole.num_rows, step)))
     parquet.write_table(sieved, tmp_path / "r.parquet", row_group_size=23)
     (tmp_path / "registry.json").write_bytes((run / "registry.json").read_bytes())
-    assert len(parts(files.find(str(tmp_path / "r.parquet")), 64)) == -(-sieved.num_rows // 23)
+    assert len(split_file(files.find_file(str(tmp_path / "r.parquet")), 64)) == -(-sieved.num_rows // 23)
     sources = [str(tmp_path / "r.parquet")]
     summary, log = read_here(sources, size)
     assert read_there(spark, sources, size) == (summary, log)
@@ -94,7 +94,7 @@ def test_bytes_that_alternate_part_nothing_wherever_executors_cut(spark, tmp_pat
         registry = Registry(MemoryStore(lambda: 0), lambda: 0)
         for piece in pieces:
             rows = [{n: getattr(r, n, None) for n in COLUMNS} | {"headers": []} for r in piece]
-            remember(arrow.Table.from_pylist(rows), registry, "main", schema_registry.NO_REGISTRY)
+            record_batch(arrow.Table.from_pylist(rows), registry, "main", schema_registry.NO_REGISTRY)
         told.append(registry.tables())
     assert [v.records for v in told[0][0].versions] == [90, 3, 90]
     assert told == [told[0]] * 3
@@ -118,7 +118,7 @@ def test_files_that_overlap_and_files_that_are_damaged(spark, torn):
 
 
 def test_what_is_known_is_not_read_again(spark):
-    file = files.find(str(CAPTURES / "postgres/shop-json"))
+    file = files.find_file(str(CAPTURES / "postgres/shop-json"))
     store = MemoryStore(lambda: 0)
     registry = Registry(store, lambda: 0)
     read_twice = [
@@ -150,7 +150,7 @@ def test_standard_input_cannot_be_read_by_executors(spark):
     with pytest.raises(UsageError, match="standard input"):
         pipeline.ingest(
             spark,
-            [files.find("-")],
+            [files.find_file("-")],
             Registry(MemoryStore(lambda: 0), lambda: 0),
             "main",
             schema_registry.NO_REGISTRY,

@@ -16,7 +16,7 @@ from schemaman.debezium.wire_format import Form, Forms
 from schemaman.errors import RegistryUnavailable
 from schemaman.ingest import ingest as local
 from schemaman.io import files
-from schemaman.io.schema_registry import opened
+from schemaman.io.schema_registry import open_registry
 from schemaman.registry import Registry
 from schemaman.spark import ingest as pipeline
 from schemaman.store.memory import MemoryStore
@@ -49,7 +49,7 @@ def written(records: Iterable[Record], path: Path) -> files.File:
         for r in records
     ]  # fmt: skip
     parquet.write_table(arrow.Table.from_pylist(rows, SCHEMA), path, row_group_size=200)
-    return files.find(str(path))
+    return files.find_file(str(path))
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,10 @@ def test_the_log_is_the_same_in_every_framing(
     forms, told = Forms(form, form), []
     with serving(ENTRIES) as served:
         for engine in ("local", "spark"):
-            store, schemas = MemoryStore(lambda: 0), opened(f"{served.url}/{path}", {})
+            store, schemas = MemoryStore(lambda: 0), open_registry(f"{served.url}/{path}", {})
             desk = Registry(store, lambda: 0)
             if engine == "local":
-                summary = local.ingest(files.records(file), desk, "main", schemas, forms=forms)
+                summary = local.ingest(files.read_records(file), desk, "main", schemas, forms=forms)
             else:
                 summary = pipeline.ingest(spark, [file], desk, "main", schemas, forms=forms)
             told.append((summary, list(store.read())))
@@ -81,6 +81,6 @@ def test_a_registry_that_does_not_answer_stops_executors_too(spark: Any, tmp_pat
     file = written(recorded(), tmp_path / "r.parquet")
     with serving(ENTRIES) as served:
         served.down = True
-        schemas = opened(served.url, {"max.retries": "0"})
+        schemas = open_registry(served.url, {"max.retries": "0"})
         with pytest.raises(RegistryUnavailable, match="answers 500"):
             pipeline.ingest(spark, [file], Registry(MemoryStore(lambda: 0), lambda: 0), "main", schemas)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from schemaman.migration.apply.apply import LEASE_MS
-from schemaman.migration.conditions import holds
+from schemaman.migration.conditions import is_met
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.sql.store import SqlStore
 from tests.house import PROOF
@@ -31,7 +31,7 @@ CHAINS = EVERY if PROOF else SOME
 def settle(executor: SparkExecutor, table: Table, step: int) -> None:
     """Wait until a statement whose sender is dead has run; it may also never have reached the driver."""
     for _ in range(20):
-        if holds(executor.inspect(table.table, table.format), table.plan.steps[step].postcondition):
+        if is_met(executor.inspect(table.table, table.format), table.plan.steps[step].postcondition):
             return
         time.sleep(0.1)
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from schemaman.errors import StatementConflict, StatementFailed, UnknownName
-from schemaman.migration.target import LayoutField, Live
+from schemaman.migration.target import LakeTable, LayoutField
 from schemaman.model.column_list import parse_columns
 from schemaman.spark.executor import SparkExecutor
-from schemaman.spark.iceberg_metadata import described_live
-from schemaman.spark.session import session, session_settings
+from schemaman.spark.iceberg_metadata import read_description
+from schemaman.spark.session import make_session_settings, start_session
 
 pytestmark = pytest.mark.spark
 
@@ -26,18 +26,18 @@ def executor(spark) -> SparkExecutor:
     return SparkExecutor(spark)
 
 
-def inspect(executor: SparkExecutor, table: str, format: str) -> Live:
+def inspect(executor: SparkExecutor, table: str, format: str) -> LakeTable:
     live = executor.inspect(table, format)
     assert live is not None
     return live
 
 
 def test_the_session_is_one_and_the_same(spark, warehouse: Path) -> None:
-    assert session(warehouse=warehouse) is spark
+    assert start_session(warehouse=warehouse) is spark
 
 
 def test_settings_name_both_formats() -> None:
-    settings = session_settings(Path("/w"), "lake", "local[2]")
+    settings = make_session_settings(Path("/w"), "lake", "local[2]")
     assert "DeltaCatalog" in settings["spark.sql.catalog.spark_catalog"]
     assert settings["spark.sql.catalog.lake.uri"] == "jdbc:sqlite:/w/lake.db"
 
@@ -148,7 +148,7 @@ def test_a_metadata_file_that_nobody_can_read_is_made_up_for(spark, executor: Sp
     live = inspect(executor, laid_out(executor), "iceberg")
     told = {row["key"]: row["value"] for row in spark.sql("SHOW TBLPROPERTIES ice.laid.out").collect()}
     described = [(r[0], r[1]) for r in spark.sql("DESCRIBE TABLE EXTENDED ice.laid.out").collect()]
-    other = described_live(live.name, live.schema.columns, live.version, told, described)
+    other = read_description(live.name, live.schema.columns, live.version, told, described)
     assert other == replace(
         live,
         identity=other.identity,

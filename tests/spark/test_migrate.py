@@ -16,11 +16,11 @@ import pytest
 
 from schemaman.errors import StalePlan, StatementFailed
 from schemaman.migration.apply.apply import LEASE_MS, apply
-from schemaman.migration.conditions import structure
-from schemaman.migration.plan import Plan, Policy, Source
+from schemaman.migration.conditions import fingerprint_structure
+from schemaman.migration.plan import MigrationSource, Plan, Policy
 from schemaman.migration.plan_file import from_text, to_text
 from schemaman.migration.planner import make_plan
-from schemaman.migration.target import Live, Target
+from schemaman.migration.target import LakeTable, Target
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.column_list import parse_columns
 from schemaman.spark.executor import SparkExecutor
@@ -43,7 +43,7 @@ def executor(spark) -> SparkExecutor:
     return SparkExecutor(spark)
 
 
-def versions(*ddl: str) -> list[Source]:
+def versions(*ddl: str) -> list[MigrationSource]:
     """Versions of a table in words; column ids say which column is which."""
     schemas = [parse_columns(text) for text in ddl]
     return [source(schemas[: n + 1]) for n in range(len(schemas))]
@@ -53,7 +53,7 @@ def table_of(format: str, name: str) -> str:
     return f"lives.{name}" if format == "delta" else f"ice.lives.{name}"
 
 
-def plan(format: str, table: str, following: Source, live: Live | None, **policy) -> Plan:
+def plan(format: str, table: str, following: MigrationSource, live: LakeTable | None, **policy) -> Plan:
     return make_plan(following, live, TARGETS[format], table, Policy(**policy))
 
 
@@ -283,7 +283,7 @@ def test_a_killed_migration_is_taken_up_where_it_stopped(
             assert migration.differences == ()
             live = executor.inspect(drawn.table, drawn.format)
             assert live is not None
-            assert structure(live.schema) == structure(drawn.wanted)
+            assert fingerprint_structure(live.schema) == fingerprint_structure(drawn.wanted)
             if drawn.base_schema is not None:
                 name = tables[drawn.format]
                 assert commits(executor, drawn.format, name) == before[drawn.format] + len(drawn.steps)

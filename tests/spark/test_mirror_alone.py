@@ -28,10 +28,10 @@ def test_a_table_that_no_rows_can_be_made_for_stops_alone(spark, tmp_path: Path)
             batch = [more, told(number, {"id": 1 + number, "a": "y"}, table="u")]
             run.mirror(small)(frame(spark, batch), number)
             good, stopped = run.reports[-1].tables
-            assert (good.rows, good.stopped) == (1, None)
-            assert (stopped.rows, stopped.aside) == (0, 1)
-            assert "no rows can be made of its records: " in (stopped.stopped or "")
-            assert "void" in (stopped.stopped or "")
+            assert (good.rows, good.blocked) == (1, None)
+            assert (stopped.rows, stopped.quarantined) == (0, 1)
+            assert "no rows can be made of its records: " in (stopped.blocked or "")
+            assert "void" in (stopped.blocked or "")
         assert len(run.withheld()) == 2
         spark.sql(f"ALTER TABLE {name} DROP COLUMN nothing")
         run.mirror()(frame(spark, []), 3)

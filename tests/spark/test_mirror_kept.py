@@ -11,8 +11,8 @@ import pytest
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.migration.row_columns import DELETED
 from schemaman.migration.target import TARGETS
-from schemaman.spark.streaming.quarantine import NO_OLD_ROW, Quarantine
-from schemaman.spark.streaming.row_staging import WAITS
+from schemaman.spark.streaming.quarantine import NO_PREVIOUS_ROW, Quarantine
+from schemaman.spark.streaming.row_staging import WAITS_FOR_OLDER
 from schemaman.store.sql.store import SqlStore
 from tests.house import PROOF
 from tests.spark.formats import slow
@@ -40,10 +40,10 @@ def test_an_update_waits_behind_one_in_quarantine(spark, tmp_path: Path, format:
         mirror(frame(spark, [BEHIND, row(4, "u", 2, BIG, 2)]), 1)
         assert bigs(run) == {1: "old", 2: "other"}
         (report,) = run.reports[1].tables
-        assert (report.rows, report.aside) == (1, 1)
+        assert (report.rows, report.quarantined) == (1, 1)
         withheld = {place[2]: reason for *place, _, reason in run.withheld()}
         assert withheld.keys() == {1, 2}
-        assert withheld[2] == WAITS
+        assert withheld[2] == WAITS_FOR_OLDER
         # a whole row waits for nothing, and one behind it neither
         mirror(frame(spark, [row(5, "u", 1, "whole", 3)]), 2)
         mirror(frame(spark, [row(6, "u", 1, BIG, 4)]), 3)
@@ -78,7 +78,7 @@ def test_an_update_waits_behind_one_that_nobody_understood(
         mirror(frame(spark, [row(4, "u", 1, BIG, 2), row(5, "u", 2, BIG, 2)]), 1)
         reasons = {place[2]: reason for *place, _, reason in run.withheld()}
         assert reasons.keys() == {1, 2, 4}
-        assert reasons[2] == reasons[4] == WAITS
+        assert reasons[2] == reasons[4] == WAITS_FOR_OLDER
         # a whole row lets them go, and is one to keep from
         mirror(frame(spark, [row(6, "u", 1, "whole", 3)]), 2)
         mirror(frame(spark, [row(7, "u", 1, BIG, 4)]), 3)
@@ -100,7 +100,7 @@ def test_where_nobody_knows_whose_record_waits_each_that_lacks_a_value_does(spar
         mirror(frame(spark, [OLD, BAD, row(3, "c", 2, "other", 1)]), 0)
         mirror(frame(spark, [BEHIND, row(4, "u", 2, BIG, 2), row(5, "c", 3, "third", 3)]), 1)
         assert bigs(run) == {1: "old", 2: "other", 3: "third"}
-        assert [reason for *_, reason in run.withheld()].count(WAITS) == 2
+        assert [reason for *_, reason in run.withheld()].count(WAITS_FOR_OLDER) == 2
 
 
 @slow
@@ -137,7 +137,7 @@ def test_a_value_that_was_not_sent_of_a_row_that_is_not_there_is_not_written(
         mirror(frame(spark, [row(0, "c", 1, "old", 1)]), 0)
         mirror(frame(spark, [row(1, "u", 2, BIG, 2), row(2, "u", 1, BIG, 3)]), 1)
         assert bigs(run) == {1: "old"}
-        assert [(place[2], reason) for *place, _, reason in run.withheld()] == [(1, NO_OLD_ROW)]
+        assert [(place[2], reason) for *place, _, reason in run.withheld()] == [(1, NO_PREVIOUS_ROW)]
         # a row from before the first batch, which bears no place
         (lake,) = run.lake()
         name = TARGETS.get(format).table_name(lake.live.name)
@@ -162,7 +162,7 @@ def test_a_value_of_a_row_that_was_deleted_since_is_not_brought_back(
         )
         (lake,) = run.lake()
         assert [row[DELETED] for row in lake.rows] == [True]
-        assert {reason for *_, reason in run.withheld()} == {NO_OLD_ROW}
+        assert {reason for *_, reason in run.withheld()} == {NO_PREVIOUS_ROW}
         mirror(frame(spark, [replace(change("u", 140, big="whole", z="4"), offset=4)]), 2)
         mirror(frame(spark, [replace(change("u", 150, big=BIG, z="5"), offset=5)]), 3)
         (lake,) = run.lake()

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.migration.target import Live
+from schemaman.migration.target import LakeTable
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.sql.store import SqlStore
 from tests.house import CAPTURES, PROOF, ROOT
-from tests.spark.compared import LakeTable, compared
+from tests.spark.compared import ComparedTable, compared
 from tests.test_mirrored_recordings import unknown
 
 pytestmark = pytest.mark.spark
@@ -68,10 +68,10 @@ def lake(spark, executor: SparkExecutor, store: SqlStore, folder: Path):
     waiting = {row[3] for row in aside(spark, folder) if "instead:" in row[4]}
     for table in store.tables():
         path = str(folder / "lake" / table.stream / f"{table.database}.{table.schema}.{table.table}")
-        live: Live | None = executor.inspect(path, "delta")
+        live: LakeTable | None = executor.inspect(path, "delta")
         if live is not None:
             rows = spark.table(f"delta.`{path}`").toArrow().to_pylist()
-            yield LakeTable(table, live, rows, path in waiting)
+            yield ComparedTable(table, live, rows, path in waiting)
 
 
 def withheld(spark, folder: Path) -> set[tuple[str, int, int]]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from pyspark.sql.types import StructType
 
 from schemaman.errors import UsageError
-from schemaman.languages.language import NOTATIONS, written
+from schemaman.languages.language import SCHEMA_LANGUAGES, write_schema
 from schemaman.migration.spark_sql import type_name
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import TableSchema
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 
 
 def test_spark_reads_the_ddl(spark: Any) -> None:
-    ddl, count = NOTATIONS.get("ddl"), 0
+    ddl, count = SCHEMA_LANGUAGES.get("ddl"), 0
     for where, _, done in written_in("ddl"):
         found = json.loads(StructType.fromDDL(done.text).json())
         told = ddl.read(done.text)
@@ -77,13 +77,13 @@ def test_spark_reads_the_json(spark: Any) -> None:
     types = spark._jvm.org.apache.spark.sql.types.DataType
     for language in ("spark", "delta"):
         for where, _, done in written_in(language):
-            notation = NOTATIONS.get(language)
+            notation = SCHEMA_LANGUAGES.get(language)
             assert notation.read(types.fromJson(done.text).json()) == notation.read(done.text), where
 
 
 def test_iceberg_reads_the_json(spark: Any) -> None:
     parser = spark._jvm.org.apache.iceberg.SchemaParser
-    iceberg = NOTATIONS.get("iceberg")
+    iceberg = SCHEMA_LANGUAGES.get("iceberg")
     for where, _, done in written_in("iceberg"):
         assert iceberg.read(parser.toJson(parser.fromJson(done.text))) == iceberg.read(done.text), where
 
@@ -92,9 +92,9 @@ def test_iceberg_reads_the_json(spark: Any) -> None:
 def test_odd_structures_are_read_as_they_are_written(spark: Any, schema: TableSchema) -> None:
     jvm = spark._jvm
     for language in ("ddl", "spark", "iceberg"):
-        notation = NOTATIONS.get(language)
+        notation = SCHEMA_LANGUAGES.get(language)
         try:
-            done = written(notation, schema, "t", "t@1", partial=True)
+            done = write_schema(notation, schema, "t", "t@1", partial=True)
         except UsageError:
             continue
         told = notation.read(done.text)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from schemaman.migration.plan import Policy, Source, outcomes
+from schemaman.migration.plan import MigrationSource, Policy, count_outcomes
 from schemaman.migration.planner import make_plan
-from schemaman.migration.recipes.recipes import Cook
+from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import TableSchema
 from schemaman.spark.executor import SparkExecutor
@@ -82,7 +82,7 @@ def test_a_plan_keeps_its_promise_and_every_row(
         suppress_health_check=list(HealthCheck),
     )
     @given(life=lives(3), drops=st.sampled_from(["keep", "drop"]))
-    def live_through(life: list[Source], drops) -> None:
+    def live_through(life: list[MigrationSource], drops) -> None:
         seen.update(lived(spark, executor, format, life, Policy(drops=drops)))
 
     live_through()
@@ -90,7 +90,9 @@ def test_a_plan_keeps_its_promise_and_every_row(
     figure(f"pairs of structures on {format}", ", ".join(f"{n} {k}" for k, n in sorted(seen.items())))
 
 
-def lived(spark, executor: SparkExecutor, format: str, life: list[Source], policy: Policy) -> Counter[str]:
+def lived(
+    spark, executor: SparkExecutor, format: str, life: list[MigrationSource], policy: Policy
+) -> Counter[str]:
     """The outcomes of a table's life, each version checked against the one before."""
     number = next(NUMBERS)
     table = f"pairs.t{number}" if format == "delta" else f"ice.pairs.t{number}"
@@ -100,24 +102,24 @@ def lived(spark, executor: SparkExecutor, format: str, life: list[Source], polic
     for following in life:
         live = executor.inspect(table, format)
         drawn = make_plan(following, live, target, table, policy)
-        seen.update(outcomes(drawn))
+        seen.update(count_outcomes(drawn))
         if not drawn.steps and live is None:
             return seen
         migration = chain.apply(drawn, executor)
         assert (migration.state in ("applied", "unchanged"), migration.differences) == (True, ())
-        assert migration.live is not None
-        again = make_plan(following, migration.live, target, table, policy)
+        assert migration.lake_table is not None
+        again = make_plan(following, migration.lake_table, target, table, policy)
         assert again.steps == ()
         if live is None:
-            written(executor, name, migration.live.schema)
-        before = checked(spark, name, following, migration.live.schema, before, bool(drawn.refusals))
-        for phase in Cook(following, target, table, policy).plans(migration.live)[:3]:
+            written(executor, name, migration.lake_table.schema)
+        before = checked(spark, name, following, migration.lake_table.schema, before, bool(drawn.refusals))
+        for phase in RecipePlanner(following, target, table, policy).make_plans(migration.lake_table)[:3]:
             seen.update({f"recipe {phase.phase.name}": 1} if phase.phase and phase.steps else {})
     return seen
 
 
 def checked(
-    spark, name: str, following: Source, schema: TableSchema, before: Values, refused: bool
+    spark, name: str, following: MigrationSource, schema: TableSchema, before: Values, refused: bool
 ) -> Values:
     """The values under the ids of the source's columns, compared with those of the version before."""
     values = dict(zip(schema.names, read(spark, name, schema.names), strict=True))

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from schemaman.migration.plan import Policy, Source
+from schemaman.migration.plan import MigrationSource, Policy
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import ProjectionRule
-from schemaman.migration.target import Held, Target
+from schemaman.migration.target import LakeType, Target
 from schemaman.migration.targets import delta, iceberg
 from schemaman.migration.type_mapping import CHOICES, ROLES
 from schemaman.model.ddl import parse_type
@@ -39,10 +39,10 @@ def policy(options: dict[str, object]) -> Policy:
     return Policy(projections=(ProjectionRule(tuple(options.items())),))
 
 
-def every_type(format: str, options: dict[str, object]) -> Source:
+def every_type(format: str, options: dict[str, object]) -> MigrationSource:
     """A table with a column of every type that a connector tells and this format holds."""
-    how = policy(options).representation("t", format)
-    held = [t for t in TYPES if isinstance(TARGETS[format].hold(parse_type(t), how), Held)]
+    how = policy(options).find_representation("t", format)
+    held = [t for t in TYPES if isinstance(TARGETS[format].hold_type(parse_type(t), how), LakeType)]
     columns = tuple(Column(f"C-{n}", parse_type(t), id=n) for n, t in enumerate(held, 1))
     return source([TableSchema(columns)])
 

@@ -12,7 +12,7 @@ import pytest
 from schemaman.errors import Locked, PartlyApplied, StalePlan
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.apply.journal import StoreJournal
-from schemaman.migration.conditions import structure
+from schemaman.migration.conditions import fingerprint_structure
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.sql.store import SqlStore
 from tests.house import PROOF
@@ -65,7 +65,7 @@ def test_of_two_appliers_one_wins_and_the_other_exits_4(
         assert 0 in codes, ended
         assert set(codes) <= {0, 4}, ended
         winner = codes.index(0)
-        assert structure(live.schema) == structure(plans[winner].plan.wanted), ended
+        assert fingerprint_structure(live.schema) == fingerprint_structure(plans[winner].plan.wanted), ended
         if codes == [0, 0]:
             # The one who came late found the work of the other done.
             assert sorted(end["state"] for end in ended) == ["applied", "unchanged"]

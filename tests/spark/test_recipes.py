@@ -10,18 +10,18 @@ import pytest
 
 from schemaman.errors import StalePlan, StatementFailed
 from schemaman.migration.apply.apply import apply
-from schemaman.migration.apply.clone import NAMESPACE, rehearsal
-from schemaman.migration.apply.journal import progress
+from schemaman.migration.apply.clone import NAMESPACE, make_rehearsal
+from schemaman.migration.apply.journal import count_progress
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.plan_file import from_text, to_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule
-from schemaman.migration.properties.column_swaps import under_way
-from schemaman.migration.properties.displaced_columns import retired
-from schemaman.migration.recipes.phases import differing
-from schemaman.migration.recipes.recipes import Cook
-from schemaman.migration.rollback import restored, rollback, rows_written, version_before
-from schemaman.migration.target import Live
+from schemaman.migration.properties.column_swaps import read_swaps
+from schemaman.migration.properties.displaced_columns import read_displaced
+from schemaman.migration.recipes.phases import count_differing
+from schemaman.migration.recipes.recipes import RecipePlanner
+from schemaman.migration.rollback import find_version_before, list_row_writes, plan_restore, plan_rollback
+from schemaman.migration.target import LakeTable
 from schemaman.spark.executor import SparkExecutor
 from tests.paper_lake import PaperJournal
 from tests.spark.formats import both, slow
@@ -31,14 +31,14 @@ pytestmark = pytest.mark.spark
 __all__ = ["executor"]
 
 
-def look(executor: SparkExecutor, table: str, format: str) -> Live:
+def look(executor: SparkExecutor, table: str, format: str) -> LakeTable:
     live = executor.inspect(table, format)
     assert live is not None
     return live
 
 
-def cook(format: str, table: str, following, **how) -> Cook:
-    return Cook(following, TARGETS[format], table, how.pop("policy", Policy()), **how)
+def cook(format: str, table: str, following, **how) -> RecipePlanner:
+    return RecipePlanner(following, TARGETS[format], table, how.pop("policy", Policy()), **how)
 
 
 def is_settled(plan: Plan) -> bool:
@@ -85,7 +85,7 @@ def test_values_move_to_columns_of_another_type_phase_by_phase(executor, format:
     old = executor.query(f"SELECT {COLUMNS} FROM {name} ORDER BY id")
     ordinary = plan(format, table, second, look(executor, table, format))
     assert len(ordinary.refusals) == 7
-    expand, backfill, swap, contract = cook(format, table, second).plans(look(executor, table, format))
+    expand, backfill, swap, contract = cook(format, table, second).make_plans(look(executor, table, format))
     assert [p.phase.follows for p in (backfill, swap, contract) if p.phase] == [
         _hash(p) for p in (expand, backfill, swap)
     ]
@@ -94,13 +94,13 @@ def test_values_move_to_columns_of_another_type_phase_by_phase(executor, format:
     applied(expand, executor)
     with pytest.raises(StalePlan, match=r"gives [23], not 0"):
         applied(swap, executor)
-    assert len(under_way(look(executor, table, format))) == 7
+    assert len(read_swaps(look(executor, table, format))) == 7
     applied(backfill, executor)
     late = f"SELECT id + 10, 5, d, t, `on`, l, m, f, kept FROM {name} WHERE id = 1"
     executor.run(f"INSERT INTO {name} ({COLUMNS}) {late}")
     with pytest.raises(StalePlan, match="gives 1, not 0"):
         applied(swap, executor)
-    again, swap, contract = cook(format, table, second).plans(look(executor, table, format))
+    again, swap, contract = cook(format, table, second).make_plans(look(executor, table, format))
     applied(again, executor)
     applied(swap, executor)
     assert executor.query(f"SELECT {COLUMNS} FROM {name} WHERE id < 10 ORDER BY id") == READ
@@ -113,7 +113,7 @@ def test_values_move_to_columns_of_another_type_phase_by_phase(executor, format:
     live = look(executor, table, format)
     assert sorted(live.schema.names) == sorted(COLUMNS.replace("`", "").split(", "))
     assert live.schema.column("d").comment == "net"  # type: ignore[union-attr]
-    assert retired(live) == {}
+    assert read_displaced(live) == {}
     assert executor.query(f"SELECT {COLUMNS} FROM {name} WHERE id < 10 ORDER BY id") == READ
     assert is_settled(plan(format, table, second, live))
 
@@ -158,18 +158,18 @@ def test_what_would_lose_something_does_not_get_through_the_gate(executor, forma
     for n, pair in enumerate(PAIRS):
         executor.run(f"INSERT INTO {name} (id, c{n}) VALUES ({n + 2}, {pair[4]})")
     recipe = cook(format, table, second, exact=tuple(names))
-    expand, *_ = recipe.plans(look(executor, table, format))
+    expand, *_ = recipe.make_plans(look(executor, table, format))
     applied(expand, executor)
     for n in range(len(PAIRS)):
-        backfill = recipe.plans(look(executor, table, format))[0]
+        backfill = recipe.make_plans(look(executor, table, format))[0]
         with pytest.raises(StalePlan, match=f"gives {len(PAIRS) - n}, not 0"):
             applied(backfill, executor)
         executor.run(f"UPDATE {name} SET c{n} = NULL WHERE id = {n + 2}")
-    backfill, swap, _ = recipe.plans(look(executor, table, format))
+    backfill, swap, _ = recipe.make_plans(look(executor, table, format))
     applied(backfill, executor)
     executor.run(f"INSERT INTO {name} (id, {', '.join(names)}) VALUES (99, {', '.join(p[4] for p in PAIRS)})")
-    for exchange in under_way(look(executor, table, format)):
-        assert executor.query(differing(name, (exchange,))) == ((1,),)
+    for exchange in read_swaps(look(executor, table, format)):
+        assert executor.query(count_differing(name, (exchange,))) == ((1,),)
     with pytest.raises(StalePlan, match="gives 1, not 0"):
         applied(swap, executor)
     executor.run(f"DELETE FROM {name} WHERE id = 99")
@@ -189,7 +189,7 @@ def test_a_key_is_exchanged_where_the_rows_allow_it(executor, format: str) -> No
     )
     run(plan(format, table, first, None), executor)
     executor.run(f"INSERT INTO {name} VALUES (1, 1, 'x'), (2, 1, 'y')")
-    (rekey,) = cook(format, table, second).plans(look(executor, table, format))
+    (rekey,) = cook(format, table, second).make_plans(look(executor, table, format))
     assert rekey.phase is not None
     assert rekey.phase.name == "rekey"
     assert rekey.approvals_needed
@@ -197,15 +197,15 @@ def test_a_key_is_exchanged_where_the_rows_allow_it(executor, format: str) -> No
     live = look(executor, table, format)
     assert live.schema.key == ("id", "shop")
     assert is_settled(plan(format, table, second, live))
-    (twice,) = cook(format, table, third).plans(live)
+    (twice,) = cook(format, table, third).make_plans(live)
     with pytest.raises(StalePlan, match="gives 1, not 0"):
         applied(twice, executor)
     executor.run(f"UPDATE {name} SET shop = 2 WHERE id = 2")
-    (rekey,) = cook(format, table, third).plans(look(executor, table, format))
+    (rekey,) = cook(format, table, third).make_plans(look(executor, table, format))
     applied(rekey, executor)
     assert look(executor, table, format).schema.key == ("shop",)
     assert executor.query(f"SELECT * FROM {name} ORDER BY id") == ((1, 1, "x"), (2, 2, "y"))
-    back = rollback(rekey, look(executor, table, format), len(rekey.steps))
+    back = plan_rollback(rekey, look(executor, table, format), len(rekey.steps))
     applied(back, executor)
     again = look(executor, table, format)
     assert again.schema.key == ("id", "shop")
@@ -220,7 +220,7 @@ def test_a_key_column_changes_its_type(executor, format: str) -> None:
     first, second = versions(*(f"id {type} NOT NULL ID 1, PRIMARY KEY (id)" for type in types))
     run(plan(format, table, first, None), executor)
     executor.run(f"INSERT INTO {name} VALUES (1), (2)")
-    for phase in cook(format, table, second).plans(look(executor, table, format)):
+    for phase in cook(format, table, second).make_plans(look(executor, table, format)):
         applied(phase, executor)
     live = look(executor, table, format)
     assert (live.schema.names, live.schema.key) == (("id",), ("id",))
@@ -241,9 +241,9 @@ def test_a_table_that_cannot_be_changed_is_filled_into_a_new_one(executor, forma
     )
     run(plan(format, old, first, look(executor, old, format)), executor)
     plain = Policy(upgrades=False)
-    refused = cook(format, old, second, policy=plain).plans(look(executor, old, format))
+    refused = cook(format, old, second, policy=plain).make_plans(look(executor, old, format))
     assert all("--into" in refusal.instead for one in refused for refusal in one.refusals)
-    made, fill = cook(format, old, second, policy=plain).plans(look(executor, old, format), new)
+    made, fill = cook(format, old, second, policy=plain).make_plans(look(executor, old, format), new)
     applied(made, executor)
     applied(fill, executor)
     rows = executor.query(f"SELECT id, a, p, b FROM {other} ORDER BY id")
@@ -264,7 +264,7 @@ def test_a_new_table_begins_a_name_that_came_back_empty(executor, format: str) -
     )
     run(plan(format, old, first, None), executor)
     executor.run(f"INSERT INTO {TARGETS[format].table_name(old)} VALUES (1, 7), (2, NULL)")
-    for one in cook(format, old, third).plans(look(executor, old, format), new):
+    for one in cook(format, old, third).make_plans(look(executor, old, format), new):
         applied(one, executor)
     rows = executor.query(f"SELECT id, a, a__old FROM {TARGETS[format].table_name(new)} ORDER BY id")
     assert rows == ((1, None, 7), (2, None, None))
@@ -282,14 +282,14 @@ def test_phases_that_write_rows_are_tried_on_a_clone_that_has_none(executor, for
     run(plan(format, old, first, None), executor)
     executor.run(f"INSERT INTO {name} VALUES (1, 10), (2, NULL)")
     executor.run(f"ALTER TABLE {name} SET TBLPROPERTIES ('gc.enabled' = 'false')")
-    rehearse = rehearsal(executor, TARGETS[format], "try")
+    rehearse = make_rehearsal(executor, TARGETS[format], "try")
     cooked = cook(format, old, second)
-    made, fill = cooked.plans(look(executor, old, format), new)
+    made, fill = cooked.make_plans(look(executor, old, format), new)
     applied(made, executor)
     apply(fill, executor, PaperJournal(), lambda: 0, run="r", approved=True, rehearse=rehearse)
     filled = executor.query(f"SELECT id, a FROM {TARGETS[format].table_name(new)} ORDER BY id")
     assert filled == ((1, "10"), (2, None))
-    phases = cooked.plans(look(executor, old, format))[:3]
+    phases = cooked.make_plans(look(executor, old, format))[:3]
     for phase in phases:
         done = apply(phase, executor, PaperJournal(), lambda: 0, run="r", approved=True, rehearse=rehearse)
         assert (done.state, done.differences) == ("applied", ())
@@ -298,7 +298,7 @@ def test_phases_that_write_rows_are_tried_on_a_clone_that_has_none(executor, for
     assert executor.query(f"SHOW TABLES IN {catalog}.{NAMESPACE}") == ()
 
     executor.run(f"INSERT INTO {name} (id, a) VALUES (3, '7')")
-    back = rollback(phases[2], look(executor, old, format), len(phases[2].steps))
+    back = plan_rollback(phases[2], look(executor, old, format), len(phases[2].steps))
     with pytest.raises(StalePlan, match="gives 1, not 0"):
         applied(back, executor)
     executor.run(f"UPDATE {name} SET a__old = 7 WHERE id = 3")
@@ -326,7 +326,7 @@ def test_a_plan_is_taken_back_step_by_step(executor, format: str) -> None:
     journal = PaperJournal()
     done = apply(forward, executor, journal, lambda: 0, run="r", approved=True)
     assert done.state == "applied"
-    back = rollback(forward, look(executor, table, format), progress(journal.lines)[0])
+    back = plan_rollback(forward, look(executor, table, format), count_progress(journal.lines)[0])
     assert back.refusals == ()
     assert any("written into the columns" in each for each in back.approvals_needed)
     applied(back, executor)
@@ -347,7 +347,7 @@ def test_a_widening_has_no_way_back_by_statements(executor, format: str) -> None
     assert forward.point_of_no_return == 1
     journal = PaperJournal()
     apply(forward, executor, journal, lambda: 0, run="r", approved=True)
-    back = rollback(forward, look(executor, table, format), progress(journal.lines)[0])
+    back = plan_rollback(forward, look(executor, table, format), count_progress(journal.lines)[0])
     assert back.steps == ()
     assert "no statement undoes it" in back.refusals[0].reason
 
@@ -361,12 +361,12 @@ def test_a_delta_table_is_restored_where_no_statement_leads_back_and_nobody_wrot
     forward = plan("delta", table, BACK[2], before)
     journal = PaperJournal()
     apply(forward, executor, journal, lambda: 0, run="r", approved=True, store="s")
-    live, version = look(executor, table, "delta"), version_before(journal.lines)
+    live, version = look(executor, table, "delta"), find_version_before(journal.lines)
     assert live.schema != before.schema
     assert version == before.version
     history = [(int(str(r[0])), str(r[4])) for r in executor.query(f"DESCRIBE HISTORY {name}")]
-    assert rows_written(history, version) == ()
-    back = restored(forward, live, version, TARGETS["delta"])
+    assert list_row_writes(history, version) == ()
+    back = plan_restore(forward, live, version, TARGETS["delta"])
     assert back.approvals_needed
     applied(back, executor)
     after = look(executor, table, "delta")
@@ -378,7 +378,7 @@ def test_a_delta_table_is_restored_where_no_statement_leads_back_and_nobody_wrot
     assert [s.statement for s in again.steps] == [s.statement for s in forward.steps]
     executor.run(f"INSERT INTO {name} (id) VALUES (2)")
     history = [(int(str(r[0])), str(r[4])) for r in executor.query(f"DESCRIBE HISTORY {name}")]
-    assert rows_written(history, after.version) == (f"WRITE made version {int(after.version) + 1}",)
+    assert list_row_writes(history, after.version) == (f"WRITE made version {int(after.version) + 1}",)
 
 
 REQUIRED = versions(

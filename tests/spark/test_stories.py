@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.migration.target import Live
+from schemaman.migration.target import LakeTable
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import TableSchema
 from schemaman.model.types import Array, Decimal, Integer, Struct, Timestamp, Type
@@ -80,7 +80,7 @@ def test_a_story_really_happens(spark, warehouse: Path, story: Story, target: st
     executor = SparkExecutor(spark)
     name = target_table(story, target)
     rows = Rows(executor, chain.TARGETS[target].table_name(name), [])
-    live: Live | None = None
+    live: LakeTable | None = None
     for version, foretold in zip(versions(story), plans(story, target), strict=True):
         plan = plan_for(story, version, live, target)
         assert [s.statement for s in plan.steps] == [s.statement for s in foretold.steps]
@@ -100,7 +100,7 @@ def test_a_story_really_happens(spark, warehouse: Path, story: Story, target: st
     others(warehouse, live, [tuple(map(plain, row)) for row in executor.query(f"SELECT * FROM {rows.table}")])
 
 
-def confirmed_delta(warehouse: Path, live: Live, rows: list[tuple[object, ...]]) -> None:
+def confirmed_delta(warehouse: Path, live: LakeTable, rows: list[tuple[object, ...]]) -> None:
     """The log and the files that it names, read by nobody's library; and what delta-rs makes of the log."""
     folder = delta_folder(warehouse, live.name)
     columns = [(c.name, delta_words(c.type), c.nullable) for c in live.schema.columns]
@@ -109,7 +109,7 @@ def confirmed_delta(warehouse: Path, live: Live, rows: list[tuple[object, ...]])
     assert sorted(map(repr, map(plain, delta_rows(folder)))) == sorted(map(repr, rows))
 
 
-def confirmed_iceberg(warehouse: Path, live: Live, rows: list[tuple[object, ...]]) -> None:
+def confirmed_iceberg(warehouse: Path, live: LakeTable, rows: list[tuple[object, ...]]) -> None:
     """What pyiceberg reads: columns, identifier fields, and every row."""
     table = iceberg_table(warehouse, live.name)
     found = columns_of(table)

@@ -18,9 +18,9 @@ from schemaman.migration.target import TARGETS
 from schemaman.registry import Registry
 from schemaman.settings import TargetSetting
 from schemaman.spark.streaming import lake_progress as asking
-from schemaman.spark.streaming.decoded import Decoded, decoded
-from schemaman.spark.streaming.micro_batch import remember
-from schemaman.spark.streaming.sink import Mirror
+from schemaman.spark.streaming.decoded import DecodedBatch, decode_batch
+from schemaman.spark.streaming.micro_batch import record_batch
+from schemaman.spark.streaming.sink import LakeSink
 from schemaman.store.sql.store import SqlStore
 from tests.house import CAPTURES, PROOF
 from tests.paper_mirror import batch_of
@@ -72,7 +72,7 @@ def test_a_truncate_stops_its_table_until_the_policy_lets_it_through(spark, tmp_
         mirror["block"](frame(spark, [EMPTIED, THEN]), 1)
         # a batch of later rows alone finds what stopped it in quarantine
         mirror["block"](frame(spark, [LATER]), 2)
-        assert [(t.aside, "TRUNCATE" in str(t.stopped)) for r in run.reports[1:] for t in r.tables] == [
+        assert [(t.quarantined, "TRUNCATE" in str(t.blocked)) for r in run.reports[1:] for t in r.tables] == [
             (2, True),
             (1, True),
         ]
@@ -163,8 +163,8 @@ def test_what_waits_of_one_table_is_not_let_go_for_another(spark, tmp_path: Path
         for number, batch in enumerate(zip(*both, strict=False)):
             if number < 3:
                 mirror(frame(spark, batch), number)
-        stopped = [t for report in run.reports for t in report.tables if t.stopped]
-        assert {t.aside for t in stopped} == {1}
+        stopped = [t for report in run.reports for t in report.tables if t.blocked]
+        assert {t.quarantined for t in stopped} == {1}
         assert len({t.source_table for t in stopped}) == 1
         assert len(run.withheld()) == len(stopped) == 3
 
@@ -184,7 +184,7 @@ def test_executors_decode_as_this_process_does(spark, tmp_path: Path) -> None:
             (lake,) = run.lake()
             tables.append(sorted(lake.rows, key=repr))
             (report,) = run.reports[0].tables
-            assert (report.records, report.aside, report.stopped) == (len(records), 0, None)
+            assert (report.records, report.quarantined, report.blocked) == (len(records), 0, None)
             altered = replace(records[0], value=(records[0].value or b"") + b" ")
             with pytest.raises(UsageError, match="other bytes than those read before"):
                 mirror(frame(spark, [altered, *records[1:]]), 1)
@@ -203,11 +203,11 @@ def test_a_change_that_comes_late_stops_the_table_until_the_rows_it_retells_are_
             mirror(frame(spark, batch), number)
         # no row need come for it to be said
         (quiet,), (table,) = (report.tables for report in run.reports[-2:])
-        assert (quiet.records, quiet.stopped) == (0, table.stopped)
+        assert (quiet.records, quiet.blocked) == (0, table.blocked)
         assert table.plan is None
-        assert (table.aside, table.steps) == (1, ())
-        assert LATE in str(table.stopped)
-        statement = str(table.stopped).partition("Delete them (")[2].partition(") and read")[0]
+        assert (table.quarantined, table.steps) == (1, ())
+        assert LATE in str(table.blocked)
+        statement = str(table.blocked).partition("Delete them (")[2].partition(") and read")[0]
         spark.sql(statement)
         assert living(run) == [1]
         run.mirror()(frame(spark, [early]), 4)
@@ -229,23 +229,23 @@ def test_a_batch_is_read_again_for_a_table_of_which_more_was_told_meanwhile(
     first, changes, (early, _) = TOLD_MEANWHILE["a column renamed"]
     waiting = [changes]
 
-    def meanwhile(*told: Any) -> Decoded:
-        found = decoded(*told)
+    def meanwhile(*told: Any) -> DecodedBatch:
+        found = decode_batch(*told)
         if waiting:
-            remember(batch_of(waiting.pop()), Registry(run.store, lambda: 0), "main", NO_REGISTRY)
+            record_batch(batch_of(waiting.pop()), Registry(run.store, lambda: 0), "main", NO_REGISTRY)
         return found
 
     with run.store:
         mirror = run.mirror()
         mirror(frame(spark, first), 0)
-        monkeypatch.setattr(asking, "decoded", meanwhile)
+        monkeypatch.setattr(asking, "decode_batch", meanwhile)
         mirror(frame(spark, [early]), 1)
         assert waiting == []
         assert run.withheld() == []
         (lake,) = run.lake()
         assert {r["id"]: r["c"] for r in lake.rows} == {1: "one", 2: "two"}
         (table,) = run.reports[-1].tables
-        assert (table.rows, table.stopped) == (1, None)
+        assert (table.rows, table.blocked) == (1, None)
 
 
 @pytest.mark.parametrize("small", [10_000, 0])
@@ -260,7 +260,7 @@ def test_records_that_nobody_could_read_find_their_table_later(spark, tmp_path: 
         mirror(frame(spark, []), 2)
         assert [t.source_table for t in run.reports[-1].tables] == []
         # a job that follows other tables leaves them where they are
-        Mirror(run.store, [], run.quarantine())(frame(spark, changes), 0)
+        LakeSink(run.store, [], run.quarantine())(frame(spark, changes), 0)
         assert [(offset, table) for _, _, offset, table, _ in sorted(run.withheld())] == [(2, ""), (3, "")]
         mirror(frame(spark, changes), 3)
         assert run.withheld() == []
@@ -286,7 +286,7 @@ def test_a_delete_without_a_place_stands_behind_what_the_lake_has_of_its_partiti
     rows = [of(0, 1, 1), of(1, 2, 1), told(2, "u", unsent), of(3, 1, 2)]
     later = [bare(4, 1), bare(5, 2), of(6, 2, 3), of(7, 3, 4)]
     with run.store:
-        remember(batch_of([*rows, *later]), Registry(run.store, lambda: 0), "main", NO_REGISTRY)
+        record_batch(batch_of([*rows, *later]), Registry(run.store, lambda: 0), "main", NO_REGISTRY)
         run.mirror(small)(frame(spark, rows), 0)
         run.mirror(small)(frame(spark, later), 1)
         assert living(run) == [2, 3]

@@ -9,12 +9,12 @@ import pytest
 from schemaman.debezium.records import Record
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.migration.policy import Policy
-from schemaman.migration.recipes.recipes import Cook
-from schemaman.migration.source import source_of
+from schemaman.migration.recipes.recipes import RecipePlanner
+from schemaman.migration.source import migration_source
 from schemaman.migration.target import TARGETS
 from schemaman.settings import TargetSetting
 from schemaman.spark.executor import SparkExecutor
-from schemaman.spark.streaming.sink import Mirror
+from schemaman.spark.streaming.sink import LakeSink
 from schemaman.store.sql.store import SqlStore
 from tests.records import Node, event, node, record, struct
 from tests.spark.formats import both
@@ -52,13 +52,15 @@ def test_a_mirror_goes_on_in_the_table_that_took_its_rows_over(spark, tmp_path: 
         assert live is not None
         assert followed is not None
         target = TARGETS.get(format)
-        for plan in Cook(source_of(followed), target, address, Policy()).plans(live, new):
+        for plan in RecipePlanner(migration_source(followed), target, address, Policy()).make_plans(
+            live, new
+        ):
             run(plan, executor)
         where = {"path": new} if format == "delta" else {"table": new}
         moved = TargetSetting("moved", format, ("*",), **where)
-        mirror = Mirror(store, [moved], old.quarantine(), policy=Policy(), told=old.reports.append)
+        mirror = LakeSink(store, [moved], old.quarantine(), policy=Policy(), told=old.reports.append)
         late = told(0, "c", {"id": 2, "n": "0", "gone": "old"}, OLD)
         mirror(frame(spark, [told(4, "u", {"id": 1, "n": 5}, NOW), late]), 2)
-        assert [t.stopped for t in old.reports[-1].tables] == [None]
+        assert [t.blocked for t in old.reports[-1].tables] == [None]
         rows = f"SELECT id, n, gone, _row_deleted FROM {target.table_name(new)} ORDER BY id"
         assert executor.query(rows) == ((1, 5, "x", False), (2, None, None, True))

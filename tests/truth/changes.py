@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import SchemaVersion, TableHistory
 from tests.truth.compare import TypeOf, last_mark, name_of, true_table
 from tests.truth.judged import Judged
@@ -21,7 +21,7 @@ def changes(
 ) -> Iterator[Judged]:
     """Of each version that followed another: interval, table, columns; and each end of a table."""
 
-    def step_of(mark: Mark) -> Step | None:
+    def step_of(mark: Coordinates) -> Step | None:
         fact = facts.get(place_of(mark))
         return truth.at(fact) if fact is not None else None
 
@@ -43,7 +43,7 @@ def _began(
     history: TableHistory,
     before: SchemaVersion,
     version: SchemaVersion,
-    step_of: Callable[[Mark], Step | None],
+    step_of: Callable[[Coordinates], Step | None],
     columns: Shown,
     truth: Truth,
 ) -> Iterator[Judged]:
@@ -95,7 +95,7 @@ def _stayed(
     history: TableHistory,
     before: SchemaVersion,
     version: SchemaVersion,
-    step_of: Callable[[Mark], Step | None],
+    step_of: Callable[[Coordinates], Step | None],
 ) -> Iterator[Judged]:
     """Whether it is still the same table, and which column was which before."""
     steps = step_of(before.at), step_of(version.at)
@@ -123,7 +123,7 @@ def _stayed(
             yield Judged(name, version.number, f"same:{column.name}", "begin", says, true, sure)
 
 
-def _ended(history: TableHistory, step_of: Callable[[Mark], Step | None]) -> Iterator[Judged]:
+def _ended(history: TableHistory, step_of: Callable[[Coordinates], Step | None]) -> Iterator[Judged]:
     """Whether a table that is said to have ended was gone then, or was another one."""
     for event in history.events:
         step = step_of(event.at)

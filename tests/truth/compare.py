@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import TableId, TableSchema
@@ -68,7 +68,7 @@ def name_of(table: TableId) -> str:
     return f"{table.schema or table.database}.{table.table}"
 
 
-def last_mark(version: SchemaVersion) -> Mark:
+def last_mark(version: SchemaVersion) -> Coordinates:
     """The last record of the log that showed the version; an event rather than a declaration."""
     marks = [e.last for e in version.evidence if e.witness == "emitted"] or [e.last for e in version.evidence]
     return max(marks, key=lambda m: (m.position.rank, m.offset))
@@ -77,7 +77,7 @@ def last_mark(version: SchemaVersion) -> Mark:
 def compare(
     history: TableHistory,
     version: SchemaVersion,
-    mark: Mark,
+    mark: Coordinates,
     truth: Truth,
     facts: dict[Place, Fact],
     type_of: TypeOf,

@@ -20,13 +20,13 @@ def declared_by(connector: str) -> Callable[[TrueColumn], str]:
 
 
 def _db2(column: TrueColumn) -> str:
-    return _words(db2.DIALECT.declared_type(_column(column, column.type, column.size, column.scale)))
+    return _words(db2.CONNECTOR.declared_type(_column(column, column.type, column.size, column.scale)))
 
 
 def _mariadb(column: TrueColumn) -> str:
     if column.type == "longtext" and column.collation == "utf8mb4_bin":
         # MariaDB documentation, "JSON Data Type": an alias of LONGTEXT COLLATE utf8mb4_bin
-        return _words(mariadb.DIALECT.declared_type(_column(column, "JSON", None, None)))
+        return _words(mariadb.CONNECTOR.declared_type(_column(column, "JSON", None, None)))
     match = _WRITTEN.fullmatch(column.type)
     assert match is not None, column.type
     name, inside, unsigned = match[1], match[2] or "", match[3] or ""
@@ -36,7 +36,7 @@ def _mariadb(column: TrueColumn) -> str:
     else:
         length, _, scale = inside.partition(",")
         made = _column(column, (name + unsigned).upper(), _number(length), _number(scale))
-    return _words(mariadb.DIALECT.declared_type(made))
+    return _words(mariadb.CONNECTOR.declared_type(made))
 
 
 def _column(

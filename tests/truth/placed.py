@@ -13,7 +13,7 @@ from schemaman.errors import SchemamanError
 from schemaman.history.references import Place
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.schema import TableSchema
-from schemaman.resolve import select
+from schemaman.resolve import select_version
 from tests.truth.compare import TypeOf, name_of, stated, true_table
 from tests.truth.defaults import told_defaults
 from tests.truth.recording import Fact
@@ -57,7 +57,7 @@ def asked(
             continue
         name, where = name_of(history.table), f"{place.kind}:{place.value}"
         try:
-            found = select(history, place)
+            found = select_version(history, place)
         except SchemamanError:
             yield Asked(name, where)
             continue

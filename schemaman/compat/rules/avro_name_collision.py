@@ -16,23 +16,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, verdict_row
+from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.diff import AddColumn, RenameColumn
-from schemaman.model.name_adjustment import adjust_field, collisions
+from schemaman.model.name_adjustment import adjust_field, find_collisions
 from schemaman.model.schema import TableSchema
 
 NAME = "avro-name-collision"
-VERDICTS = verdict_row("B B B B B B B")
-ONLY_IN_AVRO = verdict_row("B B N N N N ·")
+VERDICTS = parse_verdicts("B B B B B B B")
+ONLY_IN_AVRO = parse_verdicts("B B N N N N ·")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Each group of names that became one by a new table, a new column or a rename."""
     if transition.new is None:
         return
-    fresh = set(transition.new.names) if transition.old is None else _new_names(transition)
-    for group in collisions(transition.new.names, "avro"):
+    fresh = set(transition.new.names) if transition.old is None else _find_new_names(transition)
+    for group in find_collisions(transition.new.names, "avro"):
         arrived = [name for name in group if name in fresh]
         if arrived:
             adjusted = adjust_field(group[0], "avro")
@@ -45,7 +45,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                 names,
                 adjusted,
                 f"the columns {names} all become {adjusted} in Avro: one record cannot carry them all",
-                _verdicts(transition, transition.new, group),
+                _find_verdicts(transition, transition.new, group),
                 fixes=(
                     f"rename {arrived[-1]!r} at the source",
                     f"or leave it out: column.exclude.list={filtered}",
@@ -54,7 +54,7 @@ def check(transition: Transition) -> Iterator[Finding]:
             )
 
 
-def _new_names(transition: Transition) -> set[str]:
+def _find_new_names(transition: Transition) -> set[str]:
     names: set[str] = set()
     for change in transition.changes:
         match change:
@@ -65,12 +65,12 @@ def _new_names(transition: Transition) -> set[str]:
     return names
 
 
-def _verdicts(transition: Transition, schema: TableSchema, group: tuple[str, ...]) -> Verdicts:
+def _find_verdicts(transition: Transition, schema: TableSchema, group: tuple[str, ...]) -> Verdicts:
     """Where the wire carries them under names of their own, only Avro readers are hurt."""
     wire = [c.emitted_name for c in schema.columns if c.name in group]
     if None not in wire and len(set(wire)) == len(wire):
         return ONLY_IN_AVRO
-    return _words.of_column(VERDICTS, transition, *group)
+    return _words.restrict_to_column(VERDICTS, transition, *group)
 
 
 RULE = Rule(

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, verdict_row
+from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.diff import ChangeNullable
 
 NAME = "became-required"
-VERDICTS = verdict_row("B N N N N N ·")
+VERDICTS = parse_verdicts("B N N N N N ·")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
@@ -29,10 +29,10 @@ def check(transition: Transition) -> Iterator[Finding]:
     for change in transition.changes:
         match change:
             case ChangeNullable(path, True, False):
-                where = _words.place(path)
+                where = _words.join_path(path)
                 told = f"{where} was nullable and is NOT NULL: a new reader cannot take the nulls of old data"
-                unsure = len(path) == 1 and transition.unsure(f"nullable:{where}")
-                refused = not unsure and not _words.renamed(transition, path)
+                unsure = len(path) == 1 and transition.is_unconfirmed(f"nullable:{where}")
+                refused = not unsure and not _words.is_renamed(transition, path)
                 yield Finding(
                     NAME,
                     transition.table,
@@ -40,7 +40,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                     "nullable",
                     "NOT NULL",
                     f"{told} (not confirmed: {_words.LATER})" if unsure else told,
-                    _words.settled(VERDICTS, backward=refused, forward=False),
+                    _words.apply_resolution(VERDICTS, backward=refused, forward=False),
                     fixes=(
                         f"keep {where} optional for readers that read old data",
                         f"or forbid new nulls by a check at the source: CHECK ({where} IS NOT NULL)",

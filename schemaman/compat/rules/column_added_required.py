@@ -14,25 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, at_most, verdict_row
+from schemaman.compat.judge import Example, Finding, Rule, Transition, cap_verdicts, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.ddl import format_type, quote_name
 from schemaman.model.diff import AddColumn
 from schemaman.model.schema import Column
 
 NAME = "column-added-required"
-VERDICTS = verdict_row("B N D D D N ·")
+VERDICTS = parse_verdicts("B N D D D N ·")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Each new NOT NULL column or struct member that no default fills."""
     for change in transition.changes:
         match change:
-            case AddColumn(path, column, _) if not column.nullable and _unfilled(transition, change):
-                where, what = _words.place(path), _words.described(column)
+            case AddColumn(path, column, _) if not column.nullable and _is_unfilled(transition, change):
+                where, what = _words.join_path(path), _words.describe_column(column)
                 told = f"{where} is new, {what}, without a default: new readers cannot read older data"
                 # nullability that may be of a later moment never stops an added column
-                unsure = len(path) == 1 and transition.unsure(f"nullable:{where}")
+                unsure = len(path) == 1 and transition.is_unconfirmed(f"nullable:{where}")
                 yield Finding(
                     NAME,
                     transition.table,
@@ -40,7 +40,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                     "",
                     what,
                     f"{told} (not confirmed: {_words.LATER})" if unsure else told,
-                    at_most("note", VERDICTS) if unsure else VERDICTS,
+                    cap_verdicts("note", VERDICTS) if unsure else VERDICTS,
                     fixes=(
                         f"give it a default at the source: ALTER COLUMN {quote_name(path[-1])} SET DEFAULT …",
                         f"or add it as a nullable {format_type(column.type)}, fill it, then forbid NULL",
@@ -50,11 +50,11 @@ def check(transition: Transition) -> Iterator[Finding]:
                 continue
 
 
-def _unfilled(transition: Transition, change: AddColumn) -> bool:
+def _is_unfilled(transition: Transition, change: AddColumn) -> bool:
     column = change.column
     if isinstance(column, Column) and transition.old is not None:
-        return column.default is None and _words.unfilled(column, transition.old)
-    return not _words.renamed(transition, change.path)
+        return column.default is None and _words.is_unfilled(column, transition.old)
+    return not _words.is_renamed(transition, change.path)
 
 
 RULE = Rule(

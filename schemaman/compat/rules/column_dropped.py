@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, verdict_row
+from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.diff import AddColumn, DropColumn
 from schemaman.model.schema import Column
 
 NAME = "column-dropped"
-VERDICTS = verdict_row("N B B B B B B")
+VERDICTS = parse_verdicts("N B B B B B B")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
@@ -34,7 +34,7 @@ def check(transition: Transition) -> Iterator[Finding]:
     for change in transition.changes:
         match change:
             case DropColumn(path, column):
-                where, what = _words.place(path), _words.described(column)
+                where, what = _words.join_path(path), _words.describe_column(column)
                 told = f"column {where} ({what}) is gone: readers of {where} get nothing new from now on"
                 if path in added:
                     told = f"column {where} ({what}) was dropped and added again: old values are not new ones"
@@ -46,7 +46,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                     what,
                     "",
                     told,
-                    _verdicts(transition, change),
+                    _find_verdicts(transition, change),
                     fixes=(
                         f"keep {where} in the lake (the default): it stays, nullable, and is written no more",
                         f"if another column took its place: {answer}",
@@ -56,18 +56,20 @@ def check(transition: Transition) -> Iterator[Finding]:
                 continue
 
 
-def _verdicts(transition: Transition, change: DropColumn) -> Verdicts:
+def _find_verdicts(transition: Transition, change: DropColumn) -> Verdicts:
     name = change.path[0]
-    verdicts = _words.of_column(VERDICTS, transition, *([name] if len(change.path) == 1 else []))
+    verdicts = _words.restrict_to_column(VERDICTS, transition, *([name] if len(change.path) == 1 else []))
     member = change.column
     if isinstance(member, Column) and transition.new is not None:
-        return _words.settled(verdicts, backward=False, forward=_words.unfilled(member, transition.new))
-    return _words.settled(verdicts, backward=False, forward=_met(transition, change))
+        return _words.apply_resolution(
+            verdicts, backward=False, forward=_words.is_unfilled(member, transition.new)
+        )
+    return _words.apply_resolution(verdicts, backward=False, forward=_is_required_field(transition, change))
 
 
-def _met(transition: Transition, change: DropColumn) -> bool:
+def _is_required_field(transition: Transition, change: DropColumn) -> bool:
     """Whether an old Avro reader misses a required member of a struct that it still finds."""
-    return not change.column.nullable and not _words.renamed(transition, change.path)
+    return not change.column.nullable and not _words.is_renamed(transition, change.path)
 
 
 RULE = Rule(

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, verdict_row
+from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.history.versions import RenameCandidate
 from schemaman.model.diff import AddColumn, DropColumn
@@ -26,7 +26,7 @@ from schemaman.model.schema import Column
 from schemaman.model.types import widens
 
 NAME = "column-rename-suspected"
-VERDICTS = verdict_row("B B B B B B B")
+VERDICTS = parse_verdicts("B B B B B B B")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
@@ -35,27 +35,27 @@ def check(transition: Transition) -> Iterator[Finding]:
     adds = {c.path: c.column for c in transition.changes if isinstance(c, AddColumn)}
     for candidate in transition.candidates:
         old, new = drops.get((candidate.old,)), adds.get((candidate.new,))
-        if isinstance(old, Column) and isinstance(new, Column) and _similar(candidate, old, new):
-            yield _finding(transition, candidate, old, new)
+        if isinstance(old, Column) and isinstance(new, Column) and _is_similar(candidate, old, new):
+            yield _build_finding(transition, candidate, old, new)
 
 
-def _similar(candidate: RenameCandidate, old: Column, new: Column) -> bool:
+def _is_similar(candidate: RenameCandidate, old: Column, new: Column) -> bool:
     """A mere drop and add of unlike types is no question worth stopping for."""
     kin = widens(old.type, new.type) or widens(new.type, old.type)
     return candidate.grade != "possible" or kin
 
 
-def _finding(transition: Transition, candidate: RenameCandidate, old: Column, new: Column) -> Finding:
+def _build_finding(transition: Transition, candidate: RenameCandidate, old: Column, new: Column) -> Finding:
     a, b = candidate.old, candidate.new
     told = {"proven": "is, by its place,", "likely": "is likely", "possible": "is possibly"}
     return Finding(
         NAME,
         transition.table,
         (a,),
-        f"{a} {_words.described(old)}",
-        f"{b} {_words.described(new)}",
+        f"{a} {_words.describe_column(old)}",
+        f"{b} {_words.describe_column(new)}",
         f"column {b} {told.get(candidate.grade, 'is')} the former {a}: the table waits for an answer",
-        _verdicts(transition, old, new),
+        _find_verdicts(transition, old, new),
         fixes=(
             f"schemaman decide rename {transition.table} {a} {b}",
             f"schemaman decide not-rename {transition.table} {a} {b}",
@@ -70,14 +70,15 @@ def _finding(transition: Transition, candidate: RenameCandidate, old: Column, ne
     )
 
 
-def _verdicts(transition: Transition, old: Column, new: Column) -> Verdicts:
-    verdicts = _words.of_column(VERDICTS, transition, old.name, new.name)
+def _find_verdicts(transition: Transition, old: Column, new: Column) -> Verdicts:
+    verdicts = _words.restrict_to_column(VERDICTS, transition, old.name, new.name)
     if transition.old is None or transition.new is None:
         return verdicts
-    return _words.settled(
+    return _words.apply_resolution(
         verdicts,
-        backward=_words.unfilled(new, transition.old) and not transition.unsure(f"nullable:{new.name}"),
-        forward=_words.unfilled(old, transition.new),
+        backward=_words.is_unfilled(new, transition.old)
+        and not transition.is_unconfirmed(f"nullable:{new.name}"),
+        forward=_words.is_unfilled(old, transition.new),
     )
 
 

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, verdict_row
+from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.ddl import quote_name
 from schemaman.model.diff import RenameColumn
 
 NAME = "column-renamed"
-VERDICTS = verdict_row("B B B D D B B")
+VERDICTS = parse_verdicts("B B B D D B B")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
@@ -39,7 +39,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                     old,
                     new,
                     f"column {old} is now called {new}: whoever asks for {old} fails or reads null",
-                    _verdicts(transition, old, new),
+                    _find_verdicts(transition, old, new),
                     fixes=(
                         f"rename it at the target: schemaman plan {transition.table} --target NAME",
                         f"offer a view with {quote_name(new)} AS {quote_name(old)} until readers have moved",
@@ -49,17 +49,17 @@ def check(transition: Transition) -> Iterator[Finding]:
                 continue
 
 
-def _verdicts(transition: Transition, old: str, new: str) -> Verdicts:
-    verdicts = _words.of_column(VERDICTS, transition, old, new)
+def _find_verdicts(transition: Transition, old: str, new: str) -> Verdicts:
+    verdicts = _words.restrict_to_column(VERDICTS, transition, old, new)
     before, after = transition.old, transition.new
     former = before.column(old) if before else None
     column = after.column(new) if after else None
     if before is None or after is None or former is None or column is None:
         return verdicts
-    return _words.settled(
+    return _words.apply_resolution(
         verdicts,
-        backward=_words.unfilled(column, before) and not transition.unsure(f"nullable:{new}"),
-        forward=_words.unfilled(former, after),
+        backward=_words.is_unfilled(column, before) and not transition.is_unconfirmed(f"nullable:{new}"),
+        forward=_words.is_unfilled(former, after),
     )
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal as Number
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, verdict_row
+from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import ChangeType
@@ -27,7 +27,7 @@ from schemaman.model.schema import Path
 from schemaman.model.types import Decimal, widens
 
 NAME = "decimal-scale-changed"
-VERDICTS = verdict_row("D D B D B D B")
+VERDICTS = parse_verdicts("D D B D B D B")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
@@ -35,7 +35,7 @@ def check(transition: Transition) -> Iterator[Finding]:
     for change in transition.changes:
         match change:
             case ChangeType(path, Decimal() as old, Decimal() as new) if old.scale != new.scale:
-                where, before, after = _words.place(path), format_type(old), format_type(new)
+                where, before, after = _words.join_path(path), format_type(old), format_type(new)
                 yield Finding(
                     NAME,
                     transition.table,
@@ -44,25 +44,25 @@ def check(transition: Transition) -> Iterator[Finding]:
                     after,
                     f"{where} went from {before} to {after}: read with the other schema, "
                     f"each value is wrong by a factor of {10 ** abs(new.scale - old.scale)}",
-                    _verdicts(transition, path, old, new),
+                    _find_verdicts(transition, path, old, new),
                     fixes=(
                         f"add a second column of type {after} at the target and fill it from both",
                         f"or leave {where} as it is at the source and round when reading",
                     ),
-                    witness=_witness(old, new),
+                    witness=_show_misreading(old, new),
                 )
             case _:
                 continue
 
 
-def _verdicts(transition: Transition, path: Path, old: Decimal, new: Decimal) -> Verdicts:
-    verdicts = dict(_words.of_column(VERDICTS, transition, path[0]))
+def _find_verdicts(transition: Transition, path: Path, old: Decimal, new: Decimal) -> Verdicts:
+    verdicts = dict(_words.restrict_to_column(VERDICTS, transition, path[0]))
     if not widens(old, new):
         verdicts["delta"] = "break"
     return verdicts
 
 
-def _witness(old: Decimal, new: Decimal) -> str:
+def _show_misreading(old: Decimal, new: Decimal) -> str:
     """One unscaled number, as the two schemas read it."""
     unscaled = int("1234567890"[: max(1, min(old.precision, 5))])
     data = unscaled.to_bytes((unscaled.bit_length() + 8) // 8, signed=True).hex(" ")

@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, verdict_row
+from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import ChangeType
 from schemaman.model.types import Integer, widens
 
 NAME = "integer-narrowed"
-VERDICTS = verdict_row("B N D N N D D")
+VERDICTS = parse_verdicts("B N D N N D D")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
@@ -34,8 +34,8 @@ def check(transition: Transition) -> Iterator[Finding]:
             case ChangeType(path, Integer() as old, Integer() as new) if new.bits < old.bits and not widens(
                 old, new
             ):
-                backward, forward = _words.retyped(transition, path, old, new)
-                where, before, after = _words.place(path), format_type(old), format_type(new)
+                backward, forward = _words.check_resolution(transition, path, old, new)
+                where, before, after = _words.join_path(path), format_type(old), format_type(new)
                 largest = 2 ** (old.bits - old.signed) - 1
                 yield Finding(
                     NAME,
@@ -44,8 +44,8 @@ def check(transition: Transition) -> Iterator[Finding]:
                     before,
                     after,
                     f"{where} shrank from {before} to {after}: old values may not fit new readers",
-                    _words.settled(
-                        _words.of_column(VERDICTS, transition, path[0]),
+                    _words.apply_resolution(
+                        _words.restrict_to_column(VERDICTS, transition, path[0]),
                         backward=backward,
                         forward=forward,
                         milder="note",

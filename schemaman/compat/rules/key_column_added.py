@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, at_most, verdict_row
+from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, cap_verdicts, parse_verdicts
 from schemaman.compat.rules import _words
-from schemaman.debezium.converters.avro_schema import field_name, key_to_avro, unreadable_fields
+from schemaman.debezium.converters.avro_schema import key_to_avro, list_unreadable_fields, make_field_name
 from schemaman.model.diff import ChangeKey, ChangeNullable
 
 NAME = "key-column-added"
-VERDICTS = verdict_row("B N D N D D B")
-FIRST_KEY = verdict_row("N N D N D N D")
+VERDICTS = parse_verdicts("B N D N D D B")
+FIRST_KEY = parse_verdicts("N N D N D N D")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
@@ -33,19 +33,19 @@ def check(transition: Transition) -> Iterator[Finding]:
             case ChangeKey(old, new):
                 for name in new:
                     if name not in old:
-                        yield _finding(transition, old, new, name)
+                        yield _build_finding(transition, old, new, name)
             case _:
                 continue
 
 
-def _finding(transition: Transition, old: tuple[str, ...], new: tuple[str, ...], name: str) -> Finding:
+def _build_finding(transition: Transition, old: tuple[str, ...], new: tuple[str, ...], name: str) -> Finding:
     before, after = f"({', '.join(old)})", f"({', '.join(new)})"
     told = f"the key went from {before} to {after}: a merge by it misses the rows written before"
     if not old:
         told = f"the table got its first key {after}: rows written before have none"
-    unsure = transition.unsure("key")
+    unsure = transition.is_unconfirmed("key")
     echo = ChangeNullable((name,), True, False) in transition.changes and not unsure
-    verdicts = _verdicts(transition, old, name, echo)
+    verdicts = _find_verdicts(transition, old, name, echo)
     return Finding(
         NAME,
         transition.table,
@@ -53,7 +53,7 @@ def _finding(transition: Transition, old: tuple[str, ...], new: tuple[str, ...],
         before,
         after,
         f"{told} (not confirmed: {_words.LATER})" if unsure else told,
-        at_most("danger", verdicts) if unsure else verdicts,
+        cap_verdicts("danger", verdicts) if unsure else verdicts,
         fixes=(
             f"rebuild the target keyed by {after}, or rewrite its key in one step with the change",
             "stop merges into the target until its key has followed",
@@ -62,17 +62,21 @@ def _finding(transition: Transition, old: tuple[str, ...], new: tuple[str, ...],
     )
 
 
-def _verdicts(transition: Transition, old: tuple[str, ...], name: str, echo: bool) -> Verdicts:
+def _find_verdicts(transition: Transition, old: tuple[str, ...], name: str, echo: bool) -> Verdicts:
     """`echo`: the column became required with its key membership, which new readers of rows feel."""
     before, after = transition.old, transition.new
     reader = after and key_to_avro(after, "Key")
     writer = before and key_to_avro(before, "Key")
     column = after and after.column(name)
     refused = bool(
-        old and reader and writer and column and field_name(column) in unreadable_fields(reader, writer)
+        old
+        and reader
+        and writer
+        and column
+        and make_field_name(column) in list_unreadable_fields(reader, writer)
     )
-    nulls = echo and not _words.renamed(transition, (name,))
-    return _words.settled(VERDICTS if old else FIRST_KEY, backward=refused or nulls, forward=False)
+    nulls = echo and not _words.is_renamed(transition, (name,))
+    return _words.apply_resolution(VERDICTS if old else FIRST_KEY, backward=refused or nulls, forward=False)
 
 
 RULE = Rule(

@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, at_most, verdict_row
+from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, cap_verdicts, parse_verdicts
 from schemaman.compat.rules import _words
-from schemaman.debezium.converters.avro_schema import field_name, key_to_avro, unreadable_fields
+from schemaman.debezium.converters.avro_schema import key_to_avro, list_unreadable_fields, make_field_name
 from schemaman.model.diff import ChangeKey, RenameColumn
 
 NAME = "key-column-removed"
-VERDICTS = verdict_row("N B D N D D B")
-KEY_LOST = verdict_row("N N D N D D B")
+VERDICTS = parse_verdicts("N B D N D D B")
+KEY_LOST = parse_verdicts("N N D N D D B")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
@@ -34,18 +34,18 @@ def check(transition: Transition) -> Iterator[Finding]:
             case ChangeKey(old, new):
                 for name in old:
                     if name not in new:
-                        yield _finding(transition, old, new, name)
+                        yield _build_finding(transition, old, new, name)
             case _:
                 continue
 
 
-def _finding(transition: Transition, old: tuple[str, ...], new: tuple[str, ...], name: str) -> Finding:
+def _build_finding(transition: Transition, old: tuple[str, ...], new: tuple[str, ...], name: str) -> Finding:
     before, after = f"({', '.join(old)})", f"({', '.join(new)})"
     told = f"the key went from {before} to {after}: rows that only {name} told apart become one in a merge"
     if not new:
         told = f"the table lost its key {before}: updates and deletes cannot find their rows"
-    unsure = transition.unsure("key")
-    verdicts = _verdicts(transition, new, name)
+    unsure = transition.is_unconfirmed("key")
+    verdicts = _find_verdicts(transition, new, name)
     fix = f"rewrite the target's key to {after} once its rows are unique by it"
     if not new:
         fix = f"declare a key for the connector: message.key.columns={transition.table.table}:{','.join(old)}"
@@ -56,12 +56,12 @@ def _finding(transition: Transition, old: tuple[str, ...], new: tuple[str, ...],
         before,
         after,
         f"{told} (not confirmed: {_words.LATER})" if unsure else told,
-        at_most("danger", verdicts) if unsure else verdicts,
+        cap_verdicts("danger", verdicts) if unsure else verdicts,
         fixes=(fix, "stop merges into the target until its key has followed"),
     )
 
 
-def _verdicts(transition: Transition, new: tuple[str, ...], name: str) -> Verdicts:
+def _find_verdicts(transition: Transition, new: tuple[str, ...], name: str) -> Verdicts:
     before, after = transition.old, transition.new
     former = next(
         (c.path[-1] for c in transition.changes if isinstance(c, RenameColumn) and c.name == name), name
@@ -70,9 +70,13 @@ def _verdicts(transition: Transition, new: tuple[str, ...], name: str) -> Verdic
     writer = after and key_to_avro(after, "Key")
     column = before and before.column(former)
     refused = bool(
-        new and reader and writer and column and field_name(column) in unreadable_fields(reader, writer)
+        new
+        and reader
+        and writer
+        and column
+        and make_field_name(column) in list_unreadable_fields(reader, writer)
     )
-    return _words.settled(VERDICTS if new else KEY_LOST, backward=False, forward=refused)
+    return _words.apply_resolution(VERDICTS if new else KEY_LOST, backward=False, forward=refused)
 
 
 RULE = Rule(

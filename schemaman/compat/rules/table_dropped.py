@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, verdict_row
+from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
 
 NAME = "table-dropped"
-VERDICTS = verdict_row("· · B B B B B")
-RENAMED = verdict_row("· · B D D B D")
+VERDICTS = parse_verdicts("· · B B B B B")
+RENAMED = parse_verdicts("· · B D D B D")
 
 
 def check(transition: Transition) -> Iterator[Finding]:

@@ -20,14 +20,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import MAXYEAR, UTC, datetime
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, verdict_row
+from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import ChangeType
 from schemaman.model.types import Time, Timestamp
 
 NAME = "temporal-unit-changed"
-VERDICTS = verdict_row("D D B D D B D")
+VERDICTS = parse_verdicts("D D B D D B D")
 
 _WORDS = {3: "milliseconds", 6: "microseconds", 9: "nanoseconds"}
 _INSTANT = datetime(2024, 5, 17, 10, 30, tzinfo=UTC)
@@ -41,11 +41,15 @@ def check(transition: Transition) -> Iterator[Finding]:
             case ChangeType(
                 path, Timestamp(_, False) | Time(_, False) as old, Timestamp(_, False) | Time(_, False) as new
             ):
-                if type(old) is not type(new) or _unit(old) == _unit(new):
+                if type(old) is not type(new) or _choose_unit(old) == _choose_unit(new):
                     continue
-                where, before, after = _words.place(path), _WORDS[_unit(old)], _WORDS[_unit(new)]
-                backward, forward = _words.retyped(transition, path, old, new)
-                factor = 10 ** abs(_unit(new) - _unit(old))
+                where, before, after = (
+                    _words.join_path(path),
+                    _WORDS[_choose_unit(old)],
+                    _WORDS[_choose_unit(new)],
+                )
+                backward, forward = _words.check_resolution(transition, path, old, new)
+                factor = 10 ** abs(_choose_unit(new) - _choose_unit(old))
                 yield Finding(
                     NAME,
                     transition.table,
@@ -54,35 +58,37 @@ def check(transition: Transition) -> Iterator[Finding]:
                     f"{format_type(new)} in {after}",
                     f"{where} counted {before} and counts {after} now: "
                     f"read in the other unit it is wrong by a factor of {factor:,}",
-                    _words.settled(
-                        _words.of_column(VERDICTS, transition, path[0]), backward=backward, forward=forward
+                    _words.apply_resolution(
+                        _words.restrict_to_column(VERDICTS, transition, path[0]),
+                        backward=backward,
+                        forward=forward,
                     ),
                     fixes=(
                         "read the unit from each record's own schema, never from the newest one",
                         f"or keep the unit: make {where} {format_type(old)} again at the source",
                     ),
-                    witness=_witness(old, new),
+                    witness=_show_misreading(old, new),
                 )
             case _:
                 continue
 
 
-def _unit(type: Time | Timestamp) -> int:
+def _choose_unit(type: Time | Timestamp) -> int:
     """The unit in digits behind the second, as Debezium's adaptive modes choose it."""
     return 3 if type.precision <= 3 else 6 if type.precision <= 6 else 9
 
 
-def _witness(old: Time | Timestamp, new: Time | Timestamp) -> str:
+def _show_misreading(old: Time | Timestamp, new: Time | Timestamp) -> str:
     """One number as written before, read in both units."""
     seconds = int(_INSTANT.timestamp())
     if isinstance(old, Time):
         seconds %= _DAY
-    number = seconds * 10 ** _unit(old)
-    told = [_rendered(number, _unit(t), isinstance(t, Time)) for t in (old, new)]
+    number = seconds * 10 ** _choose_unit(old)
+    told = [_render_number(number, _choose_unit(t), isinstance(t, Time)) for t in (old, new)]
     return f"the number {number} is {told[0]} to the old schema and {told[1]} to the new one"
 
 
-def _rendered(number: int, unit: int, time_of_day: bool) -> str:
+def _render_number(number: int, unit: int, time_of_day: bool) -> str:
     seconds, fraction = divmod(number, 10**unit)
     clock = f"{seconds % _DAY // 3600:02}:{seconds % 3600 // 60:02}:{seconds % 60:02}"
     exact = f"{clock}.{fraction:0{unit}}".rstrip("0").rstrip(".")

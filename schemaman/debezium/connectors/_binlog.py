@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from schemaman.debezium.connector import DeclaredColumn
-from schemaman.debezium.records import NOWHERE, Position
+from schemaman.debezium.records import NO_POSITION, Position
 from schemaman.model.types import (
     Array,
     Binary,
@@ -97,7 +97,7 @@ _VARYING = (
 )
 
 
-def declared_type(column: DeclaredColumn) -> Type:
+def map_declared_type(column: DeclaredColumn) -> Type:
     """The logical type of a column as a statement declares it.
 
     `TINYINT(1)` stays a number: such a column may hold 5. Digits of times stand in `length`.
@@ -106,19 +106,19 @@ def declared_type(column: DeclaredColumn) -> Type:
     words = column.type_name.upper().split()
     unsigned = "UNSIGNED" in words or "ZEROFILL" in words
     name = " ".join(w for w in words if w not in ("UNSIGNED", "SIGNED", "ZEROFILL"))
-    sized = _sized(name, column.length, column.scale)
+    sized = _map_sized_type(name, column.length, column.scale)
     if sized is not None:
         return sized
     match _PLAIN.get(name):
         case Integer(bits) if unsigned:
             return Integer(bits, signed=False)
         case None:
-            return _labelled(name, column)
+            return _map_labelled_type(name, column)
         case plain:
             return plain
 
 
-def _sized(name: str, length: int | None, scale: int | None) -> Type | None:
+def _map_sized_type(name: str, length: int | None, scale: int | None) -> Type | None:
     match name:
         case "DECIMAL" | "NUMERIC" | "DEC" | "FIXED":
             return Decimal(10 if length is None else length, scale or 0)
@@ -143,7 +143,7 @@ def _sized(name: str, length: int | None, scale: int | None) -> Type | None:
             return None
 
 
-def _labelled(name: str, column: DeclaredColumn) -> Type:
+def _map_labelled_type(name: str, column: DeclaredColumn) -> Type:
     match name:
         case "ENUM":
             return Enum(column.enum_values or ())
@@ -153,12 +153,12 @@ def _labelled(name: str, column: DeclaredColumn) -> Type:
             return Unknown(column.type_name)
 
 
-def position(source: Mapping[str, object]) -> Position:
+def read_position(source: Mapping[str, object]) -> Position:
     """File, position and row of the binary log as `file:pos:row`; none for incremental snapshots.
 
     Source: Debezium SourceInfo of MySQL and MariaDB.
     """
     file, at, row = source.get("file"), source.get("pos"), source.get("row")
     if not isinstance(file, str) or not file or not isinstance(at, int):
-        return NOWHERE
+        return NO_POSITION
     return Position("binlog", f"{file}:{at}:{row if isinstance(row, int) else 0}")

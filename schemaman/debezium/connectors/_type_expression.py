@@ -15,7 +15,7 @@ _NO_SCALE = 255
 """Informix's scale of a decimal without one."""
 
 
-def spell(
+def format_type_expression(
     type_name: str, length: int | None, scale: int | None, labels: tuple[str, ...] | None = None
 ) -> str:
     """The type in the database's own words: `VARCHAR(80)`, `BIGINT UNSIGNED`, `DECIMAL(8,2)`.
@@ -29,7 +29,7 @@ def spell(
     if upper in ("ENUM", "SET") and labels:
         quoted = ("'" + label.replace("'", "''") + "'" for label in labels)
         return f"{words}({','.join(quoted)})"
-    sizes = _sizes(upper, length, scale)
+    sizes = _format_sizes(upper, length, scale)
     if not sizes or "(" in upper.replace("()", ""):
         return words.replace(" ()", "").replace("()", "")
     if "()" in upper:
@@ -40,7 +40,7 @@ def spell(
     return f"{words}{sizes}"
 
 
-def _sizes(upper: str, length: int | None, scale: int | None) -> str:
+def _format_sizes(upper: str, length: int | None, scale: int | None) -> str:
     if _TEMPORAL.match(upper):
         digits = scale if scale is not None else length
         if digits is None or digits > (_OF_DATETIME if upper.startswith("DATETIME") else _OF_TIMES):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemaman.debezium.connector import DeclaredColumn, Dialect
-from schemaman.debezium.records import NOWHERE, Position
+from schemaman.debezium.connector import Connector, DeclaredColumn
+from schemaman.debezium.records import NO_POSITION, Position
 from schemaman.model.types import (
     Binary,
     Boolean,
@@ -85,8 +85,8 @@ class Db2:
         """
         commit, change = source.get("commit_lsn"), source.get("change_lsn")
         if not isinstance(commit, str):
-            return NOWHERE
+            return NO_POSITION
         return Position("commit_lsn", change if isinstance(change, str) else "", commit)
 
 
-DIALECT: Dialect = Db2()
+CONNECTOR: Connector = Db2()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemaman.debezium.connector import DeclaredColumn, Dialect
-from schemaman.debezium.records import NOWHERE, Position
+from schemaman.debezium.connector import Connector, DeclaredColumn
+from schemaman.debezium.records import NO_POSITION, Position
 from schemaman.model.types import (
     Binary,
     Boolean,
@@ -83,13 +83,13 @@ class Informix:
 
         Source: Debezium InformixSourceInfoStructMaker, TxLogPosition, Lsn: `-1` is none.
         """
-        commit, change = _lsn(source.get("commit_lsn")), _lsn(source.get("change_lsn"))
-        return NOWHERE if commit is None else Position("commit_lsn", change or "", commit)
+        commit, change = _read_lsn(source.get("commit_lsn")), _read_lsn(source.get("change_lsn"))
+        return NO_POSITION if commit is None else Position("commit_lsn", change or "", commit)
 
 
-def _lsn(value: object) -> str | None:
+def _read_lsn(value: object) -> str | None:
     text = value if isinstance(value, str) else ""
     return text.zfill(_DIGITS) if text.isascii() and text.isdecimal() else None
 
 
-DIALECT: Dialect = Informix()
+CONNECTOR: Connector = Informix()

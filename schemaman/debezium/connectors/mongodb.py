@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemaman.debezium.connector import DeclaredColumn, Dialect
-from schemaman.debezium.records import NOWHERE, Position
+from schemaman.debezium.connector import Connector, DeclaredColumn
+from schemaman.debezium.records import NO_POSITION, Position
 from schemaman.model.types import Type, Unknown
 
 
@@ -29,8 +29,8 @@ class MongoDb:
         """
         time, order = source.get("ts_ms"), source.get("ord")
         if type(time) is not int or type(order) is not int or order < 0 or time <= 0:
-            return NOWHERE
+            return NO_POSITION
         return Position("mongo", f"{time}:{order}")
 
 
-DIALECT: Dialect = MongoDb()
+CONNECTOR: Connector = MongoDb()

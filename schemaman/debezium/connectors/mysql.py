@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemaman.debezium.connector import DeclaredColumn, Dialect
+from schemaman.debezium.connector import Connector, DeclaredColumn
 from schemaman.debezium.connectors import _binlog
 from schemaman.debezium.records import Position
 from schemaman.model.types import Type
@@ -20,11 +20,11 @@ class Mysql:
 
     def declared_type(self, column: DeclaredColumn) -> Type:
         """The logical type of a column as a statement declares it."""
-        return _binlog.declared_type(column)
+        return _binlog.map_declared_type(column)
 
     def position(self, source: Mapping[str, object]) -> Position:
         """The place in the binary log."""
-        return _binlog.position(source)
+        return _binlog.read_position(source)
 
 
-DIALECT: Dialect = Mysql()
+CONNECTOR: Connector = Mysql()

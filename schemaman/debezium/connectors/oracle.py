@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from schemaman.debezium.connector import DeclaredColumn, Dialect
+from schemaman.debezium.connector import Connector, DeclaredColumn
 from schemaman.debezium.connectors import _numbers
-from schemaman.debezium.records import NOWHERE, Order, Position
+from schemaman.debezium.records import NO_POSITION, Order, Position
 from schemaman.model.types import (
     Binary,
     Boolean,
@@ -65,7 +65,7 @@ class Oracle:
             case "NUMBER":
                 if not column.length or column.scale is None:
                     return Numeric()
-                return _numbers.decimal(column.length, column.scale)
+                return _numbers.make_decimal(column.length, column.scale)
             case "CHAR" | "NCHAR":
                 return String(column.length or 1, fixed=True)
             case "VARCHAR2" | "NVARCHAR2" | "VARCHAR":
@@ -73,7 +73,7 @@ class Oracle:
             case "RAW":
                 return Binary(column.length or None)
             case "TIMESTAMP" | "TIMESTAMP WITH TIME ZONE" | "TIMESTAMP WITH LOCAL TIME ZONE":
-                return Timestamp(_digits(upper, column), zoned=name != "TIMESTAMP")
+                return Timestamp(_read_digits(upper, column), zoned=name != "TIMESTAMP")
             case _:
                 return _PLAIN.get(name, Unknown(column.type_name))
 
@@ -84,15 +84,15 @@ class Oracle:
         From 1.9.5 to 2.3 a transaction's events but the last tell the commit before it in its redo thread.
         Source: Debezium OracleSourceInfoStructMaker, Scn, CommitScn.
         """
-        scn, commit = _number(source.get("scn")), _number(source.get("commit_scn"))
-        return NOWHERE if scn is None else Position("scn", scn, commit)
+        scn, commit = _read_number(source.get("scn")), _read_number(source.get("commit_scn"))
+        return NO_POSITION if scn is None else Position("scn", scn, commit)
 
 
 _SCN_DIGITS = 19
 """Of a system change number, at most: they stay below 2^63. Source: Oracle, limits of the SCN."""
 
 
-def _digits(name: str, column: DeclaredColumn) -> int:
+def _read_digits(name: str, column: DeclaredColumn) -> int:
     told = _DIGITS.search(name)
     if told is not None:
         return int(told[1])
@@ -100,9 +100,9 @@ def _digits(name: str, column: DeclaredColumn) -> int:
     return 6 if digits is None or digits > _MOST_DIGITS else digits
 
 
-def _number(value: object) -> str | None:
+def _read_number(value: object) -> str | None:
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     return text if text.isascii() and text.isdecimal() and len(text) <= _SCN_DIGITS else None
 
 
-DIALECT: Dialect = Oracle()
+CONNECTOR: Connector = Oracle()

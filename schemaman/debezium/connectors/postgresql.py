@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from schemaman.debezium.connector import DeclaredColumn, Dialect
+from schemaman.debezium.connector import Connector, DeclaredColumn
 from schemaman.debezium.connectors import _numbers
-from schemaman.debezium.records import NOWHERE, Position
+from schemaman.debezium.records import NO_POSITION, Position
 from schemaman.model.types import (
     Array,
     Binary,
@@ -89,8 +89,8 @@ class Postgresql:
         digits = 6 if column.scale is None else column.scale
         match name:
             case "numeric":
-                scale = _numbers.signed(column.scale or 0)
-                return Numeric() if length is None else _numbers.decimal(length, scale)
+                scale = _numbers.restore_scale_sign(column.scale or 0)
+                return Numeric() if length is None else _numbers.make_decimal(length, scale)
             case "bpchar" | "char" | "varchar":
                 return String(length, fixed=name != "varchar")
             case "bit" | "varbit":
@@ -112,13 +112,13 @@ class Postgresql:
         """
         lsn = source.get("lsn")
         if not isinstance(lsn, int):
-            return NOWHERE
+            return NO_POSITION
         if lsn < 0:
             raise ValueError(f"a position that cannot be read: lsn {str(lsn)[:40]}")
-        return Position("lsn", str(lsn), _commit(source.get("sequence")))
+        return Position("lsn", str(lsn), _read_commit(source.get("sequence")))
 
 
-def _commit(sequence: object) -> str | None:
+def _read_commit(sequence: object) -> str | None:
     try:
         first = json.loads(sequence)[0] if isinstance(sequence, str) else None
     except (ValueError, LookupError, TypeError):
@@ -127,4 +127,4 @@ def _commit(sequence: object) -> str | None:
     return first if told else None
 
 
-DIALECT: Dialect = Postgresql()
+CONNECTOR: Connector = Postgresql()

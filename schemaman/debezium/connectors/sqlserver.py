@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemaman.debezium.connector import DeclaredColumn, Dialect
-from schemaman.debezium.records import NOWHERE, Position
+from schemaman.debezium.connector import Connector, DeclaredColumn
+from schemaman.debezium.records import NO_POSITION, Position
 from schemaman.model.types import (
     Binary,
     Boolean,
@@ -91,10 +91,10 @@ class Sqlserver:
         """
         commit, change, serial = (source.get(k) for k in ("commit_lsn", "change_lsn", "event_serial_no"))
         if not isinstance(commit, str):
-            return NOWHERE
+            return NO_POSITION
         if not isinstance(change, str):
             return Position("commit_lsn", "", commit)
         return Position("commit_lsn", change if serial is None else f"{change}:{serial}", commit)
 
 
-DIALECT: Dialect = Sqlserver()
+CONNECTOR: Connector = Sqlserver()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemaman.debezium.connector import DeclaredColumn, Dialect
-from schemaman.debezium.records import NOWHERE, Position
+from schemaman.debezium.connector import Connector, DeclaredColumn
+from schemaman.debezium.records import NO_POSITION, Position
 from schemaman.model.types import Type, Unknown
 
 
-class Nobody:
+class UnknownConnector:
     """A connector that was not told. It may be PostgreSQL's: what would be late there is not sure here."""
 
     name = "unknown"
@@ -23,7 +23,7 @@ class Nobody:
 
     def position(self, source: Mapping[str, object]) -> Position:
         """Nowhere."""
-        return NOWHERE
+        return NO_POSITION
 
 
-DIALECT: Dialect = Nobody()
+CONNECTOR: Connector = UnknownConnector()

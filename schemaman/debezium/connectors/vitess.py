@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemaman.debezium.connector import DeclaredColumn, Dialect
+from schemaman.debezium.connector import Connector, DeclaredColumn
 from schemaman.debezium.connectors import _binlog
-from schemaman.debezium.records import NOWHERE, Position
+from schemaman.debezium.records import NO_POSITION, Position
 from schemaman.model.types import Type
 
 
@@ -20,14 +20,14 @@ class Vitess:
 
     def declared_type(self, column: DeclaredColumn) -> Type:
         """The logical type of a column in MySQL's words, which Vitess speaks."""
-        return _binlog.declared_type(column)
+        return _binlog.map_declared_type(column)
 
     def position(self, source: Mapping[str, object]) -> Position:
         """Nowhere: a `vgtid` is a vector over shards, of which two need not be ordered; offsets order.
 
         Source: Debezium Vgtid.
         """
-        return NOWHERE
+        return NO_POSITION
 
 
-DIALECT: Dialect = Vitess()
+CONNECTOR: Connector = Vitess()

@@ -49,10 +49,10 @@ def to_connect(schema_text: str) -> Node:
     Raises:
         UnreadableInput: the text is no Avro schema, or one that Connect cannot express.
     """
-    return _Reader().node(_parse(schema_text), "")
+    return _AvroReader().node(_parse_json(schema_text), "")
 
 
-def reader_schema(schema_text: str) -> str:
+def reduce_schema(schema_text: str) -> str:
     """The same schema, reduced to what decides the bytes of a body.
 
     Logical types, defaults and properties are left out: AvroData writes decimals with a scale above
@@ -62,7 +62,7 @@ def reader_schema(schema_text: str) -> str:
         UnreadableInput: the text is no JSON, or is nested too deeply.
     """
     try:
-        return json.dumps(_structure(_parse(schema_text)), separators=(",", ":"))
+        return json.dumps(_keep_structure(_parse_json(schema_text)), separators=(",", ":"))
     except RecursionError:
         raise UnreadableInput("the Avro schema is nested too deeply to be read") from None
 
@@ -70,18 +70,18 @@ def reader_schema(schema_text: str) -> str:
 def decode_body(reader_schema: str, data: bytes, start: int = 5) -> Any:
     """The value of an Avro body that begins at `start`: JSON values, and bytes for bytes.
 
-    `reader_schema` is what `reader_schema()` gave; parsed schemas are kept by their text.
+    `reduce_schema` is what `reduce_schema()` gave; parsed schemas are kept by their text.
 
     Raises:
         UnreadableInput: the schema is none, the body does not fit it, or bytes are left over.
     """
-    schema = _parsed(reader_schema)
+    schema = _parse_schema(reader_schema)
     body = io.BytesIO(data)
     body.seek(start)
     try:
         value = fastavro.schemaless_reader(body, schema, None)
     except Exception as fault:  # whatever the decoder stumbles over, the fault is in the bytes
-        raise UnreadableInput(f"the Avro body does not fit its schema: {_told(fault)}") from fault
+        raise UnreadableInput(f"the Avro body does not fit its schema: {_format_fault(fault)}") from fault
     left = len(data) - body.tell()
     if left:
         raise UnreadableInput(f"the Avro body does not fit its schema: {left} bytes are left after it")
@@ -96,67 +96,69 @@ def decode_json(reader_schema: str, data: bytes) -> Any:
     Raises:
         UnreadableInput: the schema is none, the bytes are no JSON, or they do not fit it.
     """
-    schema = _parsed(reader_schema)
+    schema = _parse_schema(reader_schema)
     try:
         line = json.dumps(json.loads(data))  # the reader takes one value a line
         (value,) = fastavro.json_reader(io.StringIO(line), schema)
     except Exception as fault:  # whatever the decoder stumbles over, the fault is in the bytes
-        raise UnreadableInput(f"the Avro body in JSON does not fit its schema: {_told(fault)}") from fault
+        raise UnreadableInput(
+            f"the Avro body in JSON does not fit its schema: {_format_fault(fault)}"
+        ) from fault
     return value
 
 
 @lru_cache(maxsize=4096)
-def _parsed(text: str) -> Any:
+def _parse_schema(text: str) -> Any:
     try:
         schema = json.loads(text)
-        _check_lists(_Reader().node(schema, ""))
+        _check_lists(_AvroReader().node(schema, ""))
         return fastavro.parse_schema(schema)
     except UnreadableInput as fault:
         raise UnreadableInput(f"not a valid Avro schema: {fault}") from None
     except Exception as fault:  # the parser raises its own and built-in errors
-        raise UnreadableInput(f"not a valid Avro schema: {_told(fault)}") from fault
+        raise UnreadableInput(f"not a valid Avro schema: {_format_fault(fault)}") from fault
 
 
 def _check_lists(node: Node) -> None:
-    """Items that take no byte could be claimed without end; what contains itself, `_Reader` refuses."""
+    """Items that take no byte could be claimed without end; what contains itself, `_AvroReader` refuses."""
     inner = [*node.get("fields", ()), *(node[m] for m in ("items", "keys", "values") if m in node)]
-    if node["type"] in ("array", "map") and all(map(_takes_nothing, inner)):
+    if node["type"] in ("array", "map") and all(map(_is_empty, inner)):
         raise UnreadableInput("the Avro schema has a list of items that take no byte")
     for child in inner:
         _check_lists(child)
 
 
-def _takes_nothing(node: Node) -> bool:
-    return node["type"] == "struct" and not node["optional"] and all(map(_takes_nothing, node["fields"]))
+def _is_empty(node: Node) -> bool:
+    return node["type"] == "struct" and not node["optional"] and all(map(_is_empty, node["fields"]))
 
 
-def _parse(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as fault:
-        raise UnreadableInput(f"an Avro schema that is not JSON: {_told(fault)}") from fault
+        raise UnreadableInput(f"an Avro schema that is not JSON: {_format_fault(fault)}") from fault
 
 
-def _told(fault: Exception) -> str:
+def _format_fault(fault: Exception) -> str:
     text = _OBJECT.sub("", str(fault))
     return f"{type(fault).__name__}: {text}" if text else type(fault).__name__
 
 
-def _structure(schema: Any) -> Any:
+def _keep_structure(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [_structure(branch) for branch in schema]
+        return [_keep_structure(branch) for branch in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {k: schema[k] for k in _STRUCTURE if k in schema}
     for member in ("type", "items", "values"):
         if member in kept:
-            kept[member] = _structure(kept[member])
+            kept[member] = _keep_structure(kept[member])
     if isinstance(kept.get("fields"), list):
-        kept["fields"] = [_structure(field) for field in kept["fields"]]
+        kept["fields"] = [_keep_structure(field) for field in kept["fields"]]
     return kept["type"] if set(kept) == {"type"} else kept
 
 
-class _Reader:
+class _AvroReader:
     """One walk through a schema; `named` holds the nodes of the named types met so far."""
 
     def __init__(self) -> None:
@@ -170,7 +172,7 @@ class _Reader:
             case list():
                 return self.union(schema, namespace)
             case {"type": dict() | list() as inner}:
-                return {**self.node(inner, namespace), **_properties(schema)}
+                return {**self.node(inner, namespace), **_read_properties(schema)}
             case {"type": str() as kind}:
                 return self.typed(kind, schema, namespace)
             case _:
@@ -180,7 +182,7 @@ class _Reader:
         """A primitive, or a named type that was described before."""
         if name in _PRIMITIVES:
             return {"type": _PRIMITIVES[name], "optional": False}
-        for full in (_full_name(name, namespace), name):
+        for full in (_qualify_name(name, namespace), name):
             if full in self.named:
                 node = self.named[full]
                 if node is None:
@@ -208,22 +210,22 @@ class _Reader:
             case "fixed" if not isinstance(schema.get("size"), int) or schema["size"] < 1:
                 raise UnreadableInput("an Avro type of a fixed size without a size")
             case "enum" | "fixed":
-                full = _full_name(str(schema.get("name", "")), str(schema.get("namespace", namespace)))
-                self.named[full] = _enum(schema) if kind == "enum" else _plain("bytes", schema)
+                full = _qualify_name(str(schema.get("name", "")), str(schema.get("namespace", namespace)))
+                self.named[full] = _make_enum(schema) if kind == "enum" else _make_plain("bytes", schema)
                 return self.reference(full, "")
             case "array":
                 return self.array(schema, namespace)
             case "map":
                 text = {"type": "string", "optional": False}
-                return _map(text, self.node(schema.get("values"), namespace), schema)
+                return _make_map(text, self.node(schema.get("values"), namespace), schema)
             case _ if kind in _PRIMITIVES:
-                return _plain(_connect_type(kind, schema), schema)
+                return _make_plain(_choose_connect_type(kind, schema), schema)
             case _:
-                return {**self.reference(kind, namespace), **_properties(schema)}
+                return {**self.reference(kind, namespace), **_read_properties(schema)}
 
     def record(self, schema: Mapping[str, Any], namespace: str) -> Node:
         """A struct; it is known by its full name from then on."""
-        full = _full_name(str(schema.get("name", "")), str(schema.get("namespace", namespace)))
+        full = _qualify_name(str(schema.get("name", "")), str(schema.get("namespace", namespace)))
         inside = full.rpartition(".")[0]
         fields = schema.get("fields")
         if not isinstance(fields, list):
@@ -233,7 +235,7 @@ class _Reader:
         node["fields"] = [self.field(f, inside) for f in fields]
         if not full.startswith(_UNNAMED):
             node["name"] = full
-        node |= _properties(schema)
+        node |= _read_properties(schema)
         self.named[full] = node
         return dict(node)
 
@@ -243,7 +245,7 @@ class _Reader:
             raise UnreadableInput("a field without a name in an Avro record")
         node = {**self.node(field.get("type"), namespace), "field": field["name"]}
         if field.get("default") is not None:
-            node.setdefault("default", _default(node["type"], field["default"]))
+            node.setdefault("default", _convert_default(node["type"], field["default"]))
         if isinstance(field.get("doc"), str):
             node.setdefault("doc", field["doc"])
         return node
@@ -259,25 +261,25 @@ class _Reader:
         marked = isinstance(told, dict) and told.get("connect.internal.type") == "MapEntry"
         entry = items.get("name") == _MAP_ENTRY or marked
         if entry and set(members) == {"key", "value"}:
-            return _map(members["key"], members["value"], schema)
-        return {"type": "array", "items": items, "optional": False, **_properties(schema)}
+            return _make_map(members["key"], members["value"], schema)
+        return {"type": "array", "items": items, "optional": False, **_read_properties(schema)}
 
 
-def _full_name(name: str, namespace: str) -> str:
+def _qualify_name(name: str, namespace: str) -> str:
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
-def _connect_type(kind: str, schema: Mapping[str, Any]) -> str:
+def _choose_connect_type(kind: str, schema: Mapping[str, Any]) -> str:
     narrow = schema.get("connect.type")
     return narrow if kind == "int" and narrow in ("int8", "int16") else _PRIMITIVES[kind]
 
 
-def _map(keys: Node, values: Node, schema: Mapping[str, Any]) -> Node:
-    return {"type": "map", "keys": keys, "values": values, "optional": False, **_properties(schema)}
+def _make_map(keys: Node, values: Node, schema: Mapping[str, Any]) -> Node:
+    return {"type": "map", "keys": keys, "values": values, "optional": False, **_read_properties(schema)}
 
 
-def _plain(connect_type: str, schema: Mapping[str, Any]) -> Node:
-    node: Node = {"type": connect_type, "optional": False, **_properties(schema)}
+def _make_plain(connect_type: str, schema: Mapping[str, Any]) -> Node:
+    node: Node = {"type": connect_type, "optional": False, **_read_properties(schema)}
     logical = schema.get("logicalType")
     if "name" not in node and isinstance(logical, str):
         node["name"] = DECIMAL if logical == "decimal" else logical
@@ -286,17 +288,17 @@ def _plain(connect_type: str, schema: Mapping[str, Any]) -> Node:
         told = {"scale": str(scale)} | ({"connect.decimal.precision": str(precision)} if precision else {})
         node["parameters"] = told
     if "default" in node:
-        node["default"] = _default(connect_type, node["default"])
+        node["default"] = _convert_default(connect_type, node["default"])
     return node
 
 
-def _enum(schema: Mapping[str, Any]) -> Node:
+def _make_enum(schema: Mapping[str, Any]) -> Node:
     symbols = ",".join(str(s) for s in schema.get("symbols", ()))
     named = {"name": _ENUM, "parameters": {"allowed": symbols}}
-    return {"type": "string", "optional": False, **named, **_properties(schema)}
+    return {"type": "string", "optional": False, **named, **_read_properties(schema)}
 
 
-def _properties(schema: Mapping[str, Any]) -> Node:
+def _read_properties(schema: Mapping[str, Any]) -> Node:
     """What AvroData keeps of a Connect schema beside the type."""
     told: Node = {}
     for member in ("name", "version", "default", "doc"):
@@ -309,7 +311,7 @@ def _properties(schema: Mapping[str, Any]) -> Node:
     return told
 
 
-def _default(connect_type: str, default: Any) -> Any:
+def _convert_default(connect_type: str, default: Any) -> Any:
     """Avro writes bytes as a text with one character a byte, Connect's JSON as base64."""
     if connect_type != "bytes" or not isinstance(default, str):
         return default

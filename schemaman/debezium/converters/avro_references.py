@@ -15,7 +15,7 @@ _NAMED = ("record", "error", "enum", "fixed")
 _INSIDE = ("type", "items", "values")
 
 
-def inlined(text: str, described: Iterable[str]) -> str:
+def inline_references(text: str, described: Iterable[str]) -> str:
     """The schema text with the types of the `described` texts in place of their first use.
 
     It is given back as it is where nothing is described elsewhere.
@@ -28,8 +28,8 @@ def inlined(text: str, described: Iterable[str]) -> str:
         return text
     writer = _Writer()
     for each in texts:
-        writer.learn(_parsed(each), "")
-    return json.dumps(writer.written(_parsed(text), ""), separators=(",", ":"), ensure_ascii=False)
+        writer.learn(_parse_json(each), "")
+    return json.dumps(writer.written(_parse_json(text), ""), separators=(",", ":"), ensure_ascii=False)
 
 
 class _Writer:
@@ -48,12 +48,12 @@ class _Writer:
             return
         inside = namespace
         if schema.get("type") in _NAMED:
-            full = _full(schema, namespace)
+            full = _read_full_name(schema, namespace)
             self.types.setdefault(full, (schema, namespace))
             inside = full.rpartition(".")[0]
         for member in _INSIDE:
             self.learn(schema.get(member), inside)
-        for field in _fields(schema):
+        for field in _list_fields(schema):
             self.learn(field.get("type"), inside)
 
     def written(self, schema: Any, namespace: str) -> Any:
@@ -70,7 +70,7 @@ class _Writer:
 
     def used(self, name: str, namespace: str) -> Any:
         """A name; what it stands for where that has not been written yet."""
-        for full in (_qualified(name, namespace), name):
+        for full in (_qualify_name(name, namespace), name):
             if full in self.done:
                 return full
             if full in self.types:
@@ -79,31 +79,31 @@ class _Writer:
 
     def named(self, schema: dict[str, Any], namespace: str) -> Any:
         """The description of a named type, or its name if it stands before."""
-        full = _full(schema, namespace)
+        full = _read_full_name(schema, namespace)
         if full in self.done:
             return full
         self.done.add(full)
         inside, _, name = full.rpartition(".")
-        fields = [{**f, "type": self.written(f.get("type"), inside)} for f in _fields(schema)]
+        fields = [{**f, "type": self.written(f.get("type"), inside)} for f in _list_fields(schema)]
         told = {**schema, "name": name, "namespace": inside}
         return told | ({"fields": fields} if "fields" in schema else {})
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as fault:
         raise UnreadableInput(f"an Avro schema that is not JSON: {fault}") from fault
 
 
-def _fields(schema: dict[str, Any]) -> list[dict[str, Any]]:
+def _list_fields(schema: dict[str, Any]) -> list[dict[str, Any]]:
     fields = schema.get("fields")
     return [field for field in fields if isinstance(field, dict)] if isinstance(fields, list) else []
 
 
-def _full(schema: dict[str, Any], namespace: str) -> str:
-    return _qualified(str(schema.get("name", "")), str(schema.get("namespace", namespace)))
+def _read_full_name(schema: dict[str, Any], namespace: str) -> str:
+    return _qualify_name(str(schema.get("name", "")), str(schema.get("namespace", namespace)))
 
 
-def _qualified(name: str, namespace: str) -> str:
+def _qualify_name(name: str, namespace: str) -> str:
     return name if "." in name or not namespace else f"{namespace}.{name}"

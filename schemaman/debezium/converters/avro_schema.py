@@ -57,74 +57,80 @@ def to_avro(schema: TableSchema, name: str) -> dict[str, object]:
     Source: Confluent AvroData.fromConnectSchema; Debezium JdbcValueConverters.
     """
     known = {name}
-    return _record(name, [_once(_field(c, name), known) for c in schema.columns])
+    return _make_record(name, [_define_once(_make_field(c, name), known) for c in schema.columns])
 
 
 def key_to_avro(schema: TableSchema, name: str) -> dict[str, object] | None:
     """The record schema of the table's key, in key order; None for a table without key."""
     columns = [c for k in schema.key if (c := schema.column(k)) is not None]
     known = {name}
-    return _record(name, [_once(_field(c, name), known) for c in columns]) if columns else None
+    return (
+        _make_record(name, [_define_once(_make_field(c, name), known) for c in columns]) if columns else None
+    )
 
 
-def field_name(column: Column) -> str:
+def make_field_name(column: Column) -> str:
     """The name of the column's Avro field: the one on the wire, made legal for Avro."""
     return adjust_field(column.emitted_name or column.name, "avro")
 
 
 def type_to_avro(type: Type, nullable: bool, name: str) -> Avro:
     """The schema of one value; `name` names the records that it contains."""
-    plain = _plain(type, name)
+    plain = _convert_type(type, name)
     return ["null", plain] if nullable else plain
 
 
-def readable(reader: Avro, writer: Avro) -> bool:
+def is_readable(reader: Avro, writer: Avro) -> bool:
     """Whether all data written with `writer` can be read with `reader`.
 
     Source: Avro specification, Schema Resolution; like Java's SchemaCompatibility it is blind to
     logical types. A record that is only named is taken to be the record of that name.
     """
     if isinstance(writer, list):
-        return all(readable(reader, branch) for branch in writer)
+        return all(is_readable(reader, branch) for branch in writer)
     if isinstance(reader, list):
-        return any(readable(branch, writer) for branch in reader)
-    read, written = _kind(reader), _kind(writer)
+        return any(is_readable(branch, writer) for branch in reader)
+    read, written = _get_kind(reader), _get_kind(writer)
     if read != written:
         return (written, read) in _PROMOTIONS
     if isinstance(reader, str) or isinstance(writer, str):
-        return read != "record" or _name(reader) == _name(writer)
+        return read != "record" or _get_name(reader) == _get_name(writer)
     match read:
         case "array":
-            return readable(_part(reader, "items"), _part(writer, "items"))
+            return is_readable(_get_part(reader, "items"), _get_part(writer, "items"))
         case "map":
-            return readable(_part(reader, "values"), _part(writer, "values"))
+            return is_readable(_get_part(reader, "values"), _get_part(writer, "values"))
         case "record":
-            return _name(reader) == _name(writer) and not unreadable_fields(reader, writer)
+            return _get_name(reader) == _get_name(writer) and not list_unreadable_fields(reader, writer)
         case _:
             return True
 
 
-def unreadable_fields(reader: Mapping[str, object], writer: Mapping[str, object]) -> tuple[str, ...]:
+def list_unreadable_fields(reader: Mapping[str, object], writer: Mapping[str, object]) -> tuple[str, ...]:
     """The fields of the reader's record that data of the writer's record cannot fill."""
-    written = {str(f["name"]): f for f in _fields(writer)}
+    written = {str(f["name"]): f for f in _get_fields(writer)}
     wrong: list[str] = []
-    for field in _fields(reader):
+    for field in _get_fields(reader):
         other = written.get(str(field["name"]))
-        filled = "default" in field if other is None else readable(_part(field, "type"), _part(other, "type"))
+        filled = (
+            "default" in field
+            if other is None
+            else is_readable(_get_part(field, "type"), _get_part(other, "type"))
+        )
         if not filled:
             wrong.append(str(field["name"]))
     return tuple(wrong)
 
 
-def _record(name: str, fields: Sequence[dict[str, object]]) -> dict[str, object]:
+def _make_record(name: str, fields: Sequence[dict[str, object]]) -> dict[str, object]:
     return {"type": "record", "name": name, "fields": list(fields)}
 
 
-def _field(column: Column, owner: str) -> dict[str, object]:
-    name = field_name(column)
+def _make_field(column: Column, owner: str) -> dict[str, object]:
+    name = make_field_name(column)
     field: dict[str, object] = {"name": name}
-    plain = _plain(column.type, f"{owner}.{name}")
-    default = _default(column.default, column.type, plain)
+    plain = _convert_type(column.type, f"{owner}.{name}")
+    default = _convert_default(column.default, column.type, plain)
     if column.nullable:
         # A default must be of the first branch, so AvroData puts null second beside a real one.
         field["type"] = ["null", plain] if default is None else [plain, "null"]
@@ -138,11 +144,11 @@ def _field(column: Column, owner: str) -> dict[str, object]:
     return field
 
 
-def _default(value: Scalar, column_type: Type, type: Avro) -> Scalar:
+def _convert_default(value: Scalar, column_type: Type, type: Avro) -> Scalar:
     """The default as Avro holds it; None for one that is no value of the type, as an expression."""
     if isinstance(column_type, Decimal):
-        return _decimal_default(value, column_type.scale)
-    kind = _kind(type)
+        return _encode_decimal(value, column_type.scale)
+    kind = _get_kind(type)
     match value:
         case bool():
             return value if kind == "boolean" else None
@@ -158,7 +164,7 @@ def _default(value: Scalar, column_type: Type, type: Avro) -> Scalar:
             return None
 
 
-def _decimal_default(value: Scalar, scale: int) -> str | None:
+def _encode_decimal(value: Scalar, scale: int) -> str | None:
     """The unscaled number as big-endian bytes, a character a byte, as Avro writes them in JSON."""
     try:
         number = Number(str(value)).scaleb(scale)
@@ -169,44 +175,46 @@ def _decimal_default(value: Scalar, scale: int) -> str | None:
     return unscaled.to_bytes(length, signed=True).decode("latin-1") if unscaled == number else None
 
 
-def _plain(type: Type, name: str) -> Avro:
+def _convert_type(type: Type, name: str) -> Avro:
     match type:
         case Boolean() | Bits(1):
             return "boolean"
         case Integer(bits, signed):
-            return _integer(bits, signed)
+            return _make_integer(bits, signed)
         case Floating(bits):
             return "float" if bits == 32 else "double"
         case Decimal(precision, scale):
-            return _decimal(precision, scale)
+            return _make_decimal(precision, scale)
         case Numeric():
-            return _variable_scale_decimal()
+            return _make_variable_scale_decimal()
         case Binary() | Union() | Unknown():
             return "bytes"
         case Bits(length):
             parameters = {} if length is None else {"connect.parameters": {"length": str(length)}}
-            return _named("bytes", "io.debezium.data.Bits") | parameters
+            return _make_named("bytes", "io.debezium.data.Bits") | parameters
         case Date():
-            return _named("int", "io.debezium.time.Date")
+            return _make_named("int", "io.debezium.time.Date")
         case Time() | Timestamp():
-            return _temporal(type)
+            return _make_temporal(type)
         case Interval("DAY TO SECOND"):
-            return _named("long", "io.debezium.time.MicroDuration")
+            return _make_named("long", "io.debezium.time.MicroDuration")
         case Interval():
-            return _named("string", "io.debezium.time.Interval")
+            return _make_named("string", "io.debezium.time.Interval")
         case Enum(values) | EnumSet(values):
-            words = _named("string", f"io.debezium.data.{'Enum' if isinstance(type, Enum) else 'EnumSet'}")
-            return words | {"connect.parameters": {"allowed": ",".join(map(_label, values))}}
+            words = _make_named(
+                "string", f"io.debezium.data.{'Enum' if isinstance(type, Enum) else 'EnumSet'}"
+            )
+            return words | {"connect.parameters": {"allowed": ",".join(map(_escape_label, values))}}
         case Uuid() | Json() | Xml():
-            return _named("string", f"io.debezium.data.{_TEXTS[type]}")
+            return _make_named("string", f"io.debezium.data.{_TEXTS[type]}")
         case String():
             return "string"
         case Array(element, nullable):
             return {"type": "array", "items": type_to_avro(element, nullable, name)}
         case Map(key, value, nullable):
-            return _map(key, value, nullable, name)
+            return _make_map(key, value, nullable, name)
         case Struct(fields):
-            return _struct(fields, name)
+            return _make_struct(fields, name)
         case _:
             assert_never(type)
 
@@ -214,17 +222,17 @@ def _plain(type: Type, name: str) -> Avro:
 _TEXTS: dict[Type, str] = {Uuid(): "Uuid", Json(): "Json", Xml(): "Xml"}
 
 
-def _label(value: str) -> str:
+def _escape_label(value: str) -> str:
     """A label in the list of all. Newer releases of Debezium put a backslash before commas inside."""
     return value.replace("\\", "\\\\").replace(",", "\\,")
 
 
-def _named(type: str, name: str) -> dict[str, object]:
+def _make_named(type: str, name: str) -> dict[str, object]:
     """A primitive with the name of its Connect schema."""
     return {"type": type, "connect.name": name, "connect.version": 1}
 
 
-def _integer(bits: int, signed: bool) -> Avro:
+def _make_integer(bits: int, signed: bool) -> Avro:
     """Unsigned numbers travel in the next larger type; the largest one as a long."""
     wire = bits if signed else min(64, bits * 2)
     if wire >= 32:
@@ -232,9 +240,9 @@ def _integer(bits: int, signed: bool) -> Avro:
     return {"type": "int", "connect.type": f"int{wire}"}
 
 
-def _decimal(precision: int, scale: int) -> Avro:
+def _make_decimal(precision: int, scale: int) -> Avro:
     return {
-        **_named("bytes", "org.apache.kafka.connect.data.Decimal"),
+        **_make_named("bytes", "org.apache.kafka.connect.data.Decimal"),
         "scale": scale,
         "precision": precision,
         "connect.parameters": {"scale": str(scale), "connect.decimal.precision": str(precision)},
@@ -242,88 +250,88 @@ def _decimal(precision: int, scale: int) -> Avro:
     }
 
 
-def _variable_scale_decimal() -> Avro:
+def _make_variable_scale_decimal() -> Avro:
     fields: list[dict[str, object]] = [{"name": "scale", "type": "int"}, {"name": "value", "type": "bytes"}]
-    return _record("io.debezium.data.VariableScaleDecimal", fields)
+    return _make_record("io.debezium.data.VariableScaleDecimal", fields)
 
 
-def _temporal(type: Time | Timestamp) -> Avro:
+def _make_temporal(type: Time | Timestamp) -> Avro:
     """Milliseconds, microseconds or nanoseconds as the precision asks; zoned values are texts.
 
     Source: Debezium TemporalPrecisionMode.ADAPTIVE: milliseconds of a day are the only int.
     """
     word = "Time" if isinstance(type, Time) else "Timestamp"
     if type.zoned:
-        return _named("string", f"io.debezium.time.Zoned{word}")
+        return _make_named("string", f"io.debezium.time.Zoned{word}")
     if type.precision <= 3:
-        return _named("int" if isinstance(type, Time) else "long", f"io.debezium.time.{word}")
-    return _named("long", f"io.debezium.time.{'Micro' if type.precision <= 6 else 'Nano'}{word}")
+        return _make_named("int" if isinstance(type, Time) else "long", f"io.debezium.time.{word}")
+    return _make_named("long", f"io.debezium.time.{'Micro' if type.precision <= 6 else 'Nano'}{word}")
 
 
-def _map(key: Type, value: Type, nullable: bool, name: str) -> Avro:
+def _make_map(key: Type, value: Type, nullable: bool, name: str) -> Avro:
     """A map; with keys that are no text a list of entries. Source: Confluent AvroData."""
     if isinstance(key, String):
         return {"type": "map", "values": type_to_avro(value, nullable, name)}
     values = type_to_avro(value, nullable, f"{name}.value")
-    entry = _record(
+    entry = _make_record(
         f"{name}.entry",
-        [{"name": "key", "type": _plain(key, f"{name}.key")}, {"name": "value", "type": values}],
+        [{"name": "key", "type": _convert_type(key, f"{name}.key")}, {"name": "value", "type": values}],
     )
     return {"type": "array", "items": entry | {"connect.internal.type": "MapEntry"}}
 
 
-def _struct(members: Sequence[Field], name: str) -> Avro:
+def _make_struct(members: Sequence[Field], name: str) -> Avro:
     fields: list[dict[str, object]] = []
     for member in members:
         inner = adjust_field(member.name, "avro")
         type = type_to_avro(member.type, member.nullable, f"{name}.{inner}")
         default = {"default": None} if member.nullable else {}
         fields.append({"name": inner, "type": type, **default})
-    return _record(name, fields)
+    return _make_record(name, fields)
 
 
-def _once(field: dict[str, object], known: set[str]) -> dict[str, object]:
-    return field | {"type": _defined_once(_part(field, "type"), known)}
+def _define_once(field: dict[str, object], known: set[str]) -> dict[str, object]:
+    return field | {"type": _define_types_once(_get_part(field, "type"), known)}
 
 
-def _defined_once(schema: Avro, known: set[str]) -> Avro:
+def _define_types_once(schema: Avro, known: set[str]) -> Avro:
     """The schema with each named type described at its first place, and named at the others."""
     if isinstance(schema, str):
         return schema
     if isinstance(schema, list):
-        return [_defined_once(branch, known) for branch in schema]
+        return [_define_types_once(branch, known) for branch in schema]
     if schema["type"] == "record":
         name = str(schema["name"])
         if name in known:
             return name
         known.add(name)
-        return schema | {"fields": [_once(f, known) for f in _fields(schema)]}
+        return schema | {"fields": [_define_once(f, known) for f in _get_fields(schema)]}
     inner = [member for member in ("items", "values") if member in schema]
-    return schema | {member: _defined_once(_part(schema, member), known) for member in inner}
+    return schema | {member: _define_types_once(_get_part(schema, member), known) for member in inner}
 
 
 _KINDS = ("boolean", "int", "long", "float", "double", "bytes", "string", "null", "array", "map", "record")
 
 
-def _kind(schema: Avro) -> str:
+def _get_kind(schema: Avro) -> str:
     """The Avro type of a schema that is no union; a name that stands for a record is a record."""
     kind = schema["type"] if isinstance(schema, dict) else schema
     return kind if isinstance(kind, str) and kind in _KINDS else "record"
 
 
-def _name(schema: Avro) -> str:
+def _get_name(schema: Avro) -> str:
     """The name of a record without its namespace, which resolution does not look at."""
     name = schema if isinstance(schema, str) else schema["name"] if isinstance(schema, dict) else ""
     return str(name).rpartition(".")[2]
 
 
-def _part(schema: Mapping[str, object], member: str) -> Avro:
+def _get_part(schema: Mapping[str, object], member: str) -> Avro:
     part = schema[member]
     if not isinstance(part, str | list | dict):
         raise TypeError(f"{member} of an Avro schema is {part!r}")
     return part
 
 
-def _fields(schema: Mapping[str, object]) -> list[dict[str, object]]:
+def _get_fields(schema: Mapping[str, object]) -> list[dict[str, object]]:
     fields = schema["fields"]
     return fields if isinstance(fields, list) else []

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from schemaman.debezium.connectors import _numbers
-from schemaman.debezium.connectors._type_expression import spell
+from schemaman.debezium.connectors._type_expression import format_type_expression
 from schemaman.errors import UnreadableInput
 from schemaman.model.schema import Column, Scalar
 from schemaman.model.types import (
@@ -131,7 +131,7 @@ _SCALES = 1 << 14
 """No database has decimals with more digits behind the point. Source: PostgreSQL, numeric: up to 16383."""
 
 
-def type_of(node: Node) -> Type:
+def read_type(node: Node) -> Type:
     """The logical type of a schema node; `Unknown` for a Debezium name that is not known here.
 
     Raises:
@@ -142,13 +142,13 @@ def type_of(node: Node) -> Type:
         if name in _SEMANTIC:
             return _SEMANTIC[name]
         if name in _PARAMETRISED:
-            return _PARAMETRISED[name](_parameters(node))
+            return _PARAMETRISED[name](_read_parameters(node))
         if name.startswith("io.debezium.") and not _STRUCTURAL.fullmatch(name):
             return Unknown(name)
-    return _structural(node)
+    return _read_structure(node)
 
 
-def columns_of(node: Node) -> tuple[Column, ...]:
+def read_columns(node: Node) -> tuple[Column, ...]:
     """The columns that a struct's fields carry, in order; `emitted_name` is the field's name.
 
     `name` is the column's own name where `column.propagate.source.type` hands it on. A field
@@ -157,19 +157,19 @@ def columns_of(node: Node) -> tuple[Column, ...]:
     Raises:
         UnreadableInput: the node is no struct, or one of its fields is no Connect schema.
     """
-    return tuple(_column(field) for field in fields_of(node))
+    return tuple(_read_column(field) for field in read_fields(node))
 
 
-def fields_of(node: Node) -> tuple[Node, ...]:
+def read_fields(node: Node) -> tuple[Node, ...]:
     """The field nodes of a struct, each with its name under `field`.
 
     Raises:
         UnreadableInput: the node is no struct, a field has no name, or two have the same.
     """
     fields = node.get("fields")
-    if _kind(node) != "struct" or not isinstance(fields, list):
-        raise UnreadableInput(f"expected a Connect struct, found {_told(node)}")
-    named = tuple(_named(field) for field in fields)
+    if _read_kind(node) != "struct" or not isinstance(fields, list):
+        raise UnreadableInput(f"expected a Connect struct, found {_describe_node(node)}")
+    named = tuple(_name_field(field) for field in fields)
     if None in named:
         raise UnreadableInput(f"a field without a name in the Connect struct {node.get('name')!r}")
     fields = tuple(field for field in named if field is not None)
@@ -180,7 +180,7 @@ def fields_of(node: Node) -> tuple[Node, ...]:
     return fields
 
 
-def _named(field: object) -> Node | None:
+def _name_field(field: object) -> Node | None:
     """The field with its name under `field`; None if it has none.
 
     Source: JsonConverter writes `{"type":…,"field":…}`; the manuals of Debezium print the members of the
@@ -194,50 +194,50 @@ def _named(field: object) -> Node | None:
     return {**schema, "field": name} if isinstance(name, str) and isinstance(schema, dict) else None
 
 
-def _kind(node: Node) -> object:
+def _read_kind(node: Node) -> object:
     """The type of a node, in small letters as JsonConverter writes it."""
     kind = node.get("type")
     return kind.lower() if isinstance(kind, str) else kind
 
 
-def _column(field: Node) -> Column:
-    parameters = _parameters(field)
+def _read_column(field: Node) -> Column:
+    parameters = _read_parameters(field)
     emitted = field["field"]
     own_text = field.get("type") == "struct" and str(field.get("name", "")).startswith("io.debezium.")
     doc = None if own_text else field.get("doc")
     return Column(
         name=parameters.get(COLUMN_NAME, emitted),
-        type=type_of(field),
-        nullable=_optional(field),
-        default=_default(field),
+        type=read_type(field),
+        nullable=_is_optional(field),
+        default=_read_default(field),
         comment=doc if isinstance(doc, str) else parameters.get(COLUMN_COMMENT),
-        source_type=_source_type(parameters),
+        source_type=_read_source_type(parameters),
         emitted_name=emitted,
     )
 
 
-def _optional(node: Node) -> bool:
+def _is_optional(node: Node) -> bool:
     return node.get("optional") in (True, "true")
 
 
-def _source_type(parameters: Mapping[str, str]) -> str | None:
+def _read_source_type(parameters: Mapping[str, str]) -> str | None:
     """Source: Debezium PropagateSourceTypeToSchemaParameter."""
     if COLUMN_TYPE not in parameters:
         return None
-    length, scale = _number(parameters, COLUMN_LENGTH), _number(parameters, COLUMN_SCALE)
-    return spell(parameters[COLUMN_TYPE], length, scale)
+    length, scale = _read_number(parameters, COLUMN_LENGTH), _read_number(parameters, COLUMN_SCALE)
+    return format_type_expression(parameters[COLUMN_TYPE], length, scale)
 
 
-def _default(node: Node) -> Scalar:
+def _read_default(node: Node) -> Scalar:
     default = node.get("default")
     if isinstance(default, str) and node.get("name") == DECIMAL:
-        return _decimal_text(default, _scale(_parameters(node)))
+        return _format_decimal(default, _read_scale(_read_parameters(node)))
     if isinstance(default, float) and not math.isfinite(default):
         return None
     return default if isinstance(default, str | int | float | bool) else None
 
 
-def _decimal_text(encoded: str, scale: int) -> str:
+def _format_decimal(encoded: str, scale: int) -> str:
     """A Decimal default, base64 of a big-endian two's complement, as digits: `AMg=` → `2.00`.
 
     Source: Kafka JsonConverter with `decimal.format=BASE64`; other formats stay as they are.
@@ -252,37 +252,37 @@ def _decimal_text(encoded: str, scale: int) -> str:
     return f"{'-' if unscaled < 0 else ''}{digits[:-scale]}.{digits[-scale:]}"
 
 
-def _parameters(node: Node) -> Mapping[str, str]:
+def _read_parameters(node: Node) -> Mapping[str, str]:
     parameters = node.get("parameters")
     return {k: str(v) for k, v in parameters.items() if v is not None} if isinstance(parameters, dict) else {}
 
 
-def _number(parameters: Mapping[str, str], name: str) -> int | None:
+def _read_number(parameters: Mapping[str, str], name: str) -> int | None:
     text = parameters.get(name, "")
     return int(text) if re.fullmatch(r"[+-]?[0-9]{1,10}", text) else None
 
 
-def _scale(parameters: Mapping[str, str]) -> int:
-    scale = _number(parameters, "scale") or 0
+def _read_scale(parameters: Mapping[str, str]) -> int:
+    scale = _read_number(parameters, "scale") or 0
     if abs(scale) > _SCALES:
         raise UnreadableInput(f"a decimal with a scale of {scale}")
-    return _numbers.signed(scale)
+    return _numbers.restore_scale_sign(scale)
 
 
-def _decimal(parameters: Mapping[str, str]) -> Type:
-    scale = _scale(parameters)
-    precision = _number(parameters, "connect.decimal.precision")
+def _read_decimal(parameters: Mapping[str, str]) -> Type:
+    scale = _read_scale(parameters)
+    precision = _read_number(parameters, "connect.decimal.precision")
     if precision is None:
         return Decimal(max(38, scale), max(scale, 0))
-    return _numbers.decimal(precision, scale)
+    return _numbers.make_decimal(precision, scale)
 
 
-def _bits(parameters: Mapping[str, str]) -> Type:
-    length = _number(parameters, "length")
+def _read_bits(parameters: Mapping[str, str]) -> Type:
+    length = _read_number(parameters, "length")
     return Bits(None if length == 2147483647 else length)
 
 
-def _allowed(parameters: Mapping[str, str]) -> tuple[str, ...]:
+def _read_labels(parameters: Mapping[str, str]) -> tuple[str, ...]:
     """The labels; newer releases put a backslash before commas and backslashes inside them."""
     allowed = parameters.get("allowed")
     if not allowed:
@@ -292,37 +292,37 @@ def _allowed(parameters: Mapping[str, str]) -> tuple[str, ...]:
 
 
 _PARAMETRISED: dict[str, Callable[[Mapping[str, str]], Type]] = {
-    DECIMAL: _decimal,
-    "io.debezium.data.Bits": _bits,
-    "io.debezium.data.Enum": lambda parameters: Enum(_allowed(parameters)),
-    "io.debezium.data.EnumSet": lambda parameters: EnumSet(_allowed(parameters)),
+    DECIMAL: _read_decimal,
+    "io.debezium.data.Bits": _read_bits,
+    "io.debezium.data.Enum": lambda parameters: Enum(_read_labels(parameters)),
+    "io.debezium.data.EnumSet": lambda parameters: EnumSet(_read_labels(parameters)),
 }
 
 
-def _structural(node: Node) -> Type:
-    kind = _kind(node)
+def _read_structure(node: Node) -> Type:
+    kind = _read_kind(node)
     match kind:
         case "array":
-            items = _child(node, "items")
-            return Array(type_of(items), _optional(items))
+            items = _require_child(node, "items")
+            return Array(read_type(items), _is_optional(items))
         case "map":
-            values = _child(node, "values")
-            return Map(type_of(_child(node, "keys")), type_of(values), _optional(values))
+            values = _require_child(node, "values")
+            return Map(read_type(_require_child(node, "keys")), read_type(values), _is_optional(values))
         case "struct":
-            return Struct(tuple(Field(f["field"], type_of(f), _optional(f)) for f in fields_of(node)))
+            return Struct(tuple(Field(f["field"], read_type(f), _is_optional(f)) for f in read_fields(node)))
         case str() if kind in _PRIMITIVES:
             return _PRIMITIVES[kind]
         case _:
-            raise UnreadableInput(f"{_told(node)} is no Connect schema")
+            raise UnreadableInput(f"{_describe_node(node)} is no Connect schema")
 
 
-def _child(node: Node, member: str) -> Node:
+def _require_child(node: Node, member: str) -> Node:
     child = node.get(member)
     if not isinstance(child, dict):
         raise UnreadableInput(f"a Connect {node.get('type')} without {member!r}")
     return child
 
 
-def _told(node: Node) -> str:
+def _describe_node(node: Node) -> str:
     named = f" named {node['name']!r}" if node.get("name") else ""
     return f"a node of type {node.get('type')!r}{named}"

@@ -10,7 +10,7 @@ import re
 
 from schemaman.debezium.observation import Observation
 
-BY_DATABASE = ("mysql", "mariadb", "vitess")
+DATABASE_NAMED_CONNECTORS = ("mysql", "mariadb", "vitess")
 """Connectors whose tables have a database in front of their names and no schema; these tools are for them."""
 
 _WORK = re.compile(r"_(.+)_gh[oc]\Z", re.DOTALL)
@@ -18,14 +18,14 @@ _COPY = re.compile(r"_(.+)_gho\Z|_+(.+)_new\Z", re.DOTALL)
 _REMAINS = re.compile(r"_(.+?)(?:_\d{14})?_del\Z|_+(.+)_old\Z", re.DOTALL)
 
 
-def worked_on(name: str) -> str | None:
+def find_ghost_original(name: str) -> str | None:
     """The table that a name belongs to which only gh-ost gives; None for any other."""
-    return _table(_WORK, name)
+    return _match_table(_WORK, name)
 
 
 def is_working_copy(said: Observation) -> bool:
     """Whether events are of a table that gh-ost works on, and that has no history of its own."""
-    return said.connector in BY_DATABASE and worked_on(said.table.table) is not None
+    return said.connector in DATABASE_NAMED_CONNECTORS and find_ghost_original(said.table.table) is not None
 
 
 def is_sentry(ddl: str | None) -> bool:
@@ -33,30 +33,30 @@ def is_sentry(ddl: str | None) -> bool:
     return ddl is not None and "ghost-cut-over-sentry" in ddl
 
 
-def copied(name: str) -> str | None:
+def find_copy_original(name: str) -> str | None:
     """The table of which this may be the changed copy."""
-    return _table(_COPY, name)
+    return _match_table(_COPY, name)
 
 
-def remains(name: str) -> str | None:
+def find_leftover_original(name: str) -> str | None:
     """The table of which this may be what was left behind."""
-    return _table(_REMAINS, name)
+    return _match_table(_REMAINS, name)
 
 
-def swapped_out(old: str, new: str, touched: tuple[str, ...]) -> bool:
+def is_swapped_out(old: str, new: str, touched: tuple[str, ...]) -> bool:
     """Whether a rename moves a table aside for its copy.
 
     `touched` are the tables that the whole statement leaves behind: the old name is among them only if
     another table took it in the same statement.
     """
-    return remains(new) == old and old in touched
+    return find_leftover_original(new) == old and old in touched
 
 
-def swapped_in(old: str, new: str, touched: tuple[str, ...]) -> bool:
-    """Whether a rename puts the copy of a table in its place, as the other half of `swapped_out`."""
-    return copied(old) == new and any(remains(name) == new for name in touched)
+def is_swapped_in(old: str, new: str, touched: tuple[str, ...]) -> bool:
+    """Whether a rename puts the copy of a table in its place, as the other half of `is_swapped_out`."""
+    return find_copy_original(old) == new and any(find_leftover_original(name) == new for name in touched)
 
 
-def _table(pattern: re.Pattern[str], name: str) -> str | None:
+def _match_table(pattern: re.Pattern[str], name: str) -> str | None:
     found = pattern.match(name)
     return next(filter(None, found.groups()), None) if found else None

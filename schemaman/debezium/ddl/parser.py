@@ -18,10 +18,10 @@ from sqlglot.parser import Parser
 from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.parsers.oracle import OracleParser
 
-from schemaman.debezium.ddl.tokens import remade
-from schemaman.debezium.ddl.tokens import stated as tokenized
-from schemaman.debezium.ddl.tokens import stated_tables as tokenized_tables
-from schemaman.debezium.observation import Attribute, Stated
+from schemaman.debezium.ddl.tokens import find_column_renames as tokenized
+from schemaman.debezium.ddl.tokens import find_recreated_columns
+from schemaman.debezium.ddl.tokens import find_table_renames as tokenized_tables
+from schemaman.debezium.observation import Attribute, StatedAttribute
 
 LONGEST = 100_000
 """A text of more characters is not parsed, since that takes seconds."""
@@ -37,7 +37,7 @@ Attributes = dict[tuple[str, Attribute], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DdlFacts:
     """What a text says: renamed columns and tables, old name first, attributes of columns, and new columns.
 
     `parsed` is False where only renames could be looked for.
@@ -45,11 +45,11 @@ class Told:
 
     renames: tuple[tuple[str, str], ...] = ()
     tables: tuple[tuple[Parts, Parts], ...] = ()
-    stated: tuple[Stated, ...] = ()
+    stated_attributes: tuple[StatedAttribute, ...] = ()
     parsed: bool = False
 
 
-def told(ddl: str, connector: str) -> Told:
+def read_ddl(ddl: str, connector: str) -> DdlFacts:
     """What the statements of a text say, one after the other.
 
     A column that is defined anew has no default and no comment but those in its definition; in Oracle a
@@ -59,23 +59,25 @@ def told(ddl: str, connector: str) -> Told:
     """
     parser = _PARSERS.get(connector)
     if parser is None:
-        return Told()
-    anew: tuple[Stated, ...] = tuple((column, "anew", None) for column in remade(ddl, connector))
+        return DdlFacts()
+    anew: tuple[StatedAttribute, ...] = tuple(
+        (column, "anew", None) for column in find_recreated_columns(ddl, connector)
+    )
     try:
-        statements = _parse(ddl, parser)
+        statements = _parse_statements(ddl, parser)
     except _FAULTS:
-        return Told(tokenized(ddl, connector), tokenized_tables(ddl, connector), anew)
-    reader = _Reader(connector == "oracle")
+        return DdlFacts(tokenized(ddl, connector), tokenized_tables(ddl, connector), anew)
+    reader = _DdlReader(connector == "oracle")
     for statement in statements:
         reader.read(statement)
     # A list of pairs behind RENAME TABLE is a command to sqlglot, and some forms lose a table to it.
     tables = tuple(reader.tables) or tokenized_tables(ddl, connector)
     said = ((column, attribute, value) for (column, attribute), value in reader.attributes.items())
     renames = tuple((old, new) for old, new in reader.renames.items() if old != new)
-    return Told(renames, tables, (*said, *anew), parsed=True)
+    return DdlFacts(renames, tables, (*said, *anew), parsed=True)
 
 
-def _parse(ddl: str, parser: tuple[Dialect, type[Parser]]) -> list[exp.Expr]:
+def _parse_statements(ddl: str, parser: tuple[Dialect, type[Parser]]) -> list[exp.Expr]:
     if len(ddl) > LONGEST or _EXECUTED.search(ddl):
         raise ParseError("too long, or with statements in comments")
     dialect, parse = parser
@@ -104,7 +106,7 @@ _PARSERS: dict[str, tuple[Dialect, type[Parser]]] = {
 }
 
 
-class _Reader:
+class _DdlReader:
     """Statements of one text, read in order; what is said of a column goes with its newest name."""
 
     def __init__(self, oracle: bool) -> None:

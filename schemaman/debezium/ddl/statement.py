@@ -40,21 +40,21 @@ class Subject:
     anew: bool = False
 
 
-def subjects(ddl: str) -> tuple[Subject, ...]:
+def find_subjects(ddl: str) -> tuple[Subject, ...]:
     """What the statements of a text are about, in order; views, grants, settings and the like left out.
 
     Source: MySQL and MariaDB manuals, CREATE TABLE, CREATE INDEX, DROP INDEX, ALTER TABLE, RENAME TABLE,
     DROP DATABASE; Oracle SQL reference, CREATE TABLE.
     """
-    return tuple(found for words in _statements(ddl) if (found := _subject(words)) is not None)
+    return tuple(found for words in _split_statements(ddl) if (found := _read_subject(words)) is not None)
 
 
-def table_statements(ddl: str) -> tuple[TableStatement, ...]:
+def find_table_statements(ddl: str) -> tuple[TableStatement, ...]:
     """The tables that the statements of a text drop or truncate, in order; temporary ones left out.
 
     Source: MySQL and MariaDB, DROP TABLE and TRUNCATE TABLE.
     """
-    return tuple(found for words in _statements(ddl) for found in _read(words))
+    return tuple(found for words in _split_statements(ddl) for found in _read_table_statements(words))
 
 
 Word = tuple[str, bool]
@@ -67,7 +67,7 @@ _ADVERBS = frozenset(
 """Words between CREATE, ALTER or DROP and what is created; of temporary tables nothing is said."""
 
 
-def _statements(ddl: str) -> Iterator[list[Word]]:
+def _split_statements(ddl: str) -> Iterator[list[Word]]:
     words: list[Word] = []
     for token in _TOKEN.finditer(ddl):
         match token.lastgroup:
@@ -84,28 +84,28 @@ def _statements(ddl: str) -> Iterator[list[Word]]:
     yield words
 
 
-def _subject(words: list[Word]) -> Subject | None:
+def _read_subject(words: list[Word]) -> Subject | None:
     plain = ["" if quoted else word.upper() for word, quoted in words]
     verb = plain[0] if plain else ""
     if verb == "RENAME" and plain[1:2] in (["TABLE"], ["TABLES"]):
-        return Subject(verb, "table", _parts(words, _past_condition(plain, 2)))
+        return Subject(verb, "table", _read_name(words, _skip_condition(plain, 2)))
     if verb not in ("CREATE", "ALTER", "DROP"):
         return None
     at = next((i for i, word in enumerate(plain[1:], 1) if word not in _ADVERBS), len(plain))
     match plain[at : at + 1]:
         case ["TABLE"]:
-            name = _past_condition(plain, at + 1)
-            return Subject(verb, "table", _parts(words, name), verb == "CREATE" and name == at + 1)
+            name = _skip_condition(plain, at + 1)
+            return Subject(verb, "table", _read_name(words, name), verb == "CREATE" and name == at + 1)
         case ["INDEX"]:
             on = next((i for i, word in enumerate(plain) if word == "ON"), len(plain))
-            return Subject(verb, "index", _parts(words, on + 1))
+            return Subject(verb, "index", _read_name(words, on + 1))
         case ["DATABASE"] | ["SCHEMA"]:
-            return Subject(verb, "database", _parts(words, _past_condition(plain, at + 1)))
+            return Subject(verb, "database", _read_name(words, _skip_condition(plain, at + 1)))
         case _:
             return None
 
 
-def _past_condition(plain: list[str], at: int) -> int:
+def _skip_condition(plain: list[str], at: int) -> int:
     """Behind `IF EXISTS` or `IF NOT EXISTS`."""
     for condition in (["IF", "EXISTS"], ["IF", "NOT", "EXISTS"]):
         if plain[at : at + len(condition)] == condition:
@@ -113,7 +113,7 @@ def _past_condition(plain: list[str], at: int) -> int:
     return at
 
 
-def _parts(words: list[Word], at: int) -> tuple[str, ...]:
+def _read_name(words: list[Word], at: int) -> tuple[str, ...]:
     """The dotted name that begins at a place; empty if none does."""
     parts = [word for word, _ in words[at : at + 1]]
     while [word for word, _ in words[at + 1 : at + 2]] == ["."] and at + 2 < len(words):
@@ -122,7 +122,7 @@ def _parts(words: list[Word], at: int) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _read(words: list[Word]) -> Iterator[TableStatement]:
+def _read_table_statements(words: list[Word]) -> Iterator[TableStatement]:
     plain = ["" if quoted else word.upper() for word, quoted in words]
     action: Literal["drop", "truncate"]
     if plain[:1] == ["DROP"] and plain[1:2] in (["TABLE"], ["TABLES"]):

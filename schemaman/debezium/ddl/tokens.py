@@ -12,7 +12,7 @@ from dataclasses import dataclass
 Parts = tuple[str, ...]
 
 
-def stated(ddl: str, connector: str) -> tuple[tuple[str, str], ...]:
+def find_column_renames(ddl: str, connector: str) -> tuple[tuple[str, str], ...]:
     """The (old, new) column names that a DDL text states, as it spells them.
 
     `CHANGE [COLUMN] a b …` and `RENAME COLUMN a TO b` of `ALTER TABLE`; renames of several
@@ -21,13 +21,13 @@ def stated(ddl: str, connector: str) -> tuple[tuple[str, str], ...]:
     reference, rename_column_clause.
     """
     result: dict[str, str] = {}
-    for words in _statements(ddl, connector):
-        step = dict(_column_renames(words))
+    for words in _split_statements(ddl, connector):
+        step = dict(_list_column_renames(words))
         result = {a: step.pop(b, b) for a, b in result.items()} | step
     return tuple((a, b) for a, b in result.items() if a != b)
 
 
-def remade(ddl: str, connector: str) -> tuple[str, ...]:
+def find_recreated_columns(ddl: str, connector: str) -> tuple[str, ...]:
     """The columns that a DDL text drops and adds again, by their names in the end, as it spells them.
 
     `DROP [COLUMN] a, ADD [COLUMN] a …` of `ALTER TABLE`, whichever is written first: what is dropped is a
@@ -36,27 +36,29 @@ def remade(ddl: str, connector: str) -> tuple[str, ...]:
     """
     gone: set[str] = set()
     made: dict[str, str] = {}
-    statements = list(_statements(ddl, connector))
-    if len({table[-1].lower() for words in statements if (table := _altered(words))}) > 1:
+    statements = list(_split_statements(ddl, connector))
+    if len({table[-1].lower() for words in statements if (table := _find_altered_table(words))}) > 1:
         return ()
     for words in statements:
-        actions = _actions(words)
-        dropped = {name.lower() for action in actions for name in _dropped(action)}
-        renames = {old.lower(): new for old, new in _column_renames(words)}
+        actions = _list_actions(words)
+        dropped = {name.lower() for action in actions for name in _list_dropped(action)}
+        renames = {old.lower(): new for old, new in _list_column_renames(words)}
         kept = [renames.get(name, spelled) for name, spelled in made.items() if name not in dropped]
         gone |= dropped
-        added = (name for action in actions for name in _added(action) if name.lower() in gone)
+        added = (name for action in actions for name in _list_added(action) if name.lower() in gone)
         made = {name.lower(): name for name in (*kept, *added)}
     return tuple(made.values())
 
 
-def stated_tables(ddl: str, connector: str) -> tuple[tuple[Parts, Parts], ...]:
+def find_table_renames(ddl: str, connector: str) -> tuple[tuple[Parts, Parts], ...]:
     """The (old, new) table names that a DDL text states, each as its parts: `('shop', 'orders')`.
 
     `RENAME TABLE a TO b[, c TO d]` in order and `ALTER TABLE a RENAME [TO|AS|=] b`; an unqualified
     name has one part. Source: MySQL and MariaDB manuals, RENAME TABLE, ALTER TABLE.
     """
-    return tuple(pair for words in _statements(ddl, connector) for pair in _table_renames(words, connector))
+    return tuple(
+        pair for words in _split_statements(ddl, connector) for pair in _list_table_renames(words, connector)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class _Word:
     name: bool
     quoted: bool = False
 
-    def says(self, *keywords: str) -> bool:
+    def is_keyword(self, *keywords: str) -> bool:
         return not self.quoted and self.text.upper() in keywords
 
 
@@ -96,9 +98,9 @@ _BEHIND = ("FOR", "VERSIONING")
 _BODIES = ("PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE")
 
 
-def _statements(ddl: str, connector: str) -> Iterator[list[_Word]]:
+def _split_statements(ddl: str, connector: str) -> Iterator[list[_Word]]:
     """The statements of a text; none at all if it cannot be cut into words."""
-    words = list(_words(ddl, connector))
+    words = list(_split_words(ddl, connector))
     if any(w.text in "`\"'" and not w.name for w in words):
         return
     statement: list[_Word] = []
@@ -106,14 +108,14 @@ def _statements(ddl: str, connector: str) -> Iterator[list[_Word]]:
         if word.text != ";" or word.name:
             statement.append(word)
             continue
-        if statement and statement[0].says("CREATE") and any(w.says(*_BODIES) for w in statement):
+        if statement and statement[0].is_keyword("CREATE") and any(w.is_keyword(*_BODIES) for w in statement):
             return  # what follows is the inside of a stored program
         if statement:
             yield statement
         statement = []
 
 
-def _words(ddl: str, connector: str) -> Iterator[_Word]:
+def _split_words(ddl: str, connector: str) -> Iterator[_Word]:
     oracle = connector == "oracle"
     for match in (_ORACLE if oracle else _SQL).finditer(ddl):
         text = match[0]
@@ -130,96 +132,103 @@ def _words(ddl: str, connector: str) -> Iterator[_Word]:
                 yield _Word(text, False)
 
 
-def _column_renames(words: list[_Word]) -> Iterator[tuple[str, str]]:
-    for action in _actions(words):
+def _list_column_renames(words: list[_Word]) -> Iterator[tuple[str, str]]:
+    for action in _list_actions(words):
         match [w.text.upper() if not w.quoted else "" for w in action[:4]]:
             case ["RENAME", "COLUMN", *_]:
-                names = _without_if_exists(action[2:])
-                if len(names) >= 3 and names[0].name and names[1].says("TO") and names[2].name:
+                names = _skip_if_exists(action[2:])
+                if len(names) >= 3 and names[0].name and names[1].is_keyword("TO") and names[2].name:
                     yield names[0].text, names[2].text
             case ["CHANGE", *rest]:
-                names = _without_if_exists(action[2 if rest[:1] == ["COLUMN"] else 1 :])
+                names = _skip_if_exists(action[2 if rest[:1] == ["COLUMN"] else 1 :])
                 if len(names) >= 2 and names[0].name and names[1].name:
                     yield names[0].text, names[1].text
             case _:
                 continue
 
 
-def _dropped(action: list[_Word]) -> Iterator[str]:
+def _list_dropped(action: list[_Word]) -> Iterator[str]:
     """The column that an action drops; keys, indexes, partitions and periods have more words than a name."""
-    if action[0].says("DROP"):
-        rest = _without_condition(action[2 if len(action) > 1 and action[1].says("COLUMN") else 1 :])
-        if len(rest) > 1 and rest[-1].says("RESTRICT", "CASCADE"):
+    if action[0].is_keyword("DROP"):
+        rest = _skip_condition(action[2 if len(action) > 1 and action[1].is_keyword("COLUMN") else 1 :])
+        if len(rest) > 1 and rest[-1].is_keyword("RESTRICT", "CASCADE"):
             rest = rest[:-1]
         if len(rest) == 1 and rest[0].name:
             yield rest[0].text
 
 
-def _added(action: list[_Word]) -> Iterator[str]:
+def _list_added(action: list[_Word]) -> Iterator[str]:
     """The columns that an action adds, one or a list in brackets."""
-    if not action[0].says("ADD"):
+    if not action[0].is_keyword("ADD"):
         return
-    rest = _without_condition(action[2 if len(action) > 1 and action[1].says("COLUMN") else 1 :])
+    rest = _skip_condition(action[2 if len(action) > 1 and action[1].is_keyword("COLUMN") else 1 :])
     listed = len(rest) > 2 and rest[0].text == "(" and not rest[0].quoted
-    for item in _split(rest[1:-1]) if listed else [rest]:
-        if len(item) > 1 and item[0].name and not item[0].says(*_NO_COLUMNS) and not item[1].says(*_BEHIND):
+    for item in _split_at_commas(rest[1:-1]) if listed else [rest]:
+        if (
+            len(item) > 1
+            and item[0].name
+            and not item[0].is_keyword(*_NO_COLUMNS)
+            and not item[1].is_keyword(*_BEHIND)
+        ):
             yield item[0].text
 
 
-def _table_renames(words: list[_Word], connector: str) -> Iterator[tuple[Parts, Parts]]:
-    if words[0].says("RENAME"):
-        tables = len(words) > 1 and words[1].says("TABLE", "TABLES")
+def _list_table_renames(words: list[_Word], connector: str) -> Iterator[tuple[Parts, Parts]]:
+    if words[0].is_keyword("RENAME"):
+        tables = len(words) > 1 and words[1].is_keyword("TABLE", "TABLES")
         if tables or connector == "oracle":
-            for item in _split(_without_if_exists(words[2 if tables else 1 :])):
-                old, rest = _name(item)
-                to = next((i for i, w in enumerate(rest) if w.says("TO")), None)
-                new = _name(rest[to + 1 :])[0] if to is not None else ()
+            for item in _split_at_commas(_skip_if_exists(words[2 if tables else 1 :])):
+                old, rest = _read_name(item)
+                to = next((i for i, w in enumerate(rest) if w.is_keyword("TO")), None)
+                new = _read_name(rest[to + 1 :])[0] if to is not None else ()
                 if old and new:
                     yield old, new
         return
-    table = _altered(words)
-    for action in _actions(words):
-        if action[0].says("RENAME") and len(action) > 1 and not action[1].says(*_INNER):
-            skip = 2 if action[1].says("TO", "AS") or action[1].text == "=" else 1
-            new = _name(action[skip:])[0]
+    table = _find_altered_table(words)
+    for action in _list_actions(words):
+        if action[0].is_keyword("RENAME") and len(action) > 1 and not action[1].is_keyword(*_INNER):
+            skip = 2 if action[1].is_keyword("TO", "AS") or action[1].text == "=" else 1
+            new = _read_name(action[skip:])[0]
             if table and new:
                 yield table, new
 
 
-def _altered(words: list[_Word]) -> Parts:
+def _find_altered_table(words: list[_Word]) -> Parts:
     """The table of an `ALTER TABLE` statement; empty for any other."""
-    return _name(_behind_table(words))[0]
+    return _read_name(_skip_to_table(words))[0]
 
 
-def _actions(words: list[_Word]) -> list[list[_Word]]:
+def _list_actions(words: list[_Word]) -> list[list[_Word]]:
     """The comma-separated actions of an `ALTER TABLE` statement."""
-    _, rest = _name(_behind_table(words))
+    _, rest = _read_name(_skip_to_table(words))
     # MariaDB: WAIT n and NOWAIT stand between the name and the first action
-    waits = (i for i, w in enumerate(rest) if not w.says("WAIT", "NOWAIT") and not w.text.isdecimal())
-    return _split(rest[next(waits, len(rest)) :])
+    waits = (i for i, w in enumerate(rest) if not w.is_keyword("WAIT", "NOWAIT") and not w.text.isdecimal())
+    return _split_at_commas(rest[next(waits, len(rest)) :])
 
 
-def _behind_table(words: list[_Word]) -> list[_Word]:
-    if not words[0].says("ALTER"):
+def _skip_to_table(words: list[_Word]) -> list[_Word]:
+    if not words[0].is_keyword("ALTER"):
         return []
-    at = next((i for i, w in enumerate(words[:4]) if w.says("TABLE")), None)
-    return [] if at is None else _without_if_exists(words[at + 1 :])
+    at = next((i for i, w in enumerate(words[:4]) if w.is_keyword("TABLE")), None)
+    return [] if at is None else _skip_if_exists(words[at + 1 :])
 
 
-def _without_if_exists(words: list[_Word]) -> list[_Word]:
-    return words[2:] if len(words) > 2 and words[0].says("IF") and words[1].says("EXISTS") else words
+def _skip_if_exists(words: list[_Word]) -> list[_Word]:
+    return (
+        words[2:] if len(words) > 2 and words[0].is_keyword("IF") and words[1].is_keyword("EXISTS") else words
+    )
 
 
-def _without_condition(words: list[_Word]) -> list[_Word]:
+def _skip_condition(words: list[_Word]) -> list[_Word]:
     """What stands behind `IF EXISTS` or `IF NOT EXISTS`."""
     for at, condition in ((2, ("EXISTS",)), (3, ("NOT", "EXISTS"))):
         said = zip(words[:at], ("IF", *condition), strict=False)
-        if len(words) > at and all(word.says(keyword) for word, keyword in said):
+        if len(words) > at and all(word.is_keyword(keyword) for word, keyword in said):
             return words[at:]
     return words
 
 
-def _name(words: list[_Word]) -> tuple[Parts, list[_Word]]:
+def _read_name(words: list[_Word]) -> tuple[Parts, list[_Word]]:
     """A dotted name at the beginning, and what follows it."""
     if not words or not words[0].name:
         return (), words
@@ -230,7 +239,7 @@ def _name(words: list[_Word]) -> tuple[Parts, list[_Word]]:
     return tuple(parts), words[at:]
 
 
-def _split(words: list[_Word]) -> list[list[_Word]]:
+def _split_at_commas(words: list[_Word]) -> list[list[_Word]]:
     """The parts between commas that stand in no brackets."""
     parts: list[list[_Word]] = [[]]
     depth = 0

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from schemaman.debezium.observation import Observation
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.timeline import time_of
 from schemaman.history.versions import Alias
 from schemaman.model.schema import TableId
 
 Kind = Literal["topic", "schema_name", "table"]
-Names = dict[str, dict[tuple[str, int], tuple[Mark, Mark]]]
+Names = dict[str, dict[tuple[str, int], tuple[Coordinates, Coordinates]]]
 """Name → topic and partition → first and last record there."""
 
 
@@ -26,9 +26,9 @@ def aliases_of(observations: Iterable[Observation], table: TableId) -> tuple[Ali
     """
     topics: Names = {}
     schemas: Names = {}
-    former: dict[str, Mark] = {}
+    former: dict[str, Coordinates] = {}
     for o in observations:
-        if o.table == table and o.witness in ("emitted", "inferred"):
+        if o.table == table and o.evidence in ("emitted", "inferred"):
             _extend(topics, o.first.topic, o)
             if o.schema_name:
                 _extend(schemas, o.schema_name, o)
@@ -59,9 +59,9 @@ def _held(kind: Kind, names: Names) -> Iterator[Alias]:
         yield Alias(kind, name, began[name], min(behind, key=_moment, default=None))
 
 
-def _offset(mark: Mark) -> int:
+def _offset(mark: Coordinates) -> int:
     return mark.offset
 
 
-def _moment(mark: Mark) -> tuple[int, str, int, int]:
+def _moment(mark: Coordinates) -> tuple[int, str, int, int]:
     return (time_of(mark), mark.topic, mark.partition, mark.offset)

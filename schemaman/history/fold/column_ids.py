@@ -59,10 +59,10 @@ def identify(
     columns = []
     for column in schema.columns:
         if column.name in ids:
-            kept = column.known_as(ids[column.name], column.emitted_name)
+            kept = column.with_identity(ids[column.name], column.emitted_name)
             columns.append(same.get((kept, type(kept.default)), kept))
         else:
-            columns.append(column.known_as(next_id, column.emitted_name))
+            columns.append(column.with_identity(next_id, column.emitted_name))
             next_id += 1
     return TableSchema(tuple(columns), schema.key, schema.comment)
 
@@ -71,7 +71,7 @@ def _same_columns(known: TableSchema, schema: TableSchema) -> TableSchema:
     """The schema with the ids of the same names in the same order; `known` itself if it says nothing else."""
     pairs = zip(known.columns, schema.columns, strict=True)
     named = TableSchema(
-        tuple([new.known_as(old.id, new.emitted_name) for old, new in pairs]), schema.key, schema.comment
+        tuple([new.with_identity(old.id, new.emitted_name) for old, new in pairs]), schema.key, schema.comment
     )
     return known if named == known else named
 

@@ -13,8 +13,8 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from schemaman.debezium.connector import Dialect
-from schemaman.debezium.records import Mark
+from schemaman.debezium.connector import Connector
+from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.encoding import keeps_no_key_order, tells_no_facts
 from schemaman.history.fold.timeline import Point
 from schemaman.history.versions import Proof
@@ -35,11 +35,13 @@ class Confirmation:
     """
 
     unconfirmed: tuple[str, ...]
-    proven: Mark | None
+    proven: Coordinates | None
     proofs: tuple[Proof, ...] = ()
 
 
-def confirmations(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]) -> tuple[Confirmation, ...]:
+def confirmations(
+    versions: Sequence[Told], dialect_of: Callable[[str], Connector]
+) -> tuple[Confirmation, ...]:
     """What is certain of each version, in order."""
     clock = _Clock(dialect_of, clock_ahead(point for _, _, points in versions for point in points))
     first_read: dict[Fact, int] = {}
@@ -108,7 +110,7 @@ def _shows_no_table(schema: TableSchema, points: Iterable[Point]) -> bool:
 class _Clock:
     """When the facts of a record were true; the database's clock may go `ahead` milliseconds."""
 
-    dialect_of: Callable[[str], Dialect]
+    dialect_of: Callable[[str], Connector]
     ahead: int
 
     def late(self, point: Point) -> bool:
@@ -142,7 +144,7 @@ def _may_be_null(fact: Fact) -> bool:
     return isinstance(fact[1], tuple) and fact[0] != "key" and fact[1][1] is True
 
 
-def read_of(mark: Mark) -> int | None:
+def read_of(mark: Coordinates) -> int | None:
     """When a record was read, at the latest: flattened rows seldom tell it, but the broker came after."""
     return mark.timestamp_ms if mark.read_ms is None else mark.read_ms
 
@@ -162,7 +164,7 @@ def _facts(schema: TableSchema, points: Sequence[Point]) -> list[Fact]:
     """
     ids = {c.name: c.id for c in schema.columns}
     key: Fact = ("key", tuple((name, ids.get(name)) for name in schema.key))
-    if all(p.observation.witness == "inferred" for p in points):
+    if all(p.observation.evidence == "inferred" for p in points):
         return [key]
     return [key, *((f"nullable:{c.name}", (c.id, c.nullable)) for c in schema.columns)]
 

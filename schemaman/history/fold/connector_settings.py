@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.epochs import Footprint, FormChange, Shown
 from schemaman.history.fold.confirmation import read_of
 from schemaman.history.fold.encoding import NAMINGS, form_of, may_be_encoded, of_one_setting, release_of
@@ -28,7 +28,7 @@ def footprint(points: Iterable[Point]) -> Footprint:
     for point in points:
         said = point.observation
         read_ms = read_of(point.mark)
-        if said.witness == "emitted" and said.schema is not None and read_ms is not None:
+        if said.evidence == "emitted" and said.schema is not None and read_ms is not None:
             walk.take(point.mark, said.schema, read_ms)
     return walk.result()
 
@@ -40,7 +40,7 @@ class _Changed:
     columns: tuple[str, ...]
     was: str
     now: str
-    at: Mark
+    at: Coordinates
     since_ms: int
     after_ms: int
     at_ms: int
@@ -57,7 +57,7 @@ class _Walk:
     shown: list[Shown] = field(default_factory=list)
     changes: list[_Changed] = field(default_factory=list)
 
-    def take(self, mark: Mark, schema: TableSchema, read_ms: int) -> None:
+    def take(self, mark: Coordinates, schema: TableSchema, read_ms: int) -> None:
         """Go on by one record."""
         if self.schema is None:
             self.began_ms = read_ms
@@ -72,7 +72,7 @@ class _Walk:
             self.open[form] = (min(first, read_ms), max(last, read_ms))
         self.read_ms = max(self.read_ms, read_ms)
 
-    def compare(self, mark: Mark, before: TableSchema, after: TableSchema, read_ms: int) -> None:
+    def compare(self, mark: Coordinates, before: TableSchema, after: TableSchema, read_ms: int) -> None:
         """Two structures, one behind the other: which columns changed their form, and to which."""
         found: dict[tuple[str, str], list[str]] = {}
         for was, now, column in (*_types(before, after), *_names(before, after)):

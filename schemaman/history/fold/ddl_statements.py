@@ -89,10 +89,10 @@ def completed(schema: TableSchema, said: Observation, known: TableSchema | None)
 
     `known` is the declared structure before, None if there is none.
     """
-    open_ones = tuple(a for a in said.silent if a != "key")
+    open_ones = tuple(a for a in said.unstated_attributes if a != "key")
     if not open_ones:
         return schema
-    stated = {(name.lower(), attribute): text for name, attribute, text in said.stated}
+    stated = {(name.lower(), attribute): text for name, attribute, text in said.stated_attributes}
     before = {c.name.lower(): c for c in known.columns} if known is not None else {}
     former = {new.lower(): old.lower() for old, new in said.renames}
     fresh = remade(said)
@@ -159,7 +159,7 @@ def composed(renames: Renames, following: Renames) -> Renames:
 
 def remade(said: Observation) -> frozenset[str]:
     """The columns that a statement drops and adds again, in lower case, by their names in the end."""
-    return frozenset(name.lower() for name, attribute, _ in said.stated if attribute == "anew")
+    return frozenset(name.lower() for name, attribute, _ in said.stated_attributes if attribute == "anew")
 
 
 def exchanged(renames: Renames) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 
 from schemaman.debezium.observation import Observation
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.timeline import Point, time_of
 from schemaman.history.versions import Disagreement, SchemaVersion
 
@@ -25,7 +25,7 @@ def rivals(runs: Iterable[Observation], versions: Sequence[SchemaVersion]) -> tu
 
     `runs` are in one piece, however many reads cut them.
     """
-    told = [o for o in runs if o.witness == "emitted" and o.connector_version]
+    told = [o for o in runs if o.evidence == "emitted" and o.connector_version]
     if len({_connector(o) for o in told}) < 2:
         return ()
     edges = sorted(
@@ -33,7 +33,7 @@ def rivals(runs: Iterable[Observation], versions: Sequence[SchemaVersion]) -> tu
         key=lambda edge: (time_of(edge[0]), edge[0].topic, edge[0].partition, edge[0].offset),
     )
     turns = [next(same) for _, same in groupby(edges, key=lambda edge: edge[1])]
-    pairs: dict[tuple[Connector, ...], list[tuple[Mark, Mark]]] = defaultdict(list)
+    pairs: dict[tuple[Connector, ...], list[tuple[Coordinates, Coordinates]]] = defaultdict(list)
     for (before, one), (after, other) in pairwise(turns):
         pairs[tuple(sorted((one, other)))].append((before, after))
     return tuple(
@@ -47,7 +47,7 @@ def _connector(said: Observation) -> Connector:
     return (said.connector, said.connector_version)
 
 
-def _version_at(mark: Mark, versions: Sequence[SchemaVersion]) -> int:
+def _version_at(mark: Coordinates, versions: Sequence[SchemaVersion]) -> int:
     """The newest version that had begun by then."""
     return max((v.number for v in versions if time_of(v.at) <= time_of(mark)), default=1)
 
@@ -81,4 +81,4 @@ def changed_while_read(versions: Sequence[Told]) -> Iterator[tuple[int, str, Poi
 
 def _beside_the_stream(point: Point) -> bool:
     said = point.observation
-    return said.snapshot and said.witness == "emitted" and point.mark.position.kind == "none"
+    return said.snapshot and said.evidence == "emitted" and point.mark.position.kind == "none"

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from schemaman.debezium.observation import Observation
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.epochs import Rule, Verdicts
 from schemaman.history.fold.ambiguity import altered_alike
 from schemaman.history.fold.event_match import lost
@@ -76,7 +76,7 @@ class Encoding:
         self._last, self._types = observation, {}
 
     def read(
-        self, mark: Mark, observation: Observation, emitted: TableSchema, known: TableSchema
+        self, mark: Coordinates, observation: Observation, emitted: TableSchema, known: TableSchema
     ) -> Understood:
         """The structure in the words of the known one, as far as the wire alone made the difference."""
         last, self._last = self._last or observation, observation
@@ -166,7 +166,7 @@ class Encoding:
         known, carried = self._types.get(name, (own, own))
         return carried if known == own else own
 
-    def _rules(self, mark: Mark) -> frozenset[Rule]:
+    def _rules(self, mark: Coordinates) -> frozenset[Rule]:
         """What other tables confirmed of the changes of form that begin at a mark."""
         here = (mark.topic, mark.partition, mark.offset)
         return frozenset((was, now) for *place, was, now in self._settled if tuple(place) == here)

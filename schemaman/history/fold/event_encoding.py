@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from schemaman.debezium.observation import Observation
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.epochs import Epoch, WireFace, WireField
 from schemaman.history.fold.timeline import Point
 from schemaman.model.ddl import format_type
@@ -23,7 +23,7 @@ class Carriage:
         self.epochs: list[Epoch] = []
         self._own: dict[str, Type] = {}
         self._carried: Carried = {}
-        self._last: Mark | None = None
+        self._last: Coordinates | None = None
         self._said: Observation | None = None
 
     def goes_on(self, point: Point) -> bool:
@@ -33,7 +33,7 @@ class Carriage:
         self._last = point.mark
         return True
 
-    def take(self, mark: Mark, said: Observation, structure: TableSchema, carried: Carried) -> int:
+    def take(self, mark: Coordinates, said: Observation, structure: TableSchema, carried: Carried) -> int:
         """Go on by an event of a structure, carried so; the number of its epoch."""
         own = {c.name: without_labels(c.type) for c in structure.columns}
         carried = {column: (name, without_labels(type)) for column, (name, type) in carried.items()}
@@ -73,7 +73,7 @@ def carried_through(names: Mapping[str, str], emitted: TableSchema) -> Carried:
     return {column: fields[field] for column, field in names.items()}
 
 
-def face_of(epoch: int, at: Mark, version: TableSchema, carried: Carried) -> WireFace:
+def face_of(epoch: int, at: Coordinates, version: TableSchema, carried: Carried) -> WireFace:
     """How a version was carried, as far as its fields are not as its columns are."""
     fields = []
     for column in version.columns:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from schemaman.model.ddl import format_type
-from schemaman.model.name_adjustment import adjusted_forms
+from schemaman.model.name_adjustment import list_adjusted_forms
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import (
     Array,
@@ -31,7 +31,7 @@ from schemaman.model.types import (
     Timestamp,
     Type,
     Unknown,
-    digits,
+    count_digits,
     widens,
 )
 
@@ -130,7 +130,7 @@ def differences(declared: TableSchema, emitted: TableSchema, fit: Match) -> Iter
 def _field_for(column: Column, free: Mapping[str, Column]) -> str | None:
     if column.name in free:
         return column.name if carries(column.type, free[column.name].type) else None
-    forms = adjusted_forms(column.name)
+    forms = list_adjusted_forms(column.name)
     return next((n for n, c in free.items() if n in forms and carries(column.type, c.type)), None)
 
 
@@ -151,7 +151,7 @@ def carries(source: Type, wire: Type) -> bool:
             return isinstance(wire, Integer) and wire.signed and wire.bits >= bits and not signed
         case Decimal(precision, scale) if isinstance(wire, Integer):
             # Oracle's NUMBER of few digits
-            return scale == 0 and precision < digits(wire)
+            return scale == 0 and precision < count_digits(wire)
         case Decimal() | Numeric():
             return wire in (Floating(64), String()) or isinstance(wire, Numeric | Decimal)
         case Floating():

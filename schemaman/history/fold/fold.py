@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import takewhile
 
-from schemaman.debezium.connector import Dialect
-from schemaman.debezium.observation import STATEMENTS, Observation
-from schemaman.debezium.records import Mark
+from schemaman.debezium.connector import Connector
+from schemaman.debezium.observation import STATEMENT_KINDS, Observation
+from schemaman.debezium.records import Coordinates
 from schemaman.history.epochs import NO_FOOTPRINT, UNDECIDED, FormChange, Verdicts
 from schemaman.history.fold.aliases import aliases_of
 from schemaman.history.fold.ambiguity import LOOKED_BACK, UNSEEN, UNSEEN_TOLD, another_mode, doubts
@@ -51,7 +51,7 @@ from schemaman.history.fold.version_closing import closed
 from schemaman.history.versions import Disagreement, Ending, Revision, TableEvent, TableHistory
 from schemaman.model.schema import TableId, TableSchema, fingerprint
 
-DialectOf = Callable[[str], Dialect]
+DialectOf = Callable[[str], Connector]
 
 
 def fold(
@@ -72,7 +72,7 @@ def fold(
     names = {n for o in mine if o.schema is not None for n in o.schema.names}
     # what leaves a name at some place leaves it before something else takes it there
     points = sorted(line.points, key=lambda p: (p.order, p.observation.table == table))
-    declared = any(o.witness in STATEMENTS and o.schema is not None for o in said)
+    declared = any(o.evidence in STATEMENT_KINDS and o.schema is not None for o in said)
     shown = NO_FOOTPRINT if declared else footprint(points)
     doubted = [c for c in shown.changes if verdicts.get(c.place, "open") == "open" and c.was not in NAMINGS]
     building = _Building(table, dialect_of, Encoding(names, verdicts), doubted)
@@ -122,11 +122,11 @@ class _Building:
         self.doubted = tuple(doubted)
         self.versions: list[Open] = []
         self.events: list[TableEvent] = []
-        self.contradictions: dict[tuple[str, int, str], list[Mark]] = {}
+        self.contradictions: dict[tuple[str, int, str], list[Coordinates]] = {}
         self.incarnation = 0
         self.ended, self.unshown = True, False
         self.next_id = 1
-        self.last_mark: Mark | None = None
+        self.last_mark: Coordinates | None = None
         self.statements = Statements()
         self.unseen: Point | None = None
         self.key_read = False
@@ -153,7 +153,7 @@ class _Building:
                 self.end("dropped", point.mark, None)
             if observation.schema is not None:
                 self.image(point, observation.schema)
-            elif observation.witness == "internal":
+            elif observation.evidence == "internal":
                 self.stands_again(point)
         # what shows no structure, or that of a later version, may stand behind the end of the old one
         early = bool(self.early) and self.early[-1][0] is point
@@ -172,7 +172,7 @@ class _Building:
             self.unshown = True
             self.events.append(TableEvent("created", point.mark, self.incarnation))
 
-    def end(self, kind: Ending, at: Mark, other: TableId | None) -> None:
+    def end(self, kind: Ending, at: Coordinates, other: TableId | None) -> None:
         """The newest incarnation is over; a table that never was cannot end."""
         if self.ended and not self.unshown:
             return
@@ -185,7 +185,7 @@ class _Building:
     def image(self, point: Point, schema: TableSchema) -> None:
         """A structure was seen: it supports a version, contradicts one, or begins one."""
         self.unseen = None
-        declared = point.observation.witness in STATEMENTS
+        declared = point.observation.evidence in STATEMENT_KINDS
         if declared:
             schema = self.completed(point, schema)
         if self.ended:
@@ -210,7 +210,9 @@ class _Building:
         schema = completed(schema, said, None if current is None else current.schema)
         if schema.key:
             self.key_read = said.snapshot
-        elif "key" in said.silent and current is not None and current.schema.key and self.key_read:
+        elif (
+            "key" in said.unstated_attributes and current is not None and current.schema.key and self.key_read
+        ):
             told = (
                 f"the change names no primary key; ({', '.join(current.schema.key)}) was read in a snapshot"
             )
@@ -280,7 +282,7 @@ class _Building:
                 version.doubt(change.columns)
                 self.contradict(another_mode(change)[0], version, another_mode(change)[1], point)
 
-    def open(self, point: Point, schema: TableSchema, declared: bool, after: Mark | None) -> None:
+    def open(self, point: Point, schema: TableSchema, declared: bool, after: Coordinates | None) -> None:
         """Begin a version at a point."""
         if self.versions and self.versions[-1].until is None:
             self.versions[-1].until = point.mark
@@ -300,7 +302,7 @@ class _Building:
 
     def carry(self, point: Point, version: Open, carried: Carried, key: tuple[str, ...] = ()) -> None:
         """Keep how an event carried a version; rows without a schema tell nothing of it."""
-        if point.observation.witness == "emitted":
+        if point.observation.evidence == "emitted":
             epoch = self.carriage.take(point.mark, point.observation, version.schema, carried)
             version.carry(epoch, point.mark, carried)
             if version.declared:

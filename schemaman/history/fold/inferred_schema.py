@@ -19,13 +19,13 @@ from schemaman.debezium.inference import (
     KEY,
     NULLS,
     Moment,
-    added,
-    moment,
-    plain,
+    make_time_key,
+    merge_inferred_fields,
+    name_elements,
 )
-from schemaman.debezium.observation import Observation, Seen, Tally
-from schemaman.debezium.records import Mark
-from schemaman.model.ddl import either, quote_name
+from schemaman.debezium.observation import FieldCount, InferredFields, Observation
+from schemaman.debezium.records import Coordinates
+from schemaman.model.ddl import find_common_type, quote_name
 from schemaman.model.schema import Column, Path, TableSchema
 from schemaman.model.types import (
     Array,
@@ -78,7 +78,7 @@ _TYPES: Mapping[str, Type] = {
 """Source: BSON types; a date counts milliseconds, a decimal has a scale in each value."""
 
 
-Remark = tuple[str, str, tuple[Mark, ...]]
+Remark = tuple[str, str, tuple[Coordinates, ...]]
 """Something to know about what was seen: a word for programs, a message, and where it shows."""
 
 
@@ -87,33 +87,33 @@ class Published:
     """A structure that was published, and where it began: after the record at `after`, no later than `at`."""
 
     schema: TableSchema
-    at: Mark
-    after: Mark | None
+    at: Coordinates
+    after: Coordinates | None
 
 
-Told = tuple[Observation, Mark | None]
+Told = tuple[Observation, Coordinates | None]
 """What is told of one structure, and the last record that was surely before it."""
 
 
-def published_observations(observations: Sequence[Observation]) -> tuple[tuple[Told, ...], Seen]:
+def published_observations(observations: Sequence[Observation]) -> tuple[tuple[Told, ...], InferredFields]:
     """What observations of one collection tell together: one for each structure, and all that was seen.
 
     A run counts for the structure that stood where the run began.
     """
-    seen = added(o.seen for o in observations if o.seen is not None)
+    seen = merge_inferred_fields(o.inferred for o in observations if o.inferred is not None)
     versions = published(seen, keyed=any(o.connector == DOCUMENTS for o in observations))
-    starts = [moment(version.at) for version in versions]
+    starts = [make_time_key(version.at) for version in versions]
     counts: Counter[int] = Counter()
     for one in observations:
-        counts[max(bisect_right(starts, moment(one.first)) - 1, 0)] += one.count
-    newest = max(observations, key=lambda o: moment(o.last))
-    ends = sorted({m for t in seen.tallies for m in (*t.early, t.last)} | {newest.last}, key=moment)
+        counts[max(bisect_right(starts, make_time_key(one.first)) - 1, 0)] += one.count
+    newest = max(observations, key=lambda o: make_time_key(o.last))
+    ends = sorted({m for t in seen.counts for m in (*t.early, t.last)} | {newest.last}, key=make_time_key)
     result: list[Told] = []
     for place, version in enumerate(versions):
         end = starts[place + 1] if place + 1 < len(starts) else None
-        last = max((m for m in ends if end is None or moment(m) < end), key=moment)
+        last = max((m for m in ends if end is None or make_time_key(m) < end), key=make_time_key)
         told = replace(newest, first=version.at, last=last, count=counts[place], schema=version.schema)
-        result.append((replace(told, seen=None, snapshot=False, interrupted=False), version.after))
+        result.append((replace(told, inferred=None, snapshot=False, interrupted=False), version.after))
     return tuple(result), seen
 
 
@@ -129,16 +129,16 @@ class _Node:
         return min(self.kinds.values())
 
 
-def published(seen: Seen, *, keyed: bool = True) -> tuple[Published, ...]:
+def published(seen: InferredFields, *, keyed: bool = True) -> tuple[Published, ...]:
     """The structures that what was seen supports, in the order in which they began; none for nothing.
 
     `keyed`: each document has an `_id`, whether or not it was seen.
     """
-    tallies = placed(seen.tallies)
+    tallies = placed(seen.counts)
     if not tallies:
         return ()
-    marks = sorted({m for t in seen.tallies for m in (*t.early, t.last)}, key=moment)
-    start = moment(marks[0])
+    marks = sorted({m for t in seen.counts for m in (*t.early, t.last)}, key=make_time_key)
+    start = make_time_key(marks[0])
     keyed = keyed or any(t.path[0] == KEY for t in tallies)
     groups = _groups([t for t in tallies if _counts(t, start)], start)
     result: list[Published] = []
@@ -147,23 +147,23 @@ def published(seen: Seen, *, keyed: bool = True) -> tuple[Published, ...]:
         at = _ripe(group[0], start) if group else marks[0]
         schema = growing.by(group)
         if not result or schema != result[-1].schema:
-            first = min((moment(t.early[0]) for t in group), default=start)
-            after = max((m for m in marks if moment(m) < first), key=moment, default=None)
-            if result and (after is None or moment(after) < moment(result[-1].at)):
+            first = min((make_time_key(t.early[0]) for t in group), default=start)
+            after = max((m for m in marks if make_time_key(m) < first), key=make_time_key, default=None)
+            if result and (after is None or make_time_key(after) < make_time_key(result[-1].at)):
                 after = result[-1].at
             result.append(Published(schema, at, after))
     return tuple(result)
 
 
-def remarks(seen: Seen, lasts: Mapping[tuple[str, int], int]) -> tuple[Remark, ...]:
+def remarks(seen: InferredFields, lasts: Mapping[tuple[str, int], int]) -> tuple[Remark, ...]:
     """What a person should know about it.
 
     `lasts` are the last offsets that were read of the table, by topic and partition.
     """
-    tallies = placed(seen.tallies)
+    tallies = placed(seen.counts)
     if not tallies:
         return ()
-    start = min(moment(t.early[0]) for t in tallies)
+    start = min(make_time_key(t.early[0]) for t in tallies)
     told: list[Remark] = []
     rare = [t for t in tallies if not _counts(t, start) and t.kind not in NULLS]
     if rare:
@@ -173,10 +173,10 @@ def remarks(seen: Seen, lasts: Mapping[tuple[str, int], int]) -> tuple[Remark, .
         words = [f"{_spelled(t.path)} as {t.kind} in {t.documents} of {seen.documents}" for t in outer]
         message = f"seen in too few documents to be published: {_some(words)}"
         told.append(("rarely-seen", message, (rare[0].early[0], rare[-1].last)))
-    lasting: dict[Path, Mark] = {}
+    lasting: dict[Path, Coordinates] = {}
     for tally in tallies:
         if _counts(tally, start):
-            lasting[tally.path] = max(lasting.get(tally.path, tally.last), tally.last, key=moment)
+            lasting[tally.path] = max(lasting.get(tally.path, tally.last), tally.last, key=make_time_key)
     dormant: set[Path] = set()
     for path, last in sorted(lasting.items(), key=lambda item: item[0]):
         gone = lasts.get((last.topic, last.partition), last.offset) - last.offset
@@ -185,30 +185,30 @@ def remarks(seen: Seen, lasts: Mapping[tuple[str, int], int]) -> tuple[Remark, .
             where = f"{last.topic}[{last.partition}]"
             message = f"{_spelled(path)} is dormant: not in the last {gone} records of {where}"
             told.append(("field-dormant", message, (last,)))
-    for path in seen.cut:
+    for path in seen.truncated_paths:
         where = _spelled(path) if path else "the collection"
         message = f"{where} has more names than are kept: they look like data, and not all are counted"
         told.append(("too-many-names", message, ()))
     return tuple(told)
 
 
-def _counts(tally: Tally, start: Moment) -> bool:
+def _counts(tally: FieldCount, start: Moment) -> bool:
     """Whether a kind of value has enough support to be published."""
     if tally.kind in NULLS:
         return False
-    return tally.documents >= SUPPORT or tally.path[0] == KEY or moment(tally.early[0]) == start
+    return tally.documents >= SUPPORT or tally.path[0] == KEY or make_time_key(tally.early[0]) == start
 
 
-def _ripe(tally: Tally, start: Moment) -> Mark:
+def _ripe(tally: FieldCount, start: Moment) -> Coordinates:
     """The record with which a kind of value had enough support: what is published never changes the past."""
-    at_once = tally.path[0] == KEY or moment(tally.early[0]) == start
+    at_once = tally.path[0] == KEY or make_time_key(tally.early[0]) == start
     return tally.early[0] if at_once else tally.early[SUPPORT - 1]
 
 
-def _groups(tallies: Iterable[Tally], start: Moment) -> list[list[Tally]]:
+def _groups(tallies: Iterable[FieldCount], start: Moment) -> list[list[FieldCount]]:
     """What is published together: a version that has begun takes in what is ripe until it has settled."""
-    groups: list[list[Tally]] = []
-    for tally in sorted(tallies, key=lambda t: (moment(_ripe(t, start)), t.path, t.kind)):
+    groups: list[list[FieldCount]] = []
+    for tally in sorted(tallies, key=lambda t: (make_time_key(_ripe(t, start)), t.path, t.kind)):
         full = len(groups) == VERSIONS
         if groups and (full or _settling(_ripe(groups[-1][0], start), _ripe(tally, start))):
             groups[-1].append(tally)
@@ -217,11 +217,11 @@ def _groups(tallies: Iterable[Tally], start: Moment) -> list[list[Tally]]:
     return groups
 
 
-def _settling(began: Mark, mark: Mark) -> bool:
+def _settling(began: Coordinates, mark: Coordinates) -> bool:
     if (began.topic, began.partition) == (mark.topic, mark.partition):
         return mark.offset - began.offset < SETTLING
     # Offsets of two partitions do not compare: then only what is of one moment is published together.
-    return moment(began)[0] == moment(mark)[0]
+    return make_time_key(began)[0] == make_time_key(mark)[0]
 
 
 class _Growing:
@@ -232,7 +232,7 @@ class _Growing:
         self.root = _Node()
         self.columns: dict[str, Column] = {}
 
-    def by(self, tallies: Iterable[Tally]) -> TableSchema:
+    def by(self, tallies: Iterable[FieldCount]) -> TableSchema:
         """The structure with these in it, too."""
         for name in {self.add(tally) for tally in tallies}:
             node = self.root.members[name]
@@ -245,7 +245,7 @@ class _Growing:
             columns.insert(0, Column(KEY, Unknown("bson:unknown"), nullable=False, emitted_name=KEY))
         return TableSchema(tuple(columns), (KEY,) if self.keyed else ())
 
-    def add(self, tally: Tally) -> str:
+    def add(self, tally: FieldCount) -> str:
         """Put a kind of value in its place; the name of its column."""
         node = self.root
         for step in tally.path:
@@ -254,7 +254,7 @@ class _Growing:
                 node = node.element
             else:
                 node = node.members.setdefault(step, _Node())
-        first = moment(tally.early[0])
+        first = make_time_key(tally.early[0])
         node.kinds[tally.kind] = min(first, node.kinds.get(tally.kind, first))
         return tally.path[0]
 
@@ -273,7 +273,7 @@ def _type(node: _Node) -> Type:
             case _:
                 told = kind if kind.startswith("json:") else f"bson:{kind}"
                 types.append(_TYPES.get(kind) or Unknown(told))
-    return either(types) if types else Unknown("bson:unknown")
+    return find_common_type(types) if types else Unknown("bson:unknown")
 
 
 def _object(node: _Node) -> Type:
@@ -282,25 +282,25 @@ def _object(node: _Node) -> Type:
     if not members:
         return Json()
     if len(members) > MEMBERS:
-        return Map(String(), either(_type(inner) for inner in members.values()))
+        return Map(String(), find_common_type(_type(inner) for inner in members.values()))
     names = sorted(members, key=lambda n: (members[n].first(), n))
     return Struct(tuple(Field(n, _type(members[n])) for n in names))
 
 
-def placed(tallies: Iterable[Tally]) -> list[Tally]:
+def placed(tallies: Iterable[FieldCount]) -> list[FieldCount]:
     """The tallies with dotted paths where they belong, as far as whole documents tell that beyond doubt."""
     whole: dict[Path, dict[str, Moment]] = {}
-    told: dict[tuple[Path, str], Tally] = {}
-    dotted: list[Tally] = []
+    told: dict[tuple[Path, str], FieldCount] = {}
+    dotted: list[FieldCount] = []
     for tally in tallies:
         if DOTTED in tally.path:
             dotted.append(tally)
         else:
-            whole.setdefault(tally.path, {})[tally.kind] = moment(tally.early[0])
+            whole.setdefault(tally.path, {})[tally.kind] = make_time_key(tally.early[0])
             told[tally.path, tally.kind] = tally
     for tally in dotted:
         # what documents show later changes nothing of what was understood
-        known = _Whole(whole, moment(tally.early[-1]))
+        known = _Whole(whole, make_time_key(tally.early[-1]))
         path = _resolved(tally.path, known)
         if path is None:
             continue
@@ -339,16 +339,16 @@ def _resolved(path: Path, known: _Whole) -> Path | None:
     return found
 
 
-def _together(path: Path, tally: Tally, known: Tally | None) -> Tally:
+def _together(path: Path, tally: FieldCount, known: FieldCount | None) -> FieldCount:
     if known is None:
-        return Tally(path, tally.kind, tally.documents, tally.early, tally.last)
-    early = sorted({*known.early, *tally.early}, key=moment)[:EARLY]
-    last = max(known.last, tally.last, key=moment)
-    return Tally(path, tally.kind, known.documents + tally.documents, tuple(early), last)
+        return FieldCount(path, tally.kind, tally.documents, tally.early, tally.last)
+    early = sorted({*known.early, *tally.early}, key=make_time_key)[:EARLY]
+    last = max(known.last, tally.last, key=make_time_key)
+    return FieldCount(path, tally.kind, known.documents + tally.documents, tuple(early), last)
 
 
 def _spelled(path: Path) -> str:
-    return ".".join(quote_name(step) if "." in step or not step else step for step in plain(path))
+    return ".".join(quote_name(step) if "." in step or not step else step for step in name_elements(path))
 
 
 def _some(words: list[str]) -> str:

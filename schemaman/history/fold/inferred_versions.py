@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from schemaman.debezium.inference import NOTHING_SEEN, joined_rows, moment, names_alone
+from schemaman.debezium.inference import NULL_ONLY, hide_types, make_time_key, merge_row_schemas
 from schemaman.debezium.observation import ALTERNATIONS, Observation
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.column_ids import identify
 from schemaman.history.fold.inferred_schema import published_observations, remarks
 from schemaman.history.fold.timeline import Point, merged, timeline
@@ -29,15 +29,15 @@ def by_weight(observations: Iterable[Observation]) -> Weighed:
     A better witness supersedes what is inferred; documents tell more than rows without a schema.
     """
     told = tuple(observations)
-    inferred = tuple(o for o in told if o.witness == "inferred" and o.action == "image")
+    inferred = tuple(o for o in told if o.evidence == "inferred" and o.action == "image")
     if not inferred:
         return told, (), ()
-    better = tuple(o for o in told if o.witness != "inferred" or o.action != "image")
+    better = tuple(o for o in told if o.evidence != "inferred" or o.action != "image")
     if any(o.schema is not None for o in better):
         return better, (), inferred
-    documents = tuple(o for o in inferred if o.schema is None and o.seen is not None)
+    documents = tuple(o for o in inferred if o.schema is None and o.inferred is not None)
     rows = tuple(o for o in inferred if o.schema is not None)
-    silent = tuple(o for o in inferred if o.schema is None and o.seen is None)
+    silent = tuple(o for o in inferred if o.schema is None and o.inferred is None)
     if documents or len({row_id(o.schema) for o in rows if o.schema is not None}) > ALTERNATIONS:
         return better, (*documents, *(replace(o, schema=None) for o in rows)), silent
     return better + rows, (), silent
@@ -48,7 +48,7 @@ class Grown:
     """Versions of a collection, each of which holds the one before; and what is to be known of the newest."""
 
     versions: tuple[Open, ...] = ()
-    remarks: tuple[tuple[str, str, tuple[Mark, ...]], ...] = ()
+    remarks: tuple[tuple[str, str, tuple[Coordinates, ...]], ...] = ()
     repeated: tuple[Observation, ...] = ()
 
 
@@ -76,27 +76,27 @@ def grown(documents: Sequence[Observation]) -> Grown:
 
 def count(versions: Sequence[Open], observations: Iterable[Observation]) -> None:
     """Records that support the version of their time and say nothing new."""
-    starts = [moment(version.at) for version in versions]
+    starts = [make_time_key(version.at) for version in versions]
     for one in merged(observations):
-        place = sum(start <= moment(one.first) for start in starts) - 1
+        place = sum(start <= make_time_key(one.first) for start in starts) - 1
         versions[max(place, 0)].repeats.append(one)
 
 
 def hides_types(observation: Observation) -> bool:
     """Whether it is of rows whose types nobody told."""
-    return observation.witness == "inferred" and observation.seen is not None
+    return observation.evidence == "inferred" and observation.inferred is not None
 
 
 def row_id(schema: TableSchema) -> str:
     """The id of the shape of such rows: names and key; a type is known better with every record."""
-    return fingerprint(names_alone(schema))
+    return fingerprint(hide_types(schema))
 
 
 def learn(version: Open, schema: TableSchema) -> bool:
     """Add what other rows of the same names showed; False if they have other names or another key."""
     if version.schema.key != schema.key or set(version.schema.names) != set(schema.names):
         return False
-    _tell(version, joined_rows(version.schema, schema))
+    _tell(version, merge_row_schemas(version.schema, schema))
     return True
 
 
@@ -106,8 +106,8 @@ def uncover(versions: Sequence[Open]) -> None:
         for before, after in pairwise(line):
             known = {c.id: c.type for c in before.schema.columns}
             columns = after.schema.columns
-            if before.incarnation == after.incarnation and any(c.type == NOTHING_SEEN for c in columns):
-                types = [known.get(c.id, c.type) if c.type == NOTHING_SEEN else c.type for c in columns]
+            if before.incarnation == after.incarnation and any(c.type == NULL_ONLY for c in columns):
+                types = [known.get(c.id, c.type) if c.type == NULL_ONLY else c.type for c in columns]
                 told = tuple(replace(c, type=type) for c, type in zip(columns, types, strict=True))
                 _tell(after, replace(after.schema, columns=told))
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from schemaman.debezium.observation import STATEMENTS
-from schemaman.debezium.records import Mark
+from schemaman.debezium.observation import STATEMENT_KINDS
+from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.version_builder import Open
 from schemaman.history.versions import Disagreement, KeyOrigin, KeySpan, SchemaVersion
 from schemaman.model.schema import TableSchema
@@ -26,7 +26,7 @@ _UNIQUE = re.compile(r"\bUNIQUE\b", re.IGNORECASE)
 class CarriedKey:
     """The key of an event of a declared version, in the table's own names."""
 
-    mark: Mark
+    mark: Coordinates
     columns: tuple[str, ...]
 
 
@@ -61,7 +61,7 @@ def _columns(schema: TableSchema) -> tuple[tuple[str, int | None], ...]:
     return tuple((name, ids.get(name)) for name in schema.key)
 
 
-def _proven(version: SchemaVersion, first: SchemaVersion) -> Mark | None:
+def _proven(version: SchemaVersion, first: SchemaVersion) -> Coordinates | None:
     """Where a version proves its key, if that is behind the first version that has it."""
     at = next((p.at for p in version.proofs if p.fact == "key"), version.at)
     return None if at == first.at else at
@@ -69,7 +69,7 @@ def _proven(version: SchemaVersion, first: SchemaVersion) -> Mark | None:
 
 def _beside(carried: Iterable[tuple[Open, CarriedKey]]) -> Iterator[KeySpan]:
     """The keys of events, as far as they are not the declared ones."""
-    after: Mark | None = None
+    after: Coordinates | None = None
     open_span: KeySpan | None = None
     for version, key in carried:
         declared = version.schema.key
@@ -91,10 +91,10 @@ def _origins(schema: TableSchema, versions: Sequence[Open]) -> tuple[KeyOrigin, 
     nullable = any((c := schema.column(name)) is not None and c.nullable for name in schema.key)
     if not versions[0].declared:
         return ("unique-index", "configured") if nullable else ("primary-key", "unique-index", "configured")
-    said = [p.observation for v in versions for p in v.points if p.observation.witness in STATEMENTS]
+    said = [p.observation for v in versions for p in v.points if p.observation.evidence in STATEMENT_KINDS]
     if (streamed := [o for o in said if o.connector == "db2" and not o.snapshot]) and streamed[0].schema:
         # while it streams, the connector of Db2 asks for the primary key alone. Source: Db2Connection
-        return ("unique-index",) if "key" in streamed[0].silent else ("primary-key",)
+        return ("unique-index",) if "key" in streamed[0].unstated_attributes else ("primary-key",)
     for text in (_QUOTED.sub("''", o.ddl) for o in said if o.ddl):
         if _PRIMARY.search(text):
             return ("primary-key",)

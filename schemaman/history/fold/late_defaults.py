@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from schemaman.debezium.connector import Dialect
-from schemaman.debezium.records import Mark
+from schemaman.debezium.connector import Connector
+from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.confirmation import clock_ahead, read_of
 from schemaman.history.fold.timeline import Point
 from schemaman.history.versions import Proof, Revision
@@ -40,7 +40,7 @@ class _Known:
     certain: bool
 
 
-def late_defaults(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]) -> Iterator[LateDefaults]:
+def late_defaults(versions: Sequence[Told], dialect_of: Callable[[str], Connector]) -> Iterator[LateDefaults]:
     """What of the defaults of each version, in order, is not certain from where it was told first."""
     ahead = clock_ahead(point for _, _, points, _ in versions for point in points)
     known: dict[str, _Known] = {}
@@ -52,7 +52,9 @@ def late_defaults(versions: Sequence[Told], dialect_of: Callable[[str], Dialect]
         known = {n: k for n, k in known.items() if number == life and before.get(n) == columns.get(n)}
         life = number
         numbers = {revision.at: revision.number for revision in revisions}
-        proven: dict[tuple[str, int], Mark | None] = {(n, 0): None for n, k in known.items() if _open(k)}
+        proven: dict[tuple[str, int], Coordinates | None] = {
+            (n, 0): None for n, k in known.items() if _open(k)
+        }
         revision = 0
         for point in points:
             revision = numbers.get(point.mark, revision)
@@ -68,7 +70,7 @@ def _open(known: _Known | None) -> bool:
     return known is not None and not known.certain
 
 
-Proven = dict[tuple[str, int], Mark | None]
+Proven = dict[tuple[str, int], Coordinates | None]
 """Where the default that a column has since a revision is proven, if it is."""
 
 
@@ -103,5 +105,5 @@ def _same(one: Scalar, other: Scalar) -> bool:
         return False
 
 
-def _committed(mark: Mark) -> int:
+def _committed(mark: Coordinates) -> int:
     return mark.ts_ms or 0

@@ -39,5 +39,5 @@ def _shown(version: Open, emitted: TableSchema) -> bool:
 
 
 def _with(schema: TableSchema, ids: Mapping[int | None, int]) -> TableSchema:
-    columns = tuple([c.known_as(ids.get(c.id, c.id), c.emitted_name) for c in schema.columns])
+    columns = tuple([c.with_identity(ids.get(c.id, c.id), c.emitted_name) for c in schema.columns])
     return replace(schema, columns=columns)

@@ -11,7 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from schemaman.model.name_adjustment import Mode, adjust_field, adjusted_forms, misread, restore_misread
+from schemaman.model.name_adjustment import (
+    Mode,
+    adjust_field,
+    list_adjusted_forms,
+    misread_name,
+    restore_misread_name,
+)
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import without_labels
 
@@ -101,9 +107,9 @@ def _telling(one: str, other: str, misreading: bool) -> bool:
     if misreading and (_twins(one, other) or _twins(other, one)):
         return True
     return any(
-        long == misread(short)
+        long == misread_name(short)
         or long == adjust_field(short, "scrubbed") != adjust_field(short, "avro")
-        or any(short in adjusted_forms(own) for own in originals(long))
+        or any(short in list_adjusted_forms(own) for own in originals(long))
         for short, long in ((one, other), (other, one))
     )
 
@@ -137,13 +143,13 @@ def travels_as(name: str, emitted: str, mode: Mode, *, misreading: bool = False)
     each character or one for each byte of it.
     """
     raw = {name, *originals(name)}
-    if any(adjust_field(form, mode) == emitted for own in raw for form in (own, misread(own))):
+    if any(adjust_field(form, mode) == emitted for own in raw for form in (own, misread_name(own))):
         return True
     match mode:
         case "none":
-            return name in adjusted_forms(emitted)
+            return name in list_adjusted_forms(emitted)
         case "avro_unicode":
-            return any(name in adjusted_forms(own) for own in originals(emitted))
+            return any(name in list_adjusted_forms(own) for own in originals(emitted))
         case "avro":
             return misreading and (_twins(name, emitted) or _twins(emitted, name))
         case "scrubbed":
@@ -154,13 +160,13 @@ def rule_between(name: str, emitted: str) -> str:
     """What makes one name of the other: `none`, a mode, `misread`, both, a mode of a release, or `other`."""
     if emitted == name:
         return "none"
-    for words, form in (("", name), ("misread", misread(name))):
+    for words, form in (("", name), ("misread", misread_name(name))):
         if words and form == emitted:
             return words
         for mode in MODES[1:]:
             if adjust_field(form, mode) == emitted:
                 return f"{words}, then {mode}" if words else mode
-    if any(name in adjusted_forms(own) for own in originals(emitted)):
+    if any(name in list_adjusted_forms(own) for own in originals(emitted)):
         return "avro_unicode"
     return "avro of 2.2" if adjust_field(name, "avro", (2, 2)) == emitted else "other"
 
@@ -177,14 +183,14 @@ def originals(emitted: str) -> tuple[str, ...]:
     while open_ends:
         text, rest = open_ends.pop()
         if not rest:
-            found.append(restore_misread(_joined(text)))
+            found.append(restore_misread_name(_joined(text)))
         elif rest[0] != "_":
             open_ends.append((text + rest[0], rest[1:]))
         elif escape := _ESCAPE.match(rest):
             open_ends += [(text + chr(int(d, 16)), rest[2 + len(d) :]) for d in _escapes(escape.group(1))]
         if len(found) + len(open_ends) > _READINGS:
             return ()
-    forms = {name: (name, misread(name)) for name in found}
+    forms = {name: (name, misread_name(name)) for name in found}
     return tuple(
         sorted(n for n, of in forms.items() if emitted in {adjust_field(f, "avro_unicode") for f in of})
     )

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from schemaman.debezium.observation import Observation
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.event_match import match, tells_nullability
 from schemaman.history.fold.inferred_versions import hides_types, row_id
 from schemaman.history.fold.naming_epochs import under_own_names
@@ -63,7 +63,7 @@ def _other_nulls(version: Open, schema: TableSchema) -> tuple[str, ...]:
     )
 
 
-def _lives(mark: Mark, events: Sequence[TableEvent]) -> tuple[int, float]:
+def _lives(mark: Coordinates, events: Sequence[TableEvent]) -> tuple[int, float]:
     """The first and the last incarnation that can have stood at a place."""
     low, high = 0, math.inf
     for event in events:

@@ -17,9 +17,9 @@ from functools import reduce
 from itertools import accumulate, groupby
 from operator import itemgetter
 
-from schemaman.debezium.inference import added, content, joined_rows
-from schemaman.debezium.observation import ALTERNATIONS, STATEMENTS, Observation
-from schemaman.debezium.records import Mark, PositionKind, Rank
+from schemaman.debezium.inference import extract_content, merge_inferred_fields, merge_row_schemas
+from schemaman.debezium.observation import ALTERNATIONS, STATEMENT_KINDS, Observation
+from schemaman.debezium.records import Coordinates, PositionKind, Rank
 from schemaman.model.schema import TableSchema, fingerprint
 
 Stretch = tuple[int, PositionKind, Observation | None]
@@ -70,29 +70,31 @@ def _collapsed(runs: list[Observation]) -> list[Observation]:
     A scanner collapses what it saw at once, by the same measure; here that is done to what several have
     seen, so that the history does not depend on how the records were cut.
     """
-    images = [o for o in runs if o.witness not in STATEMENTS]
+    images = [o for o in runs if o.evidence not in STATEMENT_KINDS]
     if len(images) <= ALTERNATIONS and not any(o.interrupted for o in images):
         return runs
     intervals: dict[Observation, Observation] = {}
     for run in images:
-        said = replace(content(run), interrupted=True)
+        said = replace(extract_content(run), interrupted=True)
         known = intervals.get(said)
         if known is None:
             intervals[said] = replace(run, interrupted=True)
             continue
         last = max(known.last, run.last, key=lambda mark: mark.offset)
         intervals[said] = longer(known, run, last)
-    return _sorted([*(o for o in runs if o.witness in STATEMENTS), *intervals.values()])
+    return _sorted([*(o for o in runs if o.evidence in STATEMENT_KINDS), *intervals.values()])
 
 
-def longer(run: Observation, other: Observation, last: Mark) -> Observation:
+def longer(run: Observation, other: Observation, last: Coordinates) -> Observation:
     """Two observations of the same content as one, which ends at `last`."""
-    seen = [o.seen for o in (run, other) if o.seen is not None]
+    seen = [o.inferred for o in (run, other) if o.inferred is not None]
     schema = run.schema
-    if schema is not None and other.schema is not None and run.witness == "inferred":
-        schema = joined_rows(schema, other.schema)
+    if schema is not None and other.schema is not None and run.evidence == "inferred":
+        schema = merge_row_schemas(schema, other.schema)
     count = run.count + other.count
-    return replace(run, last=last, count=count, seen=added(seen) if seen else None, schema=schema)
+    return replace(
+        run, last=last, count=count, inferred=merge_inferred_fields(seen) if seen else None, schema=schema
+    )
 
 
 def _place(observation: Observation) -> tuple[str, int]:
@@ -114,13 +116,13 @@ def _extent(observation: Observation) -> tuple[str, int, int, int]:
 
 
 def _continues(last: Observation, following: Observation) -> bool:
-    if last.witness in STATEMENTS or last.interrupted or following.interrupted:
+    if last.evidence in STATEMENT_KINDS or last.interrupted or following.interrupted:
         return False
     if _place(last) != _place(following) or following.first.offset <= last.last.offset:
         return False
     if following.first.position.rank < last.last.position.rank:
         return False
-    return content(following) == content(last)
+    return extract_content(following) == extract_content(last)
 
 
 def _kind_starts(runs: Sequence[Observation]) -> dict[PositionKind, int]:
@@ -153,7 +155,7 @@ def _partition_points(
         if run.snapshot or kind == "none":
             behind = place if high else (kinds[kind], mark.position.rank)
             # what a snapshot declares, it declares before it reads; older releases tell no time of it
-            point = _point(run, mark, behind, tier=0 if run.witness == "declared" else 1)
+            point = _point(run, mark, behind, tier=0 if run.evidence == "declared" else 1)
             if run.snapshot:
                 read.append(Read(point, followed=bool(high)))
             else:
@@ -195,7 +197,7 @@ def _in_one_piece(streamed: Sequence[tuple[Stretch, Point]]) -> Iterator[Point]:
 
 def _joinable(run: Observation) -> Observation | None:
     """What the runs that are joined have in common; None for what is told one by one."""
-    return None if run.witness in STATEMENTS or run.interrupted else content(run)
+    return None if run.evidence in STATEMENT_KINDS or run.interrupted else extract_content(run)
 
 
 def _sibling(run: Observation, before: Observation | None) -> bool:
@@ -205,14 +207,16 @@ def _sibling(run: Observation, before: Observation | None) -> bool:
     with another shape is the same record delivered again, with a later catalogue. Several
     declared images at one position are parts of one statement.
     """
-    return run.witness in STATEMENTS or (before is not None and content(run) == content(before))
+    return run.evidence in STATEMENT_KINDS or (
+        before is not None and extract_content(run) == extract_content(before)
+    )
 
 
-def _edges(run: Observation) -> list[Mark]:
+def _edges(run: Observation) -> list[Coordinates]:
     return [run.first] if run.first == run.last else [run.first, run.last]
 
 
-def _point(run: Observation, mark: Mark, place: tuple[int, Rank], tier: int) -> Point:
+def _point(run: Observation, mark: Coordinates, place: tuple[int, Rank], tier: int) -> Point:
     order = (place[0], place[1], tier, time_of(mark), mark.topic, mark.partition, mark.offset)
     return Point(order, mark, run)
 
@@ -227,11 +231,11 @@ class Point:
     """One edge of an observation, at its place in the order of the source."""
 
     order: OrderKey
-    mark: Mark
+    mark: Coordinates
     observation: Observation
 
 
-def time_of(mark: Mark) -> int:
+def time_of(mark: Coordinates) -> int:
     """When a record was processed, else written, else when its change was committed; 0 if untold."""
     return next((t for t in (mark.read_ms, mark.timestamp_ms, mark.ts_ms) if t is not None), 0)
 
@@ -252,7 +256,7 @@ def behind_what_they_follow(read: Sequence[Read], streamed: Sequence[Point]) -> 
     the read: they only came late. `streamed` is in order.
     """
     said = (p.observation for p in (*streamed, *(r.point for r in read)))
-    declared = any(o.witness in STATEMENTS and o.schema is not None for o in said)
+    declared = any(o.evidence in STATEMENT_KINDS and o.schema is not None for o in said)
     followed = _Streamed(streamed, declared)
     placed = [followed.place(one) for one in read]
     # beside the stream no position is told: before anything was streamed, it follows the first snapshot
@@ -275,9 +279,9 @@ class _Streamed:
     """The streamed points of a table, in order; `declared` if a witness declares its structures."""
 
     def __init__(self, streamed: Sequence[Point], declared: bool) -> None:
-        points = self._points = [p for p in streamed if p.observation.witness not in STATEMENTS]
+        points = self._points = [p for p in streamed if p.observation.evidence not in STATEMENT_KINDS]
         self._statements: dict[PositionKind, list[tuple[Rank, int]]] = {}
-        for told in (p for p in streamed if p.observation.witness in STATEMENTS):
+        for told in (p for p in streamed if p.observation.evidence in STATEMENT_KINDS):
             position = told.mark.position
             self._statements.setdefault(position.kind, []).append((position.rank, told.order[0]))
         self._declared = declared
@@ -293,7 +297,7 @@ class _Streamed:
     def place(self, read: Read) -> Point:
         """The point behind what it follows; its place is negative if it has no position and follows none."""
         point = read.point
-        if point.observation.witness in STATEMENTS:
+        if point.observation.evidence in STATEMENT_KINDS:
             # what a connector declares keeps its place: it comes in one partition, in its own order
             return point
         at = bisect_right(self._places, point.order[:2]) - 1 if read.followed else -1
@@ -307,7 +311,7 @@ class _Streamed:
             return point if self._declared else _before_the_stream(point)
         return replace(point, order=(*max(self._places[at], self._stated(point.mark)), *point.order[2:]))
 
-    def _stated(self, mark: Mark) -> tuple[int, Rank]:
+    def _stated(self, mark: Coordinates) -> tuple[int, Rank]:
         """The place of the last statement up to the read's own position: it was made before the read."""
         told = self._statements.get(mark.position.kind, []) if mark.position.kind != "none" else []
         at = bisect_right(told, mark.position.rank, key=lambda one: one[0])
@@ -323,7 +327,7 @@ class _Streamed:
         same = neighbour is not None and self._shape(neighbour) == self._shape(point)
         return surely if same else perhaps
 
-    def _next_here(self, mark: Mark) -> int:
+    def _next_here(self, mark: Coordinates) -> int:
         """The first point that stands behind the read in its own partition: it was not processed before."""
         here = self._offsets.get((mark.topic, mark.partition), ())
         return min((index for offset, index in here if offset > mark.offset), default=len(self._points))
@@ -363,11 +367,11 @@ def by_precedence(observations: Iterable[Observation]) -> Heard:
     one stands under its name again: structures are not taken from it.
     """
     told = tuple(observations)
-    public = tuple(o for o in told if o.witness != "internal")
-    internal = tuple(o for o in told if o.witness == "internal")
+    public = tuple(o for o in told if o.evidence != "internal")
+    internal = tuple(o for o in told if o.evidence == "internal")
     if not any(o.schema is not None for o in public):
         return told, ()
-    if any(o.witness == "declared" for o in public):
+    if any(o.evidence == "declared" for o in public):
         return public, internal
     if not any(o.action in ("drop", "rename") for o in internal):
         return public, internal
@@ -380,5 +384,5 @@ _OF_LIVES = ("drop", "rename", "create", "image")
 
 def of_life(observation: Observation) -> bool:
     """Whether it only tells that a table stands under its name: what is left of an internal structure."""
-    internal = observation.witness == "internal" and observation.schema is None
+    internal = observation.evidence == "internal" and observation.schema is None
     return internal and observation.previous is None and observation.action in ("create", "image")

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.debezium.observation import Observation, Witness
-from schemaman.debezium.records import Mark
+from schemaman.debezium.observation import EvidenceKind, Observation
+from schemaman.debezium.records import Coordinates
 from schemaman.history.epochs import WireFace
 from schemaman.history.fold.event_encoding import Carried, face_of
 from schemaman.history.fold.event_match import Match
 from schemaman.history.fold.timeline import Point
 from schemaman.history.versions import Evidence, Revision, Status
-from schemaman.model.name_adjustment import adjusted_forms
+from schemaman.model.name_adjustment import list_adjusted_forms
 from schemaman.model.schema import TableSchema, fingerprint
 
 
@@ -28,17 +28,17 @@ class Open:
     id: str
     incarnation: int
     declared: bool
-    after: Mark | None
-    at: Mark
+    after: Coordinates | None
+    at: Coordinates
     revisions: list[Revision]
     points: list[Point] = field(default_factory=list)
     repeats: list[Observation] = field(default_factory=list)
     emitted: dict[str, str] = field(default_factory=dict)
-    until: Mark | None = None
+    until: Coordinates | None = None
     phantom: bool = False
     statement: bool = False
     second: list[Observation] = field(default_factory=list)
-    carried: list[tuple[int, Mark, Carried]] = field(default_factory=list)
+    carried: list[tuple[int, Coordinates, Carried]] = field(default_factory=list)
     doubtful: tuple[str, ...] = ()
     known_fields: tuple[TableSchema, frozenset[str]] | None = field(default=None, compare=False)
 
@@ -52,11 +52,11 @@ class Open:
         """Every name under which a field of it may travel."""
         schema = self.schema
         if self.known_fields is None or self.known_fields[0] is not schema:
-            forms = (form for name in schema.names for form in adjusted_forms(name))
+            forms = (form for name in schema.names for form in list_adjusted_forms(name))
             self.known_fields = (schema, frozenset(forms))
         return self.known_fields[1]
 
-    def carry(self, epoch: int, mark: Mark, carried: Carried) -> None:
+    def carry(self, epoch: int, mark: Coordinates, carried: Carried) -> None:
         """Keep how an event carried it, where that is news."""
         if not self.carried or self.carried[-1][2] != carried:
             self.carried.append((epoch, mark, carried))
@@ -66,7 +66,7 @@ class Open:
         names = {c.emitted_name or c.name: c.name for c in self.schema.columns}
         self.doubtful += tuple(names[field] for field in fields if field in names)
 
-    def revise(self, schema: TableSchema, at: Mark, after: Mark | None) -> None:
+    def revise(self, schema: TableSchema, at: Coordinates, after: Coordinates | None) -> None:
         """Other attributes from `at` on; `after` is the last record before."""
         self.revisions.append(Revision(self.revisions[-1].number + 1, schema, at, after))
 
@@ -100,7 +100,7 @@ def with_emitted(revision: Revision, emitted: dict[str, str]) -> Revision:
     if not emitted:
         return revision
     schema = revision.schema
-    columns = tuple([c.known_as(c.id, emitted.get(c.name, c.emitted_name)) for c in schema.columns])
+    columns = tuple([c.with_identity(c.id, emitted.get(c.name, c.emitted_name)) for c in schema.columns])
     return replace(revision, schema=replace(schema, columns=columns))
 
 
@@ -116,7 +116,7 @@ def faces_of(version: Open, schema: TableSchema) -> tuple[WireFace, ...]:
 
 def status_of(version: Open, unconfirmed: tuple[str, ...]) -> Status:
     """How sure the version is; `phantom`: a structure that nobody can have made, and that no event showed."""
-    witnesses = {p.observation.witness for p in version.points}
+    witnesses = {p.observation.evidence for p in version.points}
     if witnesses == {"inferred"}:
         return "inferred"
     if version.phantom and "emitted" not in witnesses:
@@ -133,9 +133,9 @@ def evidence_of(version: Open, spread: Collection[Observation]) -> tuple[Evidenc
     the others are shared.
     """
     result: list[Evidence] = []
-    edges = [(p.observation.witness, p.mark) for p in version.points]
+    edges = [(p.observation.evidence, p.mark) for p in version.points]
     spoke = {witness for witness, _ in edges}
-    edges += [(o.witness, m) for o in version.repeats if o.witness not in spoke for m in (o.first, o.last)]
+    edges += [(o.evidence, m) for o in version.repeats if o.evidence not in spoke for m in (o.first, o.last)]
     surely, shared = _counts(version, spread)
     for witness in dict.fromkeys(witness for witness, _ in edges):
         marks = [mark for said, mark in edges if said == witness]
@@ -147,7 +147,7 @@ def evidence_of(version: Open, spread: Collection[Observation]) -> tuple[Evidenc
     return tuple(result)
 
 
-def _placed(marks: Sequence[Mark]) -> tuple[Mark, Mark] | None:
+def _placed(marks: Sequence[Coordinates]) -> tuple[Coordinates, Coordinates] | None:
     """The first and the last of the marks that have a position, if those are not the outer ones."""
     placed = [mark for mark in marks if mark.position.kind != "none"]
     if not placed or (placed[0], placed[-1]) == (marks[0], marks[-1]):
@@ -155,17 +155,19 @@ def _placed(marks: Sequence[Mark]) -> tuple[Mark, Mark] | None:
     return (placed[0], placed[-1])
 
 
-def _counts(version: Open, spread: Collection[Observation]) -> tuple[Counter[Witness], Counter[Witness]]:
+def _counts(
+    version: Open, spread: Collection[Observation]
+) -> tuple[Counter[EvidenceKind], Counter[EvidenceKind]]:
     """The records that are surely of the version, and those that it shares, by witness."""
-    surely, shared = Counter[Witness](), Counter[Witness]()
+    surely, shared = Counter[EvidenceKind](), Counter[EvidenceKind]()
     for said in version.repeats:
-        surely[said.witness] += said.count
+        surely[said.evidence] += said.count
     for said in dict.fromkeys(p.observation for p in version.points):
         if said in spread:
-            surely[said.witness] += 1
-            shared[said.witness] += undivided(said)
+            surely[said.evidence] += 1
+            shared[said.evidence] += undivided(said)
         else:
-            surely[said.witness] += said.count
+            surely[said.evidence] += said.count
     return surely, shared
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from schemaman.debezium.connector import Dialect
+from schemaman.debezium.connector import Connector
 from schemaman.debezium.observation import Observation
 from schemaman.history.fold.confirmation import Confirmation, confirmations
 from schemaman.history.fold.connector_settings import made_required
@@ -19,7 +19,7 @@ from schemaman.model.schema import fingerprint
 
 
 def closed(
-    versions: Sequence[Open], spread: Collection[Observation], dialect_of: Callable[[str], Dialect]
+    versions: Sequence[Open], spread: Collection[Observation], dialect_of: Callable[[str], Connector]
 ) -> tuple[SchemaVersion, ...]:
     """The versions, in order; `spread` are the runs that two of them hold."""
     uncover(versions)
@@ -72,7 +72,7 @@ def _new_defaults(
 
 
 def _suspects(
-    before: SchemaVersion | None, version: Open, dialect_of: Callable[[str], Dialect]
+    before: SchemaVersion | None, version: Open, dialect_of: Callable[[str], Connector]
 ) -> tuple[RenameCandidate, ...]:
     opened = version.points[0].observation
     # A statement that was read says itself what it renames: there is nothing to suspect.
@@ -117,6 +117,6 @@ def _undeclared(version: Open) -> tuple[str, ...]:
     if not version.declared:
         return ()
     said = (p.observation for p in version.points)
-    shown = dict.fromkeys(o.schema for o in said if o.witness == "emitted" and o.schema is not None)
+    shown = dict.fromkeys(o.schema for o in said if o.evidence == "emitted" and o.schema is not None)
     ids = (fingerprint(schema) for schema in shown if match(version.schema, schema).exact)
     return tuple(id for id in dict.fromkeys(ids) if id != version.id)

@@ -31,12 +31,12 @@ from schemaman.model.types import (
 _INTEGERS = {8: "byte", 16: "short", 32: "integer", 64: "long"}
 
 
-def write(schema: TableSchema) -> str:
+def write_struct(schema: TableSchema) -> str:
     """The JSON of a structure whose types Spark has."""
-    return json.dumps(_struct(schema.columns), indent=2, ensure_ascii=False)
+    return json.dumps(_build_struct(schema.columns), indent=2, ensure_ascii=False)
 
 
-def read(text: str) -> TableSchema:
+def read_struct(text: str) -> TableSchema:
     """The structure that such a JSON tells; raises `UnreadableInput`."""
     try:
         return TableSchema(sql.read_columns(text))
@@ -44,23 +44,23 @@ def read(text: str) -> TableSchema:
         raise UnreadableInput(f"no schema of Spark: {fault!r}") from fault
 
 
-def _struct(members: Sequence[Column | Field]) -> dict[str, object]:
-    return {"type": "struct", "fields": [_field(m) for m in members]}
+def _build_struct(members: Sequence[Column | Field]) -> dict[str, object]:
+    return {"type": "struct", "fields": [_build_field(m) for m in members]}
 
 
-def _field(member: Column | Field) -> dict[str, object]:
+def _build_field(member: Column | Field) -> dict[str, object]:
     metadata: dict[str, object] = {"comment": member.comment} if member.comment else {}
     if isinstance(member.type, String) and member.type.length is not None:
         metadata["__CHAR_VARCHAR_TYPE_STRING"] = sql.type_name(member.type).lower()
     return {
         "name": member.name,
-        "type": _type(member.type),
+        "type": _build_type(member.type),
         "nullable": member.nullable,
         "metadata": metadata,
     }
 
 
-def _type(type: Type) -> object:
+def _build_type(type: Type) -> object:
     match type:
         case Boolean():
             return "boolean"
@@ -79,15 +79,15 @@ def _type(type: Type) -> object:
         case Timestamp(_, zoned):
             return "timestamp" if zoned else "timestamp_ntz"
         case Array(element, nullable):
-            return {"type": "array", "elementType": _type(element), "containsNull": nullable}
+            return {"type": "array", "elementType": _build_type(element), "containsNull": nullable}
         case Map(key, value, nullable):
             return {
                 "type": "map",
-                "keyType": _type(key),
-                "valueType": _type(value),
+                "keyType": _build_type(key),
+                "valueType": _build_type(value),
                 "valueContainsNull": nullable,
             }
         case Struct(fields):
-            return _struct(fields)
+            return _build_struct(fields)
         case _:
             raise ValueError(f"no Spark type for {type!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from schemaman.migration.plan import Refusal
-from schemaman.migration.target import Held
+from schemaman.migration.target import LakeType
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Array, Map, Struct, Type, Union, Unknown
@@ -13,9 +13,9 @@ from schemaman.model.types import Array, Map, Struct, Type, Union, Unknown
 _OUT = "leave the column out"
 
 
-def hold(type: Type, field_name: Callable[[str], str]) -> Held | Refusal:
+def hold_type(type: Type, field_name: Callable[[str], str]) -> LakeType | Refusal:
     """A logical type as it is, unless no connector writes values of it with a schema."""
-    for part in _parts(type):
+    for part in _list_parts(type):
         if isinstance(part, Struct):
             names = [field_name(f.name) for f in part.fields]
             if "" in names or len(set(names)) < len(names):
@@ -24,10 +24,10 @@ def hold(type: Type, field_name: Callable[[str], str]) -> Held | Refusal:
             return Refusal("", f"nobody knows the type {part.name!r}", _OUT)
         if isinstance(part, Union):
             return Refusal("", f"values of several types, {format_type(part)}, have no schema", _OUT)
-    return Held(type)
+    return LakeType(type)
 
 
-def refuse(schema: TableSchema, field_name: Callable[[Column], str]) -> Mapping[str, Refusal]:
+def refuse_columns(schema: TableSchema, field_name: Callable[[Column], str]) -> Mapping[str, Refusal]:
     """The columns that would be one field, and those that would have no name.
 
     Source: Kafka SchemaBuilder.field refuses an empty name; Avro specification, "Names".
@@ -45,16 +45,16 @@ def refuse(schema: TableSchema, field_name: Callable[[Column], str]) -> Mapping[
     return refused
 
 
-def _parts(type: Type) -> Iterable[Type]:
+def _list_parts(type: Type) -> Iterable[Type]:
     yield type
     match type:
         case Array(element):
-            yield from _parts(element)
+            yield from _list_parts(element)
         case Map(key, value):
-            yield from _parts(key)
-            yield from _parts(value)
+            yield from _list_parts(key)
+            yield from _list_parts(value)
         case Struct(fields):
             for field in fields:
-                yield from _parts(field.type)
+                yield from _list_parts(field.type)
         case _:
             return

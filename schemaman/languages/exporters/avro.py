@@ -6,28 +6,28 @@ import json
 from collections.abc import Mapping
 
 from schemaman.debezium.converters.avro import to_connect
-from schemaman.debezium.converters.avro_schema import field_name, to_avro
-from schemaman.debezium.converters.connect import columns_of
+from schemaman.debezium.converters.avro_schema import make_field_name, to_avro
+from schemaman.debezium.converters.connect import read_columns
 from schemaman.languages.exporters import _wire
 from schemaman.migration.plan import Refusal
-from schemaman.migration.target import Held
+from schemaman.migration.target import LakeType
 from schemaman.model.name_adjustment import adjust_field, adjust_schema
 from schemaman.model.schema import TableSchema
 from schemaman.model.types import Type
 
 
-class AvroNotation:
+class AvroLanguage:
     """A record schema; names become legal as Debezium makes them."""
 
     name = "avro"
 
-    def hold(self, type: Type) -> Held | Refusal:
+    def hold(self, type: Type) -> LakeType | Refusal:
         """Every type that a connector writes with a schema."""
-        return _wire.hold(type, lambda name: adjust_field(name, "avro"))
+        return _wire.hold_type(type, lambda name: adjust_field(name, "avro"))
 
     def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """Columns that would be one field."""
-        return _wire.refuse(schema, field_name)
+        return _wire.refuse_columns(schema, make_field_name)
 
     def write(self, schema: TableSchema, name: str) -> str:
         """JSON over several lines."""
@@ -35,7 +35,7 @@ class AvroNotation:
 
     def read(self, text: str) -> TableSchema:
         """The columns; the key has a schema of its own, and a table's comment has no place."""
-        return TableSchema(columns_of(to_connect(text)))
+        return TableSchema(read_columns(to_connect(text)))
 
 
-NOTATION = AvroNotation()
+LANGUAGE = AvroLanguage()

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from schemaman.migration.plan import Refusal
-from schemaman.migration.target import Held
+from schemaman.migration.target import LakeType
 from schemaman.model.column_list import format_columns, parse_columns
 from schemaman.model.schema import TableSchema
 from schemaman.model.types import Type
 
 
-class ColumnsNotation:
+class ColumnsLanguage:
     """The list of `schemaman.columns`, in one line."""
 
     name = "columns"
 
-    def hold(self, type: Type) -> Held | Refusal:
+    def hold(self, type: Type) -> LakeType | Refusal:
         """Every type is said as it is."""
-        return Held(type)
+        return LakeType(type)
 
     def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """None: every name can be quoted."""
@@ -33,4 +33,4 @@ class ColumnsNotation:
         return parse_columns(text)
 
 
-NOTATION = ColumnsNotation()
+LANGUAGE = ColumnsLanguage()

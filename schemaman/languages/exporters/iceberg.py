@@ -14,7 +14,7 @@ from typing import Any
 from schemaman.errors import UnreadableInput
 from schemaman.languages.exporters import _lake
 from schemaman.migration.plan import Refusal
-from schemaman.migration.target import Held
+from schemaman.migration.target import LakeType
 from schemaman.migration.targets import iceberg
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import (
@@ -56,26 +56,26 @@ _WORDS = {type: word for word, type in _PLAIN.items()}
 _NO_IDENTIFIER = (Floating, Array, Map, Struct)
 
 
-class IcebergNotation:
+class IcebergLanguage:
     """A schema whose field ids are the column ids of the history, where there is one."""
 
     name = "iceberg"
 
-    def hold(self, type: Type) -> Held | Refusal:
+    def hold(self, type: Type) -> LakeType | Refusal:
         """How Iceberg holds a logical type."""
-        return _lake.hold(iceberg.TARGET, type, lengths=False)
+        return _lake.hold_type(iceberg.TARGET, type, lengths=False)
 
     def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """Names that Spark or Iceberg cannot tell apart."""
-        return _lake.refuse(iceberg.TARGET, schema)
+        return _lake.refuse_columns(iceberg.TARGET, schema)
 
     def write(self, schema: TableSchema, name: str) -> str:
         """JSON over several lines; the key stands in it where each of its columns may be an identifier."""
-        ids = _ids(schema.columns)
+        ids = _choose_ids(schema.columns)
         inner = count(max(ids.values()) + 1)
-        fields = [_field(c, ids[c.name], inner) for c in schema.columns]
+        fields = [_build_field(c, ids[c.name], inner) for c in schema.columns]
         written: dict[str, object] = {"type": "struct", "schema-id": 0, "fields": fields}
-        if schema.key and all(_identifies(schema.column(name)) for name in schema.key):
+        if schema.key and all(_is_identifier(schema.column(name)) for name in schema.key):
             written["identifier-field-ids"] = [ids[name] for name in schema.key]
         return json.dumps(written, indent=2, ensure_ascii=False)
 
@@ -84,38 +84,38 @@ class IcebergNotation:
         told = json.loads(text)
         try:
             named = {f["id"]: f["name"] for f in told["fields"]}
-            columns = tuple(Column(f.name, f.type, f.nullable, comment=f.comment) for f in _fields(told))
+            columns = tuple(Column(f.name, f.type, f.nullable, comment=f.comment) for f in _read_fields(told))
             return TableSchema(columns, tuple(named[id] for id in told.get("identifier-field-ids", ())))
         except (KeyError, TypeError, AttributeError) as fault:
             raise UnreadableInput(f"no Iceberg schema: {fault!r}") from fault
 
 
-NOTATION = IcebergNotation()
+LANGUAGE = IcebergLanguage()
 
 
-def _ids(columns: Sequence[Column]) -> dict[str, int]:
+def _choose_ids(columns: Sequence[Column]) -> dict[str, int]:
     told = {c.name: c.id for c in columns if c.id is not None}
     if len(told) == len(columns) and len(set(told.values())) == len(columns):
         return told
     return {c.name: number for number, c in enumerate(columns, 1)}
 
 
-def _identifies(column: Column | None) -> bool:
+def _is_identifier(column: Column | None) -> bool:
     """Source: Iceberg spec, "Identifier Field IDs": required, primitive, no float."""
     return column is not None and not column.nullable and not isinstance(column.type, _NO_IDENTIFIER)
 
 
-def _field(member: Column | Field, id: int, inner: Iterator[int]) -> dict[str, object]:
+def _build_field(member: Column | Field, id: int, inner: Iterator[int]) -> dict[str, object]:
     field = {
         "id": id,
         "name": member.name,
         "required": not member.nullable,
-        "type": _type(member.type, inner),
+        "type": _build_type(member.type, inner),
     }
     return field | ({"doc": member.comment} if member.comment else {})
 
 
-def _type(type: Type, inner: Iterator[int]) -> object:
+def _build_type(type: Type, inner: Iterator[int]) -> object:
     match type:
         case Decimal(precision, scale):
             return f"decimal({precision}, {scale})"
@@ -124,7 +124,7 @@ def _type(type: Type, inner: Iterator[int]) -> object:
             return {
                 "type": "list",
                 "element-id": id,
-                "element": _type(element, inner),
+                "element": _build_type(element, inner),
                 "element-required": not nullable,
             }
         case Map(key, value, nullable):
@@ -132,14 +132,14 @@ def _type(type: Type, inner: Iterator[int]) -> object:
             return {
                 "type": "map",
                 "key-id": key_id,
-                "key": _type(key, inner),
+                "key": _build_type(key, inner),
                 "value-id": value_id,
-                "value": _type(value, inner),
+                "value": _build_type(value, inner),
                 "value-required": not nullable,
             }
         case Struct(fields):
             ids = [next(inner) for _ in fields]
-            members = [_field(f, id, inner) for f, id in zip(fields, ids, strict=True)]
+            members = [_build_field(f, id, inner) for f, id in zip(fields, ids, strict=True)]
             return {"type": "struct", "fields": members}
         case _ if type in _WORDS:
             return _WORDS[type]
@@ -147,13 +147,14 @@ def _type(type: Type, inner: Iterator[int]) -> object:
             raise ValueError(f"no Iceberg type for {type!r}")
 
 
-def _fields(struct: Mapping[str, Any]) -> tuple[Field, ...]:
+def _read_fields(struct: Mapping[str, Any]) -> tuple[Field, ...]:
     return tuple(
-        Field(f["name"], _read(f["type"]), not f["required"], f.get("doc") or None) for f in struct["fields"]
+        Field(f["name"], _read_type(f["type"]), not f["required"], f.get("doc") or None)
+        for f in struct["fields"]
     )
 
 
-def _read(told: Any) -> Type:
+def _read_type(told: Any) -> Type:
     if isinstance(told, str):
         if decimal := re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", told):
             return Decimal(int(decimal[1]), int(decimal[2]))
@@ -162,10 +163,10 @@ def _read(told: Any) -> Type:
         return _PLAIN.get(told, Unknown(told))
     match told["type"]:
         case "struct":
-            return Struct(_fields(told))
+            return Struct(_read_fields(told))
         case "list":
-            return Array(_read(told["element"]), not told["element-required"])
+            return Array(_read_type(told["element"]), not told["element-required"])
         case "map":
-            return Map(_read(told["key"]), _read(told["value"]), not told["value-required"])
+            return Map(_read_type(told["key"]), _read_type(told["value"]), not told["value-required"])
         case other:
             return Unknown(str(other))

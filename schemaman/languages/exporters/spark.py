@@ -6,32 +6,32 @@ from collections.abc import Mapping
 
 from schemaman.languages.exporters import _lake, _struct_json
 from schemaman.migration.plan import Refusal
-from schemaman.migration.target import Held
+from schemaman.migration.target import LakeType
 from schemaman.migration.targets import delta
 from schemaman.model.schema import TableSchema
 from schemaman.model.types import Type
 
 
-class SparkNotation:
+class SparkLanguage:
     """A StructType; types are those with which a plan would create the table."""
 
     name = "spark"
 
-    def hold(self, type: Type) -> Held | Refusal:
+    def hold(self, type: Type) -> LakeType | Refusal:
         """How Spark holds a logical type."""
-        return _lake.hold(delta.TARGET, type, lengths=True)
+        return _lake.hold_type(delta.TARGET, type, lengths=True)
 
     def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """Names that Spark cannot tell apart or would read as something else."""
-        return _lake.refuse(delta.TARGET, schema)
+        return _lake.refuse_columns(delta.TARGET, schema)
 
     def write(self, schema: TableSchema, name: str) -> str:
         """JSON over several lines; the rows have no name in it."""
-        return _struct_json.write(schema)
+        return _struct_json.write_struct(schema)
 
     def read(self, text: str) -> TableSchema:
         """The columns; a StructType knows no key and no comment of the table."""
-        return _struct_json.read(text)
+        return _struct_json.read_struct(text)
 
 
-NOTATION = SparkNotation()
+LANGUAGE = SparkLanguage()

@@ -13,22 +13,34 @@ from schemaman.migration.apply.journal import (
     Journal,
     Log,
     StoreJournal,
-    expected_structure,
-    in_progress,
+    find_expected_structure,
+    is_in_progress,
     target_id,
 )
-from schemaman.migration.apply.lease import LEASE_MS, Tenure
-from schemaman.migration.apply.run import Applying, Clock, How, Migration, Outcome, Progress
+from schemaman.migration.apply.lease import LEASE_MS, TargetLease
+from schemaman.migration.apply.run import ApplyOptions, Clock, Migration, MigrationProgress, Outcome, PlanRun
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
-from schemaman.migration.target import Executor, Live
+from schemaman.migration.target import Executor, LakeTable
 from schemaman.model.diff import Diff, diff
 from schemaman.model.schema import TableSchema
 from schemaman.store.log import Leases
 
 __all__ = [
-    "LEASE_MS", "Clock", "Journal", "Log", "Migration", "Outcome", "Progress", "StoreJournal", "apply",
-    "begun", "check", "drift", "expected_structure", "target_id",
+    "LEASE_MS",
+    "Clock",
+    "Journal",
+    "Log",
+    "Migration",
+    "MigrationProgress",
+    "Outcome",
+    "StoreJournal",
+    "apply",
+    "check",
+    "find_drift",
+    "find_expected_structure",
+    "is_begun",
+    "target_id",
 ]  # fmt: skip
 
 
@@ -46,7 +58,7 @@ def apply(
     store: str = "",
     take_over: bool = False,
     rehearse: Callable[[Plan], None] | None = None,
-    tell: Callable[[Progress], None] | None = None,
+    tell: Callable[[MigrationProgress], None] | None = None,
     lease_ms: int = LEASE_MS,
 ) -> Migration:
     """Run the steps of a plan that the table does not show yet.
@@ -66,19 +78,19 @@ def apply(
         PartlyApplied: a later step failed; what was done is in the journal.
     """
     name = plan_hash(plan)
-    reasons = _against(plan, partial, approved)
+    reasons = _list_reasons(plan, partial, approved)
     if reasons:
         return Migration(run, name, plan.table, "refused", reasons=reasons)
     _require_unexpired(plan, journal, clock)
-    how = How(clock, run, store, take_over, rehearse)
-    applying = Applying(plan, name, executor, journal, how)
+    how = ApplyOptions(clock, run, store, take_over, rehearse)
+    applying = PlanRun(plan, name, executor, journal, how)
     if tell is not None:
-        how.tell = tell
+        how.report = tell
     target = target_id(plan.format, plan.table)
-    tick = None if tell is None else applying.tell
-    with Tenure(leases, target, owner, clock, ttl_ms=lease_ms, tick=tick) as tenure:
-        how.hold = tenure.hold
-        return applying.all()
+    tick = None if tell is None else applying.report_progress
+    with TargetLease(leases, target, owner, clock, ttl_ms=lease_ms, tick=tick) as tenure:
+        how.require_lease = tenure.require_held
+        return applying.run()
 
 
 def check(
@@ -101,7 +113,7 @@ def check(
         StalePlan, OtherStore, Locked: as `apply`.
     """
     name = plan_hash(plan)
-    reasons = _against(plan, partial, approved)
+    reasons = _list_reasons(plan, partial, approved)
     if reasons:
         return Migration(run, name, plan.table, "refused", reasons=reasons)
     _require_unexpired(plan, journal, clock)
@@ -109,16 +121,18 @@ def check(
     for lease in leases.leases() if leases is not None else ():
         if lease.target == target and lease.expires_ms > clock():
             raise Locked(f"{target} is held by {lease.owner}", hint="wait until it is done")
-    return Applying(plan, name, executor, journal, How(clock, run, store, take_over, rehearse)).checked()
+    return PlanRun(
+        plan, name, executor, journal, ApplyOptions(clock, run, store, take_over, rehearse)
+    ).check()
 
 
-def begun(plan: Plan, journal: Journal) -> bool:
+def is_begun(plan: Plan, journal: Journal) -> bool:
     """Whether a run of this plan sent a statement and stopped, and no other plan was begun since.
 
     Such a plan is taken up whenever that is: it had not expired, and was approved, when it was begun.
     """
-    lines = journal.about(target_id(plan.format, plan.table))
-    if not in_progress(lines):
+    lines = journal.read_target_lines(target_id(plan.format, plan.table))
+    if not is_in_progress(lines):
         return False
     through = max((n for n, line in enumerate(lines) if line.state == "finished"), default=-1)
     name, open_runs = plan_hash(plan), lines[through + 1 :]
@@ -126,12 +140,12 @@ def begun(plan: Plan, journal: Journal) -> bool:
     return newest == name and any(line.plan == name and line.state == "intent" for line in open_runs)
 
 
-def drift(live: Live, expected: TableSchema) -> Diff:
+def find_drift(live: LakeTable, expected: TableSchema) -> Diff:
     """What someone else changed: from the structure that the last migration left to the live one."""
     return diff(expected, live.schema)
 
 
-def _against(plan: Plan, partial: bool, approved: bool) -> tuple[str, ...]:
+def _list_reasons(plan: Plan, partial: bool, approved: bool) -> tuple[str, ...]:
     reasons: list[str] = []
     if not partial:
         reasons += (f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
@@ -141,5 +155,5 @@ def _against(plan: Plan, partial: bool, approved: bool) -> tuple[str, ...]:
 
 
 def _require_unexpired(plan: Plan, journal: Journal, clock: Clock) -> None:
-    if plan.expires_ms is not None and clock() > plan.expires_ms and not begun(plan, journal):
+    if plan.expires_ms is not None and clock() > plan.expires_ms and not is_begun(plan, journal):
         raise StalePlan(f"the plan for {plan.table} has expired", hint="make it again with `schemaman plan`")

@@ -14,8 +14,8 @@ from dataclasses import replace
 from schemaman.errors import CouldNotDo, PartlyApplied, StalePlan, StatementFailed
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.apply.apply import apply
-from schemaman.migration.plan import Plan, Step, words
-from schemaman.migration.target import Executor, Live, Target
+from schemaman.migration.plan import Plan, Step, describe_change
+from schemaman.migration.target import Executor, LakeTable, Target
 from schemaman.model.ddl import quote_name
 from schemaman.model.diff import diff
 from schemaman.store.log import Migrated
@@ -24,13 +24,15 @@ NAMESPACE = "schemaman_clones"
 """Where clones lie, in the catalogue of the table; for a Delta path in the session's own."""
 
 _SESSION = "spark_catalog"
-_OWN = frozenset({"current-snapshot-id", "format", "identifier-fields", "location", "provider", "sort-order"})
+_NO_PROPERTIES = frozenset(
+    {"current-snapshot-id", "format", "identifier-fields", "location", "provider", "sort-order"}
+)
 """What Iceberg shows among the properties and is none. Source: Iceberg `BaseSparkTable.properties`."""
-_KEEPS_FILES = "gc.enabled"
+_GC_PROPERTY = "gc.enabled"
 """Says that files are never deleted: such a clone could not be purged. Source: Iceberg `TableProperties`."""
 
 
-def rehearsal(executor: Executor, target: Target, run: str) -> Callable[[Plan], None]:
+def make_rehearsal(executor: Executor, target: Target, run: str) -> Callable[[Plan], None]:
     """What tries a plan on an empty clone; see `migrate.apply`, `rehearse`.
 
     Raises, when it is called:
@@ -45,30 +47,32 @@ def rehearsal(executor: Executor, target: Target, run: str) -> Callable[[Plan], 
                 hint="apply without --clone",
             )
         name = _clone_name(plan, run)
-        with _cloned(executor, target, plan, name) as live:
-            tried = _moved(plan, target, name, live)
+        with _open_clone(executor, target, plan, name) as live:
+            tried = _redirect_plan(plan, target, name, live)
             try:
-                done = apply(tried, executor, _Scratch(), lambda: 0, run=run, partial=True, approved=True)
+                done = apply(
+                    tried, executor, _ScratchJournal(), lambda: 0, run=run, partial=True, approved=True
+                )
             except (StatementFailed, StalePlan, PartlyApplied) as error:
                 raise StatementFailed(
                     f"tried on an empty clone, the plan for {plan.table} failed: {error.message}",
                     hint="nothing was done to the table; plan again, or settle what it says",
                 ) from error
             if done.differences:
-                changes = "; ".join(map(words, done.differences))
+                changes = "; ".join(map(describe_change, done.differences))
                 raise StatementFailed(f"tried on an empty clone, the plan for {plan.table} misses: {changes}")
 
     return rehearse
 
 
-class _Scratch:
+class _ScratchJournal:
     """A journal that nobody reads."""
 
-    def journal(self, plan: str) -> tuple[Migrated, ...]:
+    def read_plan_lines(self, plan: str) -> tuple[Migrated, ...]:
         """Nothing."""
         return ()
 
-    def about(self, target: str) -> tuple[Migrated, ...]:
+    def read_target_lines(self, target: str) -> tuple[Migrated, ...]:
         """Nothing."""
         return ()
 
@@ -81,25 +85,25 @@ class _Scratch:
 
 
 @contextmanager
-def _cloned(executor: Executor, target: Target, plan: Plan, name: str) -> Iterator[Live | None]:
+def _open_clone(executor: Executor, target: Target, plan: Plan, name: str) -> Iterator[LakeTable | None]:
     """The clone, None for a table that is not there yet; gone afterwards."""
-    parts = sql.table_parts(name)
+    parts = sql.split_table_name(name)
     executor.run(sql.create_namespace(parts[:-1]))
     try:
-        yield None if plan.base_schema is None else _made(executor, target, plan, name)
+        yield None if plan.base_schema is None else _make_clone(executor, target, plan, name)
     finally:
         purge = " PURGE" if plan.format == "iceberg" else ""
-        executor.run(f"DROP TABLE IF EXISTS {sql.dotted(parts)}{purge}")
+        executor.run(f"DROP TABLE IF EXISTS {sql.quote_table_name(parts)}{purge}")
 
 
-def _made(executor: Executor, target: Target, plan: Plan, name: str) -> Live:
+def _make_clone(executor: Executor, target: Target, plan: Plan, name: str) -> LakeTable:
     source, clone = target.table_name(plan.table), target.table_name(name)
     match plan.format:
         case "delta":
             # A whole DELETE only unlists the files: nothing is rewritten, and nothing of the table's own.
             statements = [f"CREATE TABLE {clone} SHALLOW CLONE {source}", f"DELETE FROM {clone}"]
         case "iceberg":
-            statements = _iceberg(executor, source, clone)
+            statements = _clone_iceberg(executor, source, clone)
         case other:
             raise CouldNotDo(f"a table of format {other} cannot be cloned", hint="apply without --clone")
     for statement in statements:
@@ -113,7 +117,7 @@ def _made(executor: Executor, target: Target, plan: Plan, name: str) -> Live:
     return live
 
 
-def _iceberg(executor: Executor, source: str, clone: str) -> list[str]:
+def _clone_iceberg(executor: Executor, source: str, clone: str) -> list[str]:
     """Statements that make an empty Iceberg table of the same columns, partitions, order, key, properties."""
     told = str(executor.query(f"SHOW CREATE TABLE {source}")[0][0])
     properties = {str(k): str(v) for k, v in executor.query(f"SHOW TBLPROPERTIES {source}")}
@@ -122,7 +126,7 @@ def _iceberg(executor: Executor, source: str, clone: str) -> list[str]:
     clauses = [
         line for line in told[columns_end:].splitlines() if line.startswith(("COMMENT", "PARTITIONED"))
     ]
-    kept = {name: value for name, value in properties.items() if name not in _OWN | {_KEEPS_FILES}}
+    kept = {name: value for name, value in properties.items() if name not in _NO_PROPERTIES | {_GC_PROPERTY}}
     lines = [f"CREATE TABLE {clone} {columns}", "USING iceberg", *clauses, _tblproperties(kept)]
     statements = ["\n".join(lines)]
     fields = [f for f in properties.get("identifier-fields", "[]")[1:-1].split(",") if f]
@@ -145,14 +149,14 @@ def _tblproperties(properties: dict[str, str]) -> str:
 
 
 def _clone_name(plan: Plan, run: str) -> str:
-    parts = () if "/" in plan.table else sql.table_parts(plan.table)
+    parts = () if "/" in plan.table else sql.split_table_name(plan.table)
     named = len(parts) > 2
-    return sql.dotted(
+    return sql.quote_table_name(
         (parts[0] if named else _SESSION, NAMESPACE, f"clone_{re.sub(r'[^0-9A-Za-z]', '_', run)}")
     )
 
 
-def _moved(plan: Plan, target: Target, name: str, live: Live | None) -> Plan:
+def _redirect_plan(plan: Plan, target: Target, name: str, live: LakeTable | None) -> Plan:
     """The plan with every statement and every condition about the clone instead."""
     old, new = target.table_name(plan.table), target.table_name(name)
     steps = (s for s in plan.steps if s.kind != "create-namespace")
@@ -164,26 +168,26 @@ def _moved(plan: Plan, target: Target, name: str, live: Live | None) -> Plan:
         base_schema=live.schema if live else None,
         base_column_ids=live.column_ids if live else "",
         base_layout={},
-        steps=tuple(_step(each, old, new) for each in steps),
+        steps=tuple(_redirect_step(each, old, new) for each in steps),
         expires_ms=None,
     )
 
 
-def _step(step: Step, old: str, new: str) -> Step:
+def _redirect_step(step: Step, old: str, new: str) -> Step:
     """A step about the clone. One that only rows show to be done is run: without any it always seems so."""
-    statement = _about(step.statement, old, new)
+    statement = _redirect_statement(step.statement, old, new)
     if statement.startswith("INSERT INTO "):
         statement += " WHERE false"
     before, after = dict(step.precondition), dict(step.postcondition)
     counts = before.pop("counts", None)
     if isinstance(counts, Mapping):
-        asked = {query: _about(query, old, new) for query in map(str, counts)}
+        asked = {query: _redirect_statement(query, old, new) for query in map(str, counts)}
         before["counts"] = {moved: counts[query] for query, moved in asked.items() if moved != query}
     if "counts" in after:
         after = {}
     return replace(step, statement=statement, precondition=before, postcondition=after)
 
 
-def _about(text: str, old: str, new: str) -> str:
+def _redirect_statement(text: str, old: str, new: str) -> str:
     """A statement or a query with another table in the place of its own, which is named first."""
     return re.sub(rf"(?<!\.){re.escape(old)}(?!\.)", lambda _: new, text, count=1)

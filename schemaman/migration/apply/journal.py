@@ -10,22 +10,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from schemaman.errors import Conflict, Locked
-from schemaman.migration.target_id import canonical
+from schemaman.migration.target_id import canonicalize_target
 from schemaman.migration.target_id import target_id as target_id
 from schemaman.model.column_list import parse_columns
 from schemaman.model.schema import TableSchema
 from schemaman.store.log import Entry, Migrated, Stamped
 
-_LET_GO = "forgotten"
+_FORGOTTEN = "forgotten"
 
 
 class Journal(Protocol):
     """Where the lines of migrations are kept: written before and after each step, never changed."""
 
-    def journal(self, plan: str) -> Sequence[Migrated]:
+    def read_plan_lines(self, plan: str) -> Sequence[Migrated]:
         """The lines of one plan, oldest first, whatever run wrote them."""
 
-    def about(self, target: str) -> Sequence[Migrated]:
+    def read_target_lines(self, target: str) -> Sequence[Migrated]:
         """The lines of one target, oldest first, whatever plan they belong to."""
 
     def begin(self, line: Migrated) -> int:
@@ -60,22 +60,22 @@ class StoreJournal:
         self._log = log
         self._of_plan: dict[str, list[Migrated]] = {}
         self._of_target: dict[str, list[Migrated]] = {}
-        self._known_to = 0
-        self._seen: dict[str, int] = {}
+        self._read_position = 0
+        self._written_positions: dict[str, int] = {}
 
-    def journal(self, plan: str) -> Sequence[Migrated]:
+    def read_plan_lines(self, plan: str) -> Sequence[Migrated]:
         """The lines of one plan."""
-        self._read_on()
+        self._read_new_lines()
         return tuple(self._of_plan.get(plan, ()))
 
-    def about(self, target: str) -> Sequence[Migrated]:
+    def read_target_lines(self, target: str) -> Sequence[Migrated]:
         """The lines of one target."""
-        self._read_on()
-        return tuple(self._of_target.get(canonical(target), ()))
+        self._read_new_lines()
+        return tuple(self._of_target.get(canonicalize_target(target), ()))
 
     def begin(self, line: Migrated) -> int:
         """Append the first line of a run; its place in the log."""
-        self._seen.pop(line.target, None)
+        self._written_positions.pop(line.target, None)
         return self._append(line)
 
     def write(self, line: Migrated) -> None:
@@ -91,30 +91,34 @@ class StoreJournal:
             end = self._log.end()
             self._require_newest(line.target)
             try:
-                self._seen[line.target] = place = self._log.append([line], end)
+                self._written_positions[line.target] = place = self._log.append([line], end)
             except Conflict:
                 continue
             return place
 
     def _require_newest(self, target: str) -> None:
-        seen = self._seen.get(target)
+        seen = self._written_positions.get(target)
         if seen is None:
             return
         for stamped in self._log.read(seen, [Migrated]):
             line = stamped.entry
-            if isinstance(line, Migrated) and canonical(line.target) == target and line.state == "started":
-                raise taken_over(target, line.run)
+            if (
+                isinstance(line, Migrated)
+                and canonicalize_target(line.target) == target
+                and line.state == "started"
+            ):
+                raise refuse_taken_over(target, line.run)
 
-    def _read_on(self) -> None:
+    def _read_new_lines(self) -> None:
         """Take in the lines that have come since the last look."""
-        for stamped in self._log.read(self._known_to, [Migrated]):
-            self._known_to, line = stamped.sequence, stamped.entry
+        for stamped in self._log.read(self._read_position, [Migrated]):
+            self._read_position, line = stamped.sequence, stamped.entry
             if isinstance(line, Migrated):
                 self._of_plan.setdefault(line.plan, []).append(line)
-                self._of_target.setdefault(canonical(line.target), []).append(line)
+                self._of_target.setdefault(canonicalize_target(line.target), []).append(line)
 
 
-def taken_over(target: str, run: str) -> Locked:
+def refuse_taken_over(target: str, run: str) -> Locked:
     """The refusal to go on beside a run that has begun since."""
     return Locked(
         f"{target}: {run} took this migration over, since the lease had ended",
@@ -122,14 +126,14 @@ def taken_over(target: str, run: str) -> Locked:
     )
 
 
-def expected_structure(lines: Iterable[Migrated], format: str, table: str) -> TableSchema | None:
+def find_expected_structure(lines: Iterable[Migrated], format: str, table: str) -> TableSchema | None:
     """The structure that the last finished migration of a table left; None if there was none."""
     target = target_id(format, table)
-    left = [line for line in lines if canonical(line.target) == target and line.state == "finished"]
+    left = [line for line in lines if canonicalize_target(line.target) == target and line.state == "finished"]
     return parse_columns(left[-1].statement) if left else None
 
 
-def told_drift(lines: Iterable[Migrated]) -> tuple[str, str]:
+def read_drift(lines: Iterable[Migrated]) -> tuple[str, str]:
     """What the lines of one target tell of changes by others, each empty if there is nothing to tell.
 
     First those that runs met and went on from, for as long as `drift` has not told of them; then what `drift`
@@ -150,24 +154,26 @@ def told_drift(lines: Iterable[Migrated]) -> tuple[str, str]:
     return "; ".join(dict.fromkeys(met)), standing
 
 
-def let_go(target: str) -> Migrated:
+def forget_target(target: str) -> Migrated:
     """The line by which a person says that a target is rightly gone."""
-    return Migrated("drift", "", target, None, "settled", _LET_GO)
+    return Migrated("drift", "", target, None, "settled", _FORGOTTEN)
 
 
-def forgotten(lines: Iterable[Migrated]) -> bool:
+def is_forgotten(lines: Iterable[Migrated]) -> bool:
     """Whether a person has let the target of these lines go, and nobody has begun to migrate it since."""
-    said = [line.statement == _LET_GO for line in lines if line.state in ("started", "finished", "settled")]
+    said = [
+        line.statement == _FORGOTTEN for line in lines if line.state in ("started", "finished", "settled")
+    ]
     return bool(said) and said[-1]
 
 
-def in_progress(lines: Sequence[Migrated]) -> bool:
+def is_in_progress(lines: Sequence[Migrated]) -> bool:
     """Whether the newest run that the lines of one target tell of has not finished."""
     marks = [line.state for line in lines if line.state in ("started", "finished")]
     return bool(marks) and marks[-1] == "started"
 
 
-def progress(lines: Sequence[Migrated]) -> tuple[int, int]:
+def count_progress(lines: Sequence[Migrated]) -> tuple[int, int]:
     """How many steps of a plan its lines know to be done, and how many may be."""
     done = [line.step for line in lines if line.step is not None and line.state in ("done", "skipped")]
     begun = [line.step for line in lines if line.step is not None and line.state == "intent"]

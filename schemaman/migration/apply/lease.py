@@ -22,7 +22,7 @@ _BEATS = 3
 _TICK_SECONDS = 1.0
 
 
-class Tenure:
+class TargetLease:
     """Holds a target inside a `with`; a thread renews the lease, however long a statement runs.
 
     `tick` is called about every second while the target is held. `clock` tells epoch milliseconds; the store
@@ -70,7 +70,7 @@ class Tenure:
             with suppress(StoreUnavailable):
                 self._leases.release(self._target, self._token)
 
-    def hold(self) -> None:
+    def require_held(self) -> None:
         """Make sure that the target is ours for a while. Raises `Locked` if the lease was lost."""
         if self._lost is not None:
             raise self._lost
@@ -92,7 +92,7 @@ class Tenure:
     def _renew(self) -> None:
         """A store that does not answer is asked again at the next beat."""
         try:
-            self.hold()
+            self.require_held()
         except Locked as lost:
             self._lost = lost
         except SchemamanError:

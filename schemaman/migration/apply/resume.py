@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from schemaman.errors import StalePlan
-from schemaman.migration.conditions import holds, structure
-from schemaman.migration.layout import layout_of, rearranged
-from schemaman.migration.plan import Plan, Step, words
-from schemaman.migration.target import Live
+from schemaman.migration.conditions import fingerprint_structure, is_met
+from schemaman.migration.layout import describe_layout_change, layout_of
+from schemaman.migration.plan import Plan, Step, describe_change
+from schemaman.migration.target import LakeTable
 from schemaman.model.diff import diff
 
 REPLAN = "make the plan again with `schemaman plan`"
 
 
-def place(plan: Plan, live: Live | None, done: int, begun: int) -> int:
+def find_resume_point(plan: Plan, live: LakeTable | None, done: int, begun: int) -> int:
     """How many steps the table shows: none for the base, more only where this plan's journal agrees.
 
     Raises:
@@ -28,17 +28,17 @@ def place(plan: Plan, live: Live | None, done: int, begun: int) -> int:
             f"{plan.table} is not the table that the plan was made for: it was dropped or made anew",
             hint=REPLAN,
         )
-    here = structure(live.schema if live else None)
-    if not begun and _made_anew(plan, live):
+    here = fingerprint_structure(live.schema if live else None)
+    if not begun and _is_recreated(plan, live):
         raise StalePlan(
             f"{plan.table} moved since the plan was made: its columns have the same names and not the same "
             "ids, so at least one was dropped and made anew",
             hint=REPLAN,
         )
-    other = "" if begun else rearranged(plan.base_layout, layout_of(live))
+    other = "" if begun else describe_layout_change(plan.base_layout, layout_of(live))
     if other:
         raise StalePlan(f"{plan.table} moved since the plan was made: {other}", hint=REPLAN)
-    stands = structure(plan.base_schema)
+    stands = fingerprint_structure(plan.base_schema)
     for number, step in enumerate((None, *plan.steps)):
         if step is not None:
             stands = _structure_after(step, stands)
@@ -46,10 +46,10 @@ def place(plan: Plan, live: Live | None, done: int, begun: int) -> int:
             if not begun and live and plan.base_schema and live.schema.key != plan.base_schema.key:
                 break
             return number
-    raise StalePlan(moved(plan, live), hint=REPLAN)
+    raise StalePlan(describe_move(plan, live), hint=REPLAN)
 
 
-def reached(plan: Plan, live: Live | None, done: int, begun: int) -> int:
+def count_steps_behind(plan: Plan, live: LakeTable | None, done: int, begun: int) -> int:
     """How many steps of a plan a table has behind it, where the journal may lack the last one's end.
 
     Rows do not show whether they were filled: who takes that back may do so twice.
@@ -59,16 +59,16 @@ def reached(plan: Plan, live: Live | None, done: int, begun: int) -> int:
     """
     if begun <= done:
         return done
-    at = place(plan, live, done, begun)
+    at = find_resume_point(plan, live, done, begun)
     if at == begun:
         return at
     asked = {name: value for name, value in plan.steps[at].postcondition.items() if name != "counts"}
-    return at + 1 if plan.steps[at].kind == "backfill" or (asked and holds(live, asked)) else at
+    return at + 1 if plan.steps[at].kind == "backfill" or (asked and is_met(live, asked)) else at
 
 
-def _made_anew(plan: Plan, live: Live | None) -> bool:
+def _is_recreated(plan: Plan, live: LakeTable | None) -> bool:
     """Whether columns look as they did and are others; not where one of both sides does not tell."""
-    if live is None or structure(live.schema) != structure(plan.base_schema):
+    if live is None or fingerprint_structure(live.schema) != fingerprint_structure(plan.base_schema):
         return False
     return bool(plan.base_column_ids and live.column_ids) and plan.base_column_ids != live.column_ids
 
@@ -78,17 +78,17 @@ def _structure_after(step: Step, before: str | None) -> str | None:
     return after if isinstance(after, str) else None
 
 
-def moved(plan: Plan, live: Live | None) -> str:
+def describe_move(plan: Plan, live: LakeTable | None) -> str:
     """How a table differs from the one that the plan was made for, in words."""
     if live is None:
         return f"{plan.table} is gone since the plan was made"
     if plan.base_schema is None:
         return f"{plan.table} exists since the plan was made"
-    changes = "; ".join(words(change) for change in diff(plan.base_schema, live.schema))
+    changes = "; ".join(describe_change(change) for change in diff(plan.base_schema, live.schema))
     return f"{plan.table} moved since the plan was made: {changes or 'it is back where it began'}"
 
 
-def rest_of(plan: Plan, at: int, live: Live | None) -> Plan:
+def cut_plan(plan: Plan, at: int, live: LakeTable | None) -> Plan:
     """The plan from one step on, as if it had been made for the table as it is then."""
     return replace(
         plan,

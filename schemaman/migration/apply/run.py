@@ -21,14 +21,20 @@ from schemaman.errors import (
     StatementFailed,
     message_of,
 )
-from schemaman.migration.apply.journal import Journal, expected_structure, in_progress, progress, target_id
-from schemaman.migration.apply.resume import REPLAN, moved, place, rest_of
-from schemaman.migration.conditions import holds, unmet
-from schemaman.migration.layout import layout_of, rearranged
-from schemaman.migration.plan import Plan, Step, words
+from schemaman.migration.apply.journal import (
+    Journal,
+    count_progress,
+    find_expected_structure,
+    is_in_progress,
+    target_id,
+)
+from schemaman.migration.apply.resume import REPLAN, cut_plan, describe_move, find_resume_point
+from schemaman.migration.conditions import find_unmet_query, is_met
+from schemaman.migration.layout import describe_layout_change, layout_of
+from schemaman.migration.plan import Plan, Step, describe_change
 from schemaman.migration.plan_file import to_text
 from schemaman.migration.properties.names import FENCE_PROPERTY, PLAN_PROPERTY, STORE_PROPERTY
-from schemaman.migration.target import TARGETS, Executor, Live
+from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.column_list import format_columns
 from schemaman.model.diff import Diff, diff
 from schemaman.store.log import Migrated, RunMark, StepState
@@ -59,7 +65,7 @@ class Migration:
 
     `refused`: nothing was run, `reasons` says why. `unchanged`: every step had been done before. `checked`:
     it would be applied as things stand, and nothing was run. `differences` is empty when the table is what
-    the plan promised; `foreign` is what someone else had changed since the migration before; `live` is the
+    the plan promised; `foreign` is what someone else had changed since the migration before; `lake_table` is the
     table afterwards. `took_ms` is the time from the first look to the last.
     """
 
@@ -70,25 +76,25 @@ class Migration:
     outcomes: tuple[Outcome, ...] = ()
     reasons: tuple[str, ...] = ()
     differences: Diff = ()
-    live: Live | None = None
+    lake_table: LakeTable | None = None
     foreign: Diff = ()
     notes: tuple[str, ...] = ()
     took_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class MigrationProgress:
     """How far a run is: `done` of `steps` steps, and what is being done now."""
 
     run: str
     table: str
     done: int
     steps: int
-    doing: str
+    activity: str
 
 
 @dataclass(slots=True)
-class How:
+class ApplyOptions:
     """What a caller asked for; see `migrate.apply`."""
 
     clock: Clock
@@ -96,51 +102,55 @@ class How:
     store: str = ""
     take_over: bool = False
     rehearse: Callable[[Plan], None] | None = None
-    tell: Callable[[Progress], None] = field(default=lambda _: None)
-    hold: Callable[[], None] = field(default=lambda: None)
+    report: Callable[[MigrationProgress], None] = field(default=lambda _: None)
+    require_lease: Callable[[], None] = field(default=lambda: None)
 
 
-class Applying:
+class PlanRun:
     """One run of one plan."""
 
-    def __init__(self, plan: Plan, name: str, executor: Executor, journal: Journal, how: How) -> None:
+    def __init__(
+        self, plan: Plan, name: str, executor: Executor, journal: Journal, how: ApplyOptions
+    ) -> None:
         self.plan = plan
         self.name = name
         self.executor = executor
         self.journal = journal
-        self.how = how
+        self.options = how
         self.target = target_id(plan.format, plan.table)
         self.outcomes: list[Outcome] = []
-        self.doing = "looking at the table"
-        self.looked_ms = 0
+        self.activity = "looking at the table"
+        self.inspected_ms = 0
         self.began_ms = how.clock()
         self.mark: Mapping[str, str] = {}
-        self.marked = False
+        self.is_marked = False
 
-    def all(self) -> Migration:
+    def run(self) -> Migration:
         """Every step, from where the table stands."""
-        live, at, foreign = self.look()
-        if self.how.rehearse is not None and at < len(self.plan.steps):
-            self.say("trying the plan on a clone")
-            self.how.rehearse(rest_of(self.plan, at, live))
+        live, at, foreign = self.inspect_state()
+        if self.options.rehearse is not None and at < len(self.plan.steps):
+            self.start_activity("trying the plan on a clone")
+            self.options.rehearse(cut_plan(self.plan, at, live))
         if not self.plan.steps and (live is None or self.plan.refusals):
-            return self.migration("unchanged", live, foreign)  # no migration, and nothing to look for later
-        fence = self.journal.begin(self.line(None, "started", live, to_text(self.plan)))
-        if self.how.store:
-            self.mark = self.mark_of(f"{fence} {self.how.run}")
+            return self.make_migration(
+                "unchanged", live, foreign
+            )  # no migration, and nothing to look for later
+        fence = self.journal.begin(self.make_line(None, "started", live, to_text(self.plan)))
+        if self.options.store:
+            self.mark = self.make_mark(f"{fence} {self.options.run}")
         if foreign:
-            self.write(None, "drifted", live, "; ".join(map(words, foreign)))
+            self.write_line(None, "drifted", live, "; ".join(map(describe_change, foreign)))
         for number, step in enumerate(self.plan.steps):
             if number < at:
-                self.skip(number, step, live)
+                self.skip_step(number, step, live)
             else:
-                with self.half_done(number):
-                    live = self.step(number, step, live)
-        with self.half_done(len(self.plan.steps) - 1):
-            return self.ended(foreign)
+                with self.report_partial(number):
+                    live = self.run_step(number, step, live)
+        with self.report_partial(len(self.plan.steps) - 1):
+            return self.finish(foreign)
 
     @contextmanager
-    def half_done(self, number: int) -> Iterator[None]:
+    def report_partial(self, number: int) -> Iterator[None]:
         """Whatever fails once a step has run, foreseen or not, leaves the plan half done."""
         try:
             yield
@@ -149,148 +159,148 @@ class Applying:
         except Exception as error:  # also one that nobody foresaw
             if not self.outcomes:
                 raise
-            raise self.stopped(number, error) from error
+            raise self.wrap_error(number, error) from error
 
-    def ended(self, foreign: Diff) -> Migration:
+    def finish(self, foreign: Diff) -> Migration:
         """What it came to, journalled if the table is as promised."""
         live = self.inspect()
         if live is None and self.plan.steps:
             raise PartlyApplied(f"{self.plan.table} is gone: somebody dropped it meanwhile", hint=REPLAN)
-        if self.plan.steps and not _bears(live, self.mark, STORE_PROPERTY, PLAN_PROPERTY):
+        if self.plan.steps and not _has_mark(live, self.mark, STORE_PROPERTY, PLAN_PROPERTY):
             live = self.claim(live)
         differences = diff(self.plan.wanted, live.schema) if live else ()
         if not differences:
-            self.write(None, "finished", live, format_columns(self.plan.wanted))
+            self.write_line(None, "finished", live, format_columns(self.plan.wanted))
         ran = any(outcome.state == "done" for outcome in self.outcomes)
         state: Literal["applied", "unchanged"] = "applied" if ran else "unchanged"
-        return self.migration(state, live, foreign, differences)
+        return self.make_migration(state, live, foreign, differences)
 
-    def checked(self) -> Migration:
+    def check(self) -> Migration:
         """What would be done, and nothing is."""
-        live, at, foreign = self.look()
+        live, at, foreign = self.inspect_state()
         for number, step in enumerate(self.plan.steps):
             state: Literal["skipped", "pending"] = "skipped" if number < at else "pending"
             self.outcomes.append(Outcome(number, state, step.statement, ""))
         rest = self.plan.steps[at:]
         if (
             rest
-            and not self.holds(live, rest[0].postcondition)
-            and not self.holds(live, rest[0].precondition)
+            and not self.is_met(live, rest[0].postcondition)
+            and not self.is_met(live, rest[0].precondition)
         ):
-            raise self.not_due(rest[0], live, StalePlan(moved(self.plan, live), hint=REPLAN))
-        if rest and self.how.rehearse is not None:
-            self.how.rehearse(rest_of(self.plan, at, live))
-        self.mark = self.mark_of("…") if self.how.store else {}
-        notes = (f"its mark: {self.marking()}",) if self.plan.steps and self.mark else ()
-        return replace(self.migration("checked", live, foreign), notes=notes)
+            raise self.explain_not_due(rest[0], live, StalePlan(describe_move(self.plan, live), hint=REPLAN))
+        if rest and self.options.rehearse is not None:
+            self.options.rehearse(cut_plan(self.plan, at, live))
+        self.mark = self.make_mark("…") if self.options.store else {}
+        notes = (f"its mark: {self.mark_statement()}",) if self.plan.steps and self.mark else ()
+        return replace(self.make_migration("checked", live, foreign), notes=notes)
 
-    def look(self) -> tuple[Live | None, int, Diff]:
+    def inspect_state(self) -> tuple[LakeTable | None, int, Diff]:
         """The table, how many steps it shows, and what someone else did to it since the last migration."""
         live = self.inspect()
         self.require_ours(live)
-        at = place(self.plan, live, *progress(self.journal.journal(self.name)))
-        before = self.journal.about(self.target)
-        expected = expected_structure(before, self.plan.format, self.plan.table)
-        if live is None or expected is None or in_progress(before):
+        at = find_resume_point(self.plan, live, *count_progress(self.journal.read_plan_lines(self.name)))
+        before = self.journal.read_target_lines(self.target)
+        expected = find_expected_structure(before, self.plan.format, self.plan.table)
+        if live is None or expected is None or is_in_progress(before):
             return live, at, ()
         return live, at, diff(expected, live.schema)
 
-    def require_ours(self, live: Live | None) -> None:
+    def require_ours(self, live: LakeTable | None) -> None:
         """Raises `OtherStore` for a table that another store keeps."""
         keeper = live.properties.get(STORE_PROPERTY) if live else None
-        if keeper and self.how.store and keeper != self.how.store and not self.how.take_over:
+        if keeper and self.options.store and keeper != self.options.store and not self.options.take_over:
             raise OtherStore(
-                f"{self.plan.table} is kept by the store {keeper}, and this is {self.how.store}",
+                f"{self.plan.table} is kept by the store {keeper}, and this is {self.options.store}",
                 hint="use that store with --store; or, if it is gone for good, --take-over",
             )
 
-    def step(self, number: int, step: Step, live: Live | None) -> Live | None:
+    def run_step(self, number: int, step: Step, live: LakeTable | None) -> LakeTable | None:
         """The table after one step, run or found done."""
-        self.say(step.kind)
-        self.how.hold()
-        if self.how.clock() - self.looked_ms > FRESH_MS:
-            live = self.looked_again(number, live)
-        if step.postcondition and self.holds(live, step.postcondition):
-            self.skip(number, step, live)
+        self.start_activity(step.kind)
+        self.options.require_lease()
+        if self.options.clock() - self.inspected_ms > FRESH_MS:
+            live = self.inspect_again(number, live)
+        if step.postcondition and self.is_met(live, step.postcondition):
+            self.skip_step(number, step, live)
             return live
         self.require_due(number, step, live)
         if "version" in step.precondition:
-            self.marked = False  # our mark would be a commit before it, and what it restores bears another
-        elif live is not None and not self.marked:
+            self.is_marked = False  # our mark would be a commit before it, and what it restores bears another
+        elif live is not None and not self.is_marked:
             live = self.claim(live)
             self.require_due(number, step, live)
-        self.write(number, "intent", live, step.statement)
+        self.write_line(number, "intent", live, step.statement)
         after = self.attempt(number, step)
         self.outcomes.append(Outcome(number, "done", step.statement, _version(after)))
-        self.write(number, "done", after, step.statement)
+        self.write_line(number, "done", after, step.statement)
         return after
 
-    def looked_again(self, number: int, before: Live | None) -> Live | None:
+    def inspect_again(self, number: int, before: LakeTable | None) -> LakeTable | None:
         """The table now, laid out as it was: no step says what it expects of that."""
         live = self.inspect()
-        other = rearranged(layout_of(before), layout_of(live))
+        other = describe_layout_change(layout_of(before), layout_of(live))
         if other:
-            raise self.stopped(number, StalePlan(f"someone else changed it meanwhile: {other}"))
+            raise self.wrap_error(number, StalePlan(f"someone else changed it meanwhile: {other}"))
         return live
 
-    def require_due(self, number: int, step: Step, live: Live | None) -> None:
+    def require_due(self, number: int, step: Step, live: LakeTable | None) -> None:
         """Raises `StalePlan` if the table is not as the step expects it, or `PartlyApplied`."""
-        if not self.holds(live, step.precondition):
+        if not self.is_met(live, step.precondition):
             changed = StalePlan(f"{self.plan.table} was changed by someone else meanwhile")
-            raise self.stopped(number, self.not_due(step, live, changed))
+            raise self.wrap_error(number, self.explain_not_due(step, live, changed))
 
-    def not_due(self, step: Step, live: Live | None, otherwise: StalePlan) -> StalePlan:
+    def explain_not_due(self, step: Step, live: LakeTable | None, otherwise: StalePlan) -> StalePlan:
         """Why a step cannot be made: its rows, by the query that counts them, or something else."""
-        query = unmet(live, step.precondition, self.ask)
+        query = find_unmet_query(live, step.precondition, self.query_number)
         told = f"{self.plan.table} is not ready: {query}"
-        return otherwise if query is None else StalePlan(told, hint=_GATE)
+        return otherwise if query is None else StalePlan(told, hint=_SETTLE_ROWS)
 
-    def attempt(self, number: int, step: Step) -> Live | None:
+    def attempt(self, number: int, step: Step) -> LakeTable | None:
         """The table after the statement. What the table shows counts, not what the statement reported."""
         for left in reversed(range(_ATTEMPTS)):
-            failure = self.ran(step.statement)
+            failure = self.run_statement(step.statement)
             try:
                 live = self.inspect()
             except Locked as lost:
                 sent = "the last statement had been sent by then; `schemaman drift` tells what came of it"
                 raise Locked(f"{lost.message}; {sent}", hint=lost.hint) from lost
             except Exception as blind:
-                raise self.stopped(number, PartlyApplied(f"{_SENT}: {message_of(blind)}")) from blind
-            if self.holds(live, step.postcondition) and (failure is None or step.postcondition):
+                raise self.wrap_error(number, PartlyApplied(f"{_SENT}: {message_of(blind)}")) from blind
+            if self.is_met(live, step.postcondition) and (failure is None or step.postcondition):
                 return live
-            again = left and isinstance(failure, StatementConflict) and self.holds(live, step.precondition)
+            again = left and isinstance(failure, StatementConflict) and self.is_met(live, step.precondition)
             if not again:
-                fault = failure or PartlyApplied(_unexpected(step))
-                self.write(number, "failed", live, step.statement, error=fault.message)
-                raise self.stopped(number, fault)
+                fault = failure or PartlyApplied(_describe_unexpected(step))
+                self.write_line(number, "failed", live, step.statement, error=fault.message)
+                raise self.wrap_error(number, fault)
         raise AssertionError("the last attempt returns or raises")
 
-    def claim(self, live: Live | None) -> Live | None:
+    def claim(self, live: LakeTable | None) -> LakeTable | None:
         """The table with our mark, so that anybody can tell whose it is, and we that we were replaced."""
         if not self.mark or live is None:
             return live
         for left in reversed(range(_ATTEMPTS)):
-            failure = self.ran(self.marking())
+            failure = self.run_statement(self.mark_statement())
             live = self.executor.inspect(self.plan.table, self.plan.format)
-            if _bears(live, self.mark, *self.mark):
+            if _has_mark(live, self.mark, *self.mark):
                 break
             if not left or not isinstance(failure, StatementConflict):
-                raise failure or Locked(_replaced(self.plan, live), hint=_STATUS)
-        self.marked = True
-        self.looked_ms = self.how.clock()
-        self.write(None, "claimed", live, self.marking())
+                raise failure or Locked(_describe_takeover(self.plan, live), hint=_STATUS)
+        self.is_marked = True
+        self.inspected_ms = self.options.clock()
+        self.write_line(None, "claimed", live, self.mark_statement())
         return live
 
-    def holds(self, live: Live | None, condition: Mapping[str, object]) -> bool:
+    def is_met(self, live: LakeTable | None, condition: Mapping[str, object]) -> bool:
         """Whether a condition of a step is true of the table."""
-        return holds(live, condition, self.ask)
+        return is_met(live, condition, self.query_number)
 
-    def ask(self, query: str) -> int:
+    def query_number(self, query: str) -> int:
         """The one number that a query gives."""
         ((number,),) = self.executor.query(query)
         return int(str(number))
 
-    def ran(self, statement: str) -> StatementFailed | None:
+    def run_statement(self, statement: str) -> StatementFailed | None:
         """What the statement reported if it failed."""
         try:
             self.executor.run(statement)
@@ -298,93 +308,95 @@ class Applying:
             return error
         return None
 
-    def mark_of(self, fence: str) -> Mapping[str, str]:
+    def make_mark(self, fence: str) -> Mapping[str, str]:
         """The properties by which a table shows who works on it."""
-        return {STORE_PROPERTY: self.how.store, PLAN_PROPERTY: self.name, FENCE_PROPERTY: fence}
+        return {STORE_PROPERTY: self.options.store, PLAN_PROPERTY: self.name, FENCE_PROPERTY: fence}
 
-    def marking(self) -> str:
+    def mark_statement(self) -> str:
         """The statement that marks the table."""
         target = TARGETS.get(self.plan.format)
         return target.set_properties(self.plan.table, self.mark).statement
 
-    def stopped(self, number: int, error: Exception) -> Exception:
+    def wrap_error(self, number: int, error: Exception) -> Exception:
         """The error, or what it comes to when steps before have been run."""
         if not self.outcomes and not isinstance(error, PartlyApplied):
             return error
         stopped = PartlyApplied(
             f"{self.plan.table}: stopped at step {number + 1} of {len(self.plan.steps)}: {message_of(error)}",
-            hint=f"`schemaman resume {self.how.run}` goes on from there, or plan again",
+            hint=f"`schemaman resume {self.options.run}` goes on from there, or plan again",
         )
         stopped.__cause__ = error
         return stopped
 
-    def skip(self, number: int, step: Step, live: Live | None) -> None:
+    def skip_step(self, number: int, step: Step, live: LakeTable | None) -> None:
         """A step that the table shows already."""
-        self.write(number, "skipped", live, step.statement)
+        self.write_line(number, "skipped", live, step.statement)
         self.outcomes.append(Outcome(number, "skipped", step.statement, _version(live)))
 
-    def inspect(self) -> Live | None:
+    def inspect(self) -> LakeTable | None:
         """The table now. Raises `Locked`: it bears the mark of a run that came after ours."""
         live = self.executor.inspect(self.plan.table, self.plan.format)
-        self.looked_ms = self.how.clock()
-        if self.marked and live is not None and not _bears(live, self.mark, *self.mark):
-            raise Locked(_replaced(self.plan, live), hint=_STATUS)
+        self.inspected_ms = self.options.clock()
+        if self.is_marked and live is not None and not _has_mark(live, self.mark, *self.mark):
+            raise Locked(_describe_takeover(self.plan, live), hint=_STATUS)
         return live
 
-    def migration(
+    def make_migration(
         self,
         state: Literal["applied", "unchanged", "checked"],
-        live: Live | None,
+        live: LakeTable | None,
         foreign: Diff,
         differences: Diff = (),
     ) -> Migration:
         """What it came to so far."""
         return Migration(
-            self.how.run, self.name, self.plan.table, state, tuple(self.outcomes), (), differences, live,
-            foreign, took_ms=self.how.clock() - self.began_ms,
+            self.options.run, self.name, self.plan.table, state, tuple(self.outcomes), (), differences, live,
+            foreign, took_ms=self.options.clock() - self.began_ms,
         )  # fmt: skip
 
-    def say(self, doing: str) -> None:
+    def start_activity(self, doing: str) -> None:
         """Something else is being done now."""
-        self.doing = doing
-        self.tell()
+        self.activity = doing
+        self.report_progress()
 
-    def tell(self) -> None:
+    def report_progress(self) -> None:
         """How far this run is, to whoever listens."""
         steps = len(self.plan.steps)
-        self.how.tell(Progress(self.how.run, self.plan.table, len(self.outcomes), steps, self.doing))
+        self.options.report(
+            MigrationProgress(self.options.run, self.plan.table, len(self.outcomes), steps, self.activity)
+        )
 
-    def write(
-        self, step: int | None, state: StepState | RunMark, live: Live | None, text: str, error: str = ""
+    def write_line(
+        self, step: int | None, state: StepState | RunMark, live: LakeTable | None, text: str, error: str = ""
     ) -> None:
         """A line of the journal."""
-        self.journal.write(self.line(step, state, live, text, error))
+        self.journal.write(self.make_line(step, state, live, text, error))
 
-    def line(
-        self, step: int | None, state: StepState | RunMark, live: Live | None, text: str, error: str = ""
+    def make_line(
+        self, step: int | None, state: StepState | RunMark, live: LakeTable | None, text: str, error: str = ""
     ) -> Migrated:
         """A line of the journal, to be written."""
-        return Migrated(self.how.run, self.name, self.target, step, state, text, _version(live), error)
+        return Migrated(self.options.run, self.name, self.target, step, state, text, _version(live), error)
 
 
 _SENT = "the statement was sent, and the table cannot be asked what came of it"
-_GATE = "settle those rows, then plan again; nothing of this step was done"
+_SETTLE_ROWS = "settle those rows, then plan again; nothing of this step was done"
 
 
-def _bears(live: Live | None, mark: Mapping[str, str], *names: str) -> bool:
+def _has_mark(live: LakeTable | None, mark: Mapping[str, str], *names: str) -> bool:
     """Whether the table shows these parts of a mark; nothing is asked of a table that is to bear none."""
     return not mark or (live is not None and all(live.properties.get(n) == mark[n] for n in names))
 
 
-def _replaced(plan: Plan, live: Live | None) -> str:
+def _describe_takeover(plan: Plan, live: LakeTable | None) -> str:
     other = live.properties.get(PLAN_PROPERTY, "") if live else ""
     return f"{plan.table} bears the mark of another run, of plan {other[:12]}: it was taken over meanwhile"
 
 
-def _unexpected(step: Step) -> str:
+def _describe_unexpected(step: Step) -> str:
     """Why a statement that ran is not the end of its step."""
     return f"{step.statement}: ran, and the table does not show it alone: someone else is changing it"
 
 
-def _version(live: Live | None) -> str:
+def _version(live: LakeTable | None) -> str:
     return live.version if live else ""

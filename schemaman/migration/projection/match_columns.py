@@ -10,88 +10,95 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from schemaman.migration.plan import Refusal, Source
-from schemaman.migration.policy_checks import Judge
-from schemaman.migration.projection.metadata_columns import metadata_told
-from schemaman.migration.properties.column_swaps import RESUME, free_name, phase_of, under_way
-from schemaman.migration.properties.displaced_columns import Retired, retired
+from schemaman.migration.plan import MigrationSource, Refusal
+from schemaman.migration.policy_checks import PolicyCheck
+from schemaman.migration.projection.metadata_columns import read_metadata_columns
+from schemaman.migration.properties.column_swaps import RESUME, find_free_name, read_phase, read_swaps
+from schemaman.migration.properties.displaced_columns import DisplacedColumn, read_displaced
 from schemaman.migration.properties.names import NAMES_PROPERTY, SOURCE_PROPERTY, VERSION_PROPERTY
-from schemaman.migration.properties.stamped_version import astray, ended_life, stamped, standing_at
-from schemaman.migration.properties.validation import misread
+from schemaman.migration.properties.stamped_version import (
+    find_stamped_version,
+    find_version,
+    is_ended_incarnation,
+    refuse_stamp,
+)
+from schemaman.migration.properties.validation import refuse_unreadable
 from schemaman.migration.row_columns import KEYED, KEYLESS, ORDER
-from schemaman.migration.target import Live, column_of
+from schemaman.migration.target import LakeTable, find_column
 from schemaman.model.ddl import quote_name
-from schemaman.model.name_adjustment import GIVEN_AWAY, TEMPORARY
-from schemaman.model.schema import walk
+from schemaman.model.name_adjustment import DISPLACED_SUFFIX, TEMPORARY_PREFIX
+from schemaman.model.schema import walk_fields
 
-PARTED = (
+SPLIT_COLUMN = (
     "a rename made it {0}, as was said when a plan had kept it as one that had left: rows from before hold "
     "their value in here alone, and it is not dropped; bring these values over into {0}, then drop it by hand"
 )
 
 
 @dataclass(slots=True)
-class Talk:
-    """What there is to say, gathered on the way; `judge` knows the policy."""
+class PlanNotes:
+    """What there is to say, gathered on the way; `check` knows the policy."""
 
-    judge: Judge
+    check: PolicyCheck
     notes: list[str] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
 
-    def note(self, path: Iterable[str], text: str) -> None:
+    def add_note(self, path: Iterable[str], text: str) -> None:
         """Say something about a column or a part of one."""
         self.notes.append(f"{'.'.join(quote_name(p) for p in path)}: {text}")
 
-    def refuse(self, change: str, reason: str, instead: str) -> None:
+    def add_refusal(self, change: str, reason: str, instead: str) -> None:
         """Say that something must not be done as asked."""
         self.refusals.append(Refusal(change, reason, instead))
 
 
 @dataclass(frozen=True, slots=True)
-class Counterparts:
+class ColumnMatch:
     """How the columns of a live table and of its source belong together.
 
     `renames` maps live names to wanted ones, `partners` live names to source names (renames included).
     `frozen` live columns must not be touched, `absent` source columns must not be added: a person has to
-    decide first. `away` are renames too: live columns that left, out of the way of others of their name.
-    `settled`: the names of the table will all be those of the source.
+    decide first. `displaced` are renames too: live columns that left, out of the way of others of their name.
+    `is_settled`: the names of the table will all be those of the source.
     """
 
     renames: Mapping[str, str]
     partners: Mapping[str, str]
     frozen: frozenset[str] = frozenset()
     absent: frozenset[str] = frozenset()
-    away: Mapping[str, str] = field(default_factory=dict)
+    displaced: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether nothing about the names is left to decide."""
         return not self.frozen
 
 
-def counterparts(source: Source, live: Live, held: Collection[str], talk: Talk) -> Counterparts:
+def match_columns(
+    source: MigrationSource, live: LakeTable, held: Collection[str], talk: PlanNotes
+) -> ColumnMatch:
     """The columns that belong together; `held` are those that the target can hold.
 
     Exactly by the stamp where the table has one, else by former names.
     """
-    waiting = _unanswered(source, live, talk)
+    waiting = _find_open_renames(source, live, talk)
     away: dict[str, str] = {}
     unclear: dict[str, set[str]] = {}
-    standing = stamped(source, live)
+    standing = find_stamped_version(source, live)
     if standing is None:
-        pairs = _by_former_names(source, live, held, talk)
-        frozen = _unknown_swaps(source, live, talk)
+        pairs = _match_former_names(source, live, held, talk)
+        frozen = _find_unknown_swaps(source, live, talk)
     else:
         pairs = {then: now for then, now in source.past[standing].names.items() if now and then != now}
-        younger, unclear = _of_plans_in_part(source, live, standing, pairs, talk)
+        younger, unclear = _match_partial_plans(source, live, standing, pairs, talk)
         pairs |= younger
-        frozen, away = _reused(source, live, standing, waiting, talk)
+        frozen, away = _find_reused_names(source, live, standing, waiting, talk)
         frozen |= unclear.keys()
     names = {c.name.lower(): c.name for c in live.schema.columns}
     pairs = {names[o.lower()]: n for o, n in pairs.items() if o.lower() in names and o.lower() != n.lower()}
-    frozen |= waiting.keys() | _without_room(source, pairs, held, talk)
+    frozen |= waiting.keys() | _find_unholdable(source, pairs, held, talk)
     renames = {old: new for old, new in pairs.items() if old not in frozen} | away
-    frozen |= _clashes(renames, names, talk)
+    frozen |= _remove_clashes(renames, names, talk)
     absent = {*waiting.values(), *(pairs[old] for old in frozen if old in pairs)}.union(*unclear.values())
     known = {name.lower(): name for name in source.schema.names}
     partners = {
@@ -99,13 +106,13 @@ def counterparts(source: Source, live: Live, held: Collection[str], talk: Talk) 
         for name in live.schema.names
         if renames.get(name, name).lower() in known and name not in frozen
     }
-    return Counterparts(renames, partners, frozenset(frozen), frozenset(absent), away)
+    return ColumnMatch(renames, partners, frozenset(frozen), frozenset(absent), away)
 
 
-def blocked(source: Source, live: Live, talk: Talk) -> bool:
+def is_blocked(source: MigrationSource, live: LakeTable, talk: PlanNotes) -> bool:
     """Whether nothing at all may be planned for this table; why is said."""
     refusals = talk.refusals
-    refusals += misread(live)
+    refusals += refuse_unreadable(live)
     if refusals:
         return True
     owner = live.properties.get(SOURCE_PROPERTY)
@@ -117,13 +124,13 @@ def blocked(source: Source, live: Live, talk: Talk) -> bool:
                 f"give each source a table of its own, or unset the table property {SOURCE_PROPERTY}",
             )
         )
-    ended = ended_life(source, live)
-    lost = None if ended or owner not in (None, source.table) else astray(source, live)
+    ended = is_ended_incarnation(source, live)
+    lost = None if ended or owner not in (None, source.table) else refuse_stamp(source, live)
     if ended:
-        _say_of_the_end(source, live, talk)
+        _report_ended_incarnation(source, live, talk)
     if lost is not None:
         refusals.append(lost)
-    if phase_of(live) == "swap":
+    if read_phase(live) == "swap":
         refusals.append(
             Refusal(
                 f"bring {live.name} to {source.table}",
@@ -137,57 +144,57 @@ def blocked(source: Source, live: Live, talk: Talk) -> bool:
             f"another plan stopped between two names of this {'member' if path[1:] else 'column'}",
             f"{RESUME}; or rename it by hand",
         )
-        for path, _, _ in walk(live.schema)
-        if path[-1].lower().startswith(TEMPORARY)
+        for path, _, _ in walk_fields(live.schema)
+        if path[-1].lower().startswith(TEMPORARY_PREFIX)
     )
     return ended or bool(refusals)
 
 
-def _say_of_the_end(source: Source, live: Live, talk: Talk) -> None:
+def _report_ended_incarnation(source: MigrationSource, live: LakeTable, talk: PlanNotes) -> None:
     change = f"bring {live.name} to {source.table}"
-    ruling = talk.judge.rule(change, (), "drop-table", "rename-table")
+    ruling = talk.check.decide(change, (), "drop-table", "rename-table")
     reason = (
         "the source table was dropped or renamed away, and another one has its name: the rows of the target "
         f"are those of the old one ({ruling.why})"
     )
     if ruling.level == "block":
         again = "move the target table away and plan again, which makes a new one; to go on in the old one, "
-        talk.refuse(change, reason, f"{again}unset its property {VERSION_PROPERTY}")
+        talk.add_refusal(change, reason, f"{again}unset its property {VERSION_PROPERTY}")
     else:
         talk.notes.append(f"{change}: not done: {reason}")
 
 
-def _unanswered(source: Source, live: Live, talk: Talk) -> dict[str, str]:
+def _find_open_renames(source: MigrationSource, live: LakeTable, talk: PlanNotes) -> dict[str, str]:
     """Rename questions that matter here: the old name is in the lake, the new one is no other column's."""
     waiting: dict[str, str] = {}
     for old, new in source.unanswered:
-        column = column_of(live.schema, old)
-        if column is None or column_of(source.schema, new) is None:
+        column = find_column(live.schema, old)
+        if column is None or find_column(source.schema, new) is None:
             continue
-        if column_of(live.schema, new) not in (None, column):
+        if find_column(live.schema, new) not in (None, column):
             continue
         waiting[column.name] = new
         change = f"rename {quote_name(old)} to {quote_name(new)}"
-        ruling = talk.judge.rule(change, (new,), "rename-suspected")
+        ruling = talk.check.decide(change, (new,), "rename-suspected")
         reason = "rename not decided: the values may belong to one column or to two"
         if ruling.level in ("ignore", "quarantine"):
-            talk.note((new,), f"{reason}; it is not in the lake ({ruling.why})")
+            talk.add_note((new,), f"{reason}; it is not in the lake ({ruling.why})")
         else:
             say = f"say with `schemaman decide` whether {quote_name(old)} became {quote_name(new)}"
-            talk.refuse(change, reason, say)
+            talk.add_refusal(change, reason, say)
     return waiting
 
 
-def _reused(
-    source: Source, live: Live, standing: int, waiting: Collection[str], talk: Talk
+def _find_reused_names(
+    source: MigrationSource, live: LakeTable, standing: int, waiting: Collection[str], talk: PlanNotes
 ) -> tuple[set[str], dict[str, str]]:
     """Live columns whose name now means another column: one that left had it, and it may still be there.
 
     Those that must not be touched, and those that go out of the way, under which name. Of those that are
     `waiting` for an answer nobody knows yet.
     """
-    meant: dict[str, str | None] = dict.fromkeys((name.lower() for name in retired(live)), None)
-    meant |= dict.fromkeys(_own(live) - meant.keys(), "")
+    meant: dict[str, str | None] = dict.fromkeys((name.lower() for name in read_displaced(live)), None)
+    meant |= dict.fromkeys(_list_own_columns(live) - meant.keys(), "")
     # What the version of the stamp does not have has left: another one's name by now is not that column's.
     for past in reversed(source.past[: standing + 1]):
         for then, now in past.names.items():
@@ -197,26 +204,26 @@ def _reused(
     in_the_lake = json.loads(live.properties.get(NAMES_PROPERTY, "{}"))
     for column in live.schema.columns:
         gone = meant.get(column.name.lower(), "") is None
-        if not gone or column.name in waiting or column_of(source.schema, column.name) is None:
+        if not gone or column.name in waiting or find_column(source.schema, column.name) is None:
             continue
         taken = (*live.schema.names, *in_the_lake, *source.schema.names, *away.values())
         change = f"fill {quote_name(column.name)} with another column"
-        ruling = talk.judge.rule(change, (column.name,), "reuse-name")
+        ruling = talk.check.decide(change, (column.name,), "reuse-name")
         if ruling.level in ("auto", "approve"):
-            away[column.name] = free_name(column.name, "old", taken)
+            away[column.name] = find_free_name(column.name, "old", taken)
             continue
-        talk.refuse(
+        talk.add_refusal(
             change,
             "the source dropped this column and made another one of this name: values would mix "
             f"({ruling.why})",
-            _away(column.name),
+            _suggest_rename(column.name),
         )
         frozen.add(column.name)
     return frozen, away
 
 
-def _of_plans_in_part(
-    source: Source, live: Live, standing: int, stood: Mapping[str, str], talk: Talk
+def _match_partial_plans(
+    source: MigrationSource, live: LakeTable, standing: int, stood: Mapping[str, str], talk: PlanNotes
 ) -> tuple[dict[str, str], dict[str, set[str]]]:
     """Columns that are younger than the stamp: they were added while other changes were not made.
 
@@ -224,7 +231,9 @@ def _of_plans_in_part(
     those whose name has meant several, or one that the table has as it `stood` too, with what these are
     called: all of them are left as they are. A column of the lake's own is none of them, whatever its name.
     """
-    known = {name.lower() for past in source.past[: standing + 1] for name in past.names} | _own(live)
+    known = {name.lower() for past in source.past[: standing + 1] for name in past.names} | _list_own_columns(
+        live
+    )
     pairs: dict[str, str] = {}
     unclear: dict[str, set[str]] = {}
     for column in live.schema.columns:
@@ -232,21 +241,21 @@ def _of_plans_in_part(
         later = [p for p in source.past[standing + 1 :] if name not in known]
         meant = {now for past in later for then, now in past.names.items() if then.lower() == name}
         if len(meant) > 1:
-            talk.refuse(
+            talk.add_refusal(
                 f"follow {quote_name(column.name)}",
                 "it was added while other changes were not made, and its name has meant several columns",
-                f"rename it to what it is, {_renamed_away(column.name)} if the source has it no more, or set "
+                f"rename it to what it is, {_rename_statement(column.name)} if the source has it no more, or set "
                 f"the table property {VERSION_PROPERTY} to the version that it follows; then plan again",
             )
             unclear[column.name] = {now for now in meant if now is not None}
         for now in meant if len(meant) == 1 else ():
-            if now is None or now.lower() == name or column_of(live.schema, now) is not None:
+            if now is None or now.lower() == name or find_column(live.schema, now) is not None:
                 continue
             taken = next((old for old, new in {**stood, **pairs}.items() if new == now), None)
             if taken is None:
                 pairs[column.name] = now
                 continue
-            talk.refuse(
+            talk.add_refusal(
                 f"rename {quote_name(column.name)} to {quote_name(now)}",
                 f"another column of the table is what became of it too, {quote_name(taken)}",
                 "bring the values of one over into the other, drop that one by hand, and plan again",
@@ -255,28 +264,30 @@ def _of_plans_in_part(
     return pairs, unclear
 
 
-def _own(live: Live) -> set[str]:
+def _list_own_columns(live: LakeTable) -> set[str]:
     """The columns that a table has beside those of its source, lowered: none of them ever is one of these."""
-    exchanged = {name for e in under_way(live) for name in (e.new, e.old)}
-    mirrored = dict((*KEYED, *KEYLESS)) if column_of(live.schema, ORDER) else {}
-    own = (*retired(live), *metadata_told(live).values(), *exchanged, *mirrored)
+    exchanged = {name for e in read_swaps(live) for name in (e.new, e.old)}
+    mirrored = dict((*KEYED, *KEYLESS)) if find_column(live.schema, ORDER) else {}
+    own = (*read_displaced(live), *read_metadata_columns(live).values(), *exchanged, *mirrored)
     return {name.lower() for name in own}
 
 
-def _without_room(source: Source, pairs: Mapping[str, str], held: Collection[str], talk: Talk) -> set[str]:
+def _find_unholdable(
+    source: MigrationSource, pairs: Mapping[str, str], held: Collection[str], talk: PlanNotes
+) -> set[str]:
     """Columns that have another name by now which the target cannot hold: they stay, under the old one."""
     stay = {old: new for old, new in pairs.items() if new not in held}
     for old, new in stay.items():
-        if column_of(source.schema, old) is not None:
-            talk.refuse(
+        if find_column(source.schema, old) is not None:
+            talk.add_refusal(
                 f"fill {quote_name(old)} with another column",
                 f"it is {quote_name(new)} by now, which the target cannot hold: values would mix",
-                _away(old),
+                _suggest_rename(old),
             )
     return set(stay)
 
 
-def _clashes(renames: dict[str, str], names: Mapping[str, str], talk: Talk) -> set[str]:
+def _remove_clashes(renames: dict[str, str], names: Mapping[str, str], talk: PlanNotes) -> set[str]:
     """Renames to a name that stays taken; they are taken out of `renames`, and both sides left alone."""
     frozen: set[str] = set()
     while True:
@@ -285,66 +296,71 @@ def _clashes(renames: dict[str, str], names: Mapping[str, str], talk: Talk) -> s
         if clash is None:
             return frozen
         taken = names[renames.pop(clash).lower()]
-        talk.refuse(
+        talk.add_refusal(
             f"rename {quote_name(clash)} to {quote_name(taken)}",
             "the lake has a column of that name",
-            _away(taken),
+            _suggest_rename(taken),
         )
         frozen |= {clash, taken}
 
 
-def _away(name: str) -> str:
-    return f"rename the old one, {_renamed_away(name)}, and plan again"
+def _suggest_rename(name: str) -> str:
+    return f"rename the old one, {_rename_statement(name)}, and plan again"
 
 
-def _renamed_away(name: str) -> str:
-    return f"RENAME COLUMN {quote_name(name)} TO {quote_name(name + GIVEN_AWAY)}"
+def _rename_statement(name: str) -> str:
+    return f"RENAME COLUMN {quote_name(name)} TO {quote_name(name + DISPLACED_SUFFIX)}"
 
 
-def _by_former_names(source: Source, live: Live, held: Collection[str], talk: Talk) -> dict[str, str]:
+def _match_former_names(
+    source: MigrationSource, live: LakeTable, held: Collection[str], talk: PlanNotes
+) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for name, formers in source.former_names.items():
-        if name in held and column_of(live.schema, name) is None:
-            here = (f for f in formers if column_of(live.schema, f) is not None and f not in pairs)
+        if name in held and find_column(live.schema, name) is None:
+            here = (f for f in formers if find_column(live.schema, f) is not None and f not in pairs)
             former = next(here, None)
             if former is not None:
                 pairs[former] = name
     return pairs
 
 
-def parted(source: Source, live: Live, kept: Collection[str]) -> dict[str, str]:
+def find_split_columns(source: MigrationSource, live: LakeTable, kept: Collection[str]) -> dict[str, str]:
     """Columns that the table kept, and that are ones which it has beside them: what these are called.
 
     So it is where somebody said of a rename that it was one when a plan had taken it for a DROP and an ADD,
     whether or not the policy let it add the new name.
     """
-    standing = stamped(source, live)
+    standing = find_stamped_version(source, live)
     if standing is None:
         return {}
     meant: dict[str, str | None] = {}
     for past in reversed(source.past[: standing + 1]):
         for then, now in past.names.items():
             meant.setdefault(then.lower(), now)
-    told = retired(live)
-    became = {name: _stayed(source, told[name]) if name in told else meant.get(name.lower()) for name in kept}
+    told = read_displaced(live)
+    became = {
+        name: _find_current_name(source, told[name]) if name in told else meant.get(name.lower())
+        for name in kept
+    }
     return {name: now for name, now in became.items() if now is not None}
 
 
-def _stayed(source: Source, left: Retired) -> str | None:
+def _find_current_name(source: MigrationSource, left: DisplacedColumn) -> str | None:
     """What a column is called now that the table tells of since others have had its name."""
-    standing = standing_at(source.past, left.version, left.began)
+    standing = find_version(source.past, left.version, left.began)
     earlier = source.past[: standing + 1] if standing is not None else ()
     return next((past.names[left.column] for past in reversed(earlier) if left.column in past.names), None)
 
 
-def _unknown_swaps(source: Source, live: Live, talk: Talk) -> set[str]:
+def _find_unknown_swaps(source: MigrationSource, live: LakeTable, talk: PlanNotes) -> set[str]:
     """Columns that took each other's names: an unstamped table does not say on which side it stands."""
     frozen: set[str] = set()
     for name, formers in source.former_names.items():
         for former in formers:
-            columns = column_of(live.schema, name), column_of(live.schema, former)
+            columns = find_column(live.schema, name), find_column(live.schema, former)
             if name < former and name in source.former_names.get(former, ()) and all(columns):
-                talk.refuse(
+                talk.add_refusal(
                     f"follow {quote_name(name)} and {quote_name(former)}",
                     "they swapped names at the source, and nothing says on which side of it this table is",
                     f"set the table property {VERSION_PROPERTY} to the version that the table follows",

@@ -10,84 +10,92 @@ from dataclasses import dataclass
 
 from schemaman.history.past_versions import Became, Past
 from schemaman.history.struct_fields import lowered, named_now
-from schemaman.migration.plan import Source
+from schemaman.migration.plan import MigrationSource
 from schemaman.model.schema import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class FieldFate:
     """What became of a member that a live table has; `exact`: the table stands where it was still there.
 
-    `young`: it came after the table's stamp, by a plan that was made in part; `maybe`: as any of these.
-    `parted`: an earlier plan kept it as one that had left, and it is, or may be, what has this name now.
+    `is_younger`: it came after the table's stamp, by a plan that was made in part; `candidates`: as any of these.
+    `split_into`: an earlier plan kept it as one that had left, and it is, or may be, what has this name now.
     """
 
     became: Became
     exact: bool
-    maybe: tuple[str, ...] = ()
-    young: bool = False
-    parted: str = ""
+    candidates: tuple[str, ...] = ()
+    is_younger: bool = False
+    split_into: str = ""
 
 
-def fates(source: Source, standing: int | None) -> Mapping[Path, Fate]:
+def match_fields(source: MigrationSource, standing: int | None) -> Mapping[Path, FieldFate]:
     """What became of the members of a live table; `standing`: the past version that its stamp means."""
-    found: dict[Path, Fate] = {}
+    found: dict[Path, FieldFate] = {}
     if standing is not None:
-        younger = _since(source, standing)
-        found = {path: Fate(now, True) for path, now in source.past[standing].members.items()}
+        younger = _match_younger_fields(source, standing)
+        found = {path: FieldFate(now, True) for path, now in source.past[standing].members.items()}
         # One that left, and whose name came back: a plan that was made in part may have filled it since.
         named: dict[Path, tuple[str, ...]] = {}
         for past in source.past[standing + 1 :]:
             for path in past.members:
                 place = lowered(named_now(path, past.members))
-                named[place] = (*named.get(place, ()), *_names(younger[path]))
-        left = {path for path, fate in found.items() if _unlike(path, fate.became)}
+                named[place] = (*named.get(place, ()), *_list_names(younger[path]))
+        left = {path for path, fate in found.items() if _is_other_field(path, fate.became)}
         # What an earlier plan kept still has the name under which that plan found it.
-        left |= _lost(source.past[:standing]) - found.keys()
+        left |= _find_dropped_fields(source.past[:standing]) - found.keys()
         stood = source.past[standing].members
         back = {path: names for path in left if (names := named.get(lowered(named_now(path, stood))))}
         found = younger | {path: fate for path, fate in found.items() if path not in back}
-        found |= {path: Fate(Became(None), False, names) for path, names in back.items()}
+        found |= {path: FieldFate(Became(None), False, names) for path, names in back.items()}
     else:
         # One that left, and whose name another had: nothing says which of them the table has.
-        meant = _since(source, -1)
-        found = {path: Fate(Became(None), False, fate.maybe) for path, fate in meant.items() if fate.maybe}
-        found = {path: found[path] for path in found.keys() & _lost(source.past)}
+        meant = _match_younger_fields(source, -1)
+        found = {
+            path: FieldFate(Became(None), False, fate.candidates)
+            for path, fate in meant.items()
+            if fate.candidates
+        }
+        found = {path: found[path] for path in found.keys() & _find_dropped_fields(source.past)}
     earlier = source.past if standing is None else source.past[:standing]
     for past in reversed(earlier):
         for path, now in past.members.items():
             if now == Became(path[-1]):
                 continue
             # What a stamped table still has of earlier times is what an earlier plan kept.
-            fate = Fate(now, False) if standing is None else Fate(Became(None), False, parted=now.name or "")
+            fate = (
+                FieldFate(now, False)
+                if standing is None
+                else FieldFate(Became(None), False, split_into=now.name or "")
+            )
             found.setdefault(path, fate)
     return found
 
 
-def _unlike(path: Path, now: Became) -> bool:
+def _is_other_field(path: Path, now: Became) -> bool:
     """Whether what has the name now is another, or may be."""
     return now.name is None or (not now.sure and now.name.lower() == path[-1].lower())
 
 
-def _lost(versions: Sequence[Past]) -> set[Path]:
+def _find_dropped_fields(versions: Sequence[Past]) -> set[Path]:
     """Members of any of these versions that left for good."""
     return {path for past in versions for path, now in past.members.items() if now == Became(None)}
 
 
-def _names(fate: Fate) -> tuple[str, ...]:
+def _list_names(fate: FieldFate) -> tuple[str, ...]:
     """What a member may be called now."""
-    return fate.maybe or ((fate.became.name,) if fate.became.name is not None else ())
+    return fate.candidates or ((fate.became.name,) if fate.became.name is not None else ())
 
 
-def _since(source: Source, standing: int) -> dict[Path, Fate]:
+def _match_younger_fields(source: MigrationSource, standing: int) -> dict[Path, FieldFate]:
     """What became of members that are younger than the stamp: of plans that were made in part."""
     meant: dict[Path, dict[Became, None]] = {}
     for past in source.past[standing + 1 :]:
         for path, now in past.members.items():
             meant.setdefault(path, {})[now] = None
     return {
-        path: Fate(next(iter(all)), False, young=True)
+        path: FieldFate(next(iter(all)), False, is_younger=True)
         if len(all) == 1
-        else Fate(Became(None), False, tuple(now.name for now in all if now.name is not None))
+        else FieldFate(Became(None), False, tuple(now.name for now in all if now.name is not None))
         for path, all in meant.items()
     }

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 from schemaman.migration.plan import Refusal
 from schemaman.migration.properties.names import METADATA_PROPERTY
-from schemaman.migration.target import Live, column_of
+from schemaman.migration.target import LakeTable, find_column
 from schemaman.migration.type_mapping import ROLES, Representation, Role
 from schemaman.model.ddl import quote_name
-from schemaman.model.name_adjustment import unusable
+from schemaman.model.name_adjustment import explain_unusable_name
 from schemaman.model.schema import Column, TableSchema
 
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
+class MetadataColumns:
     """The metadata columns that a table has and gets: role → name; `added` are not there yet."""
 
     names: Mapping[str, str]
@@ -27,20 +27,22 @@ class Metadata:
     refusals: tuple[Refusal, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def owns(self, name: str) -> bool:
+    def has_column(self, name: str) -> bool:
         """Whether a column of that name is one of them, whatever the case of its letters."""
         return name.lower() in {own.lower() for own in self.names.values()}
 
 
-def metadata_told(live: Live | None) -> dict[str, str]:
+def read_metadata_columns(live: LakeTable | None) -> dict[str, str]:
     """The metadata columns that a table says it has, and has: role → name."""
     told = json.loads(live.properties.get(METADATA_PROPERTY, "{}")) if live else {}
-    return {role: name for role, name in told.items() if live and column_of(live.schema, name)}
+    return {role: name for role, name in told.items() if live and find_column(live.schema, name)}
 
 
-def metadata(source: TableSchema, live: Live | None, how: Representation) -> Metadata:
+def plan_metadata_columns(
+    source: TableSchema, live: LakeTable | None, how: Representation
+) -> MetadataColumns:
     """The metadata columns of a table; one that is there keeps its name, and stays if not wanted any more."""
-    told = metadata_told(live)
+    told = read_metadata_columns(live)
     names, added, refusals = dict(told), list[Column](), list[Refusal]()
     wanted = {str(role) for role, _ in how.metadata}
     unwanted = (name for role, name in told.items() if role not in wanted)
@@ -49,18 +51,18 @@ def metadata(source: TableSchema, live: Live | None, how: Representation) -> Met
         here = told.get(role)
         if here is not None:
             if here.lower() != name.lower():
-                refusals.append(_kept(role, here, name))
-        elif column_of(source, name) is not None or (live and column_of(live.schema, name) is not None):
-            refusals.append(_other(role, name, "a column of the table has this name"))
-        elif why := unusable(name):
-            refusals.append(_other(role, name, why))
+                refusals.append(_refuse_rename(role, here, name))
+        elif find_column(source, name) is not None or (live and find_column(live.schema, name) is not None):
+            refusals.append(_refuse_addition(role, name, "a column of the table has this name"))
+        elif why := explain_unusable_name(name):
+            refusals.append(_refuse_addition(role, name, why))
         else:
             names[role] = name
             added.append(Column(name, ROLES[role][1]))
-    return Metadata(names, tuple(added), tuple(refusals), notes)
+    return MetadataColumns(names, tuple(added), tuple(refusals), notes)
 
 
-def _kept(role: Role, here: str, name: str) -> Refusal:
+def _refuse_rename(role: Role, here: str, name: str) -> Refusal:
     return Refusal(
         f"rename the metadata column {quote_name(here)} to {quote_name(name)}",
         "the table has it under the other name, and writers know it by that",
@@ -68,6 +70,6 @@ def _kept(role: Role, here: str, name: str) -> Refusal:
     )
 
 
-def _other(role: Role, name: str, why: str) -> Refusal:
+def _refuse_addition(role: Role, name: str, why: str) -> Refusal:
     instead = f'give it another one, metadata = {{ {role} = "…" }}'
     return Refusal(f"add the metadata column {quote_name(name)}", why, instead)

@@ -12,46 +12,46 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from schemaman.migration.plan import (
+    MigrationSource,
     Policy,
+    PolicyDecision,
     Refusal,
-    Ruled,
-    Source,
 )
-from schemaman.migration.policy_checks import Judge, blocked_by
+from schemaman.migration.policy_checks import PolicyCheck, refuse_blocked
 from schemaman.migration.projection.column_names import (
-    Named,
-    as_json,
-    as_the_lake_calls,
-    as_the_source_calls,
-    names_property,
-    naming,
-    only_case_tells_apart,
-    told_apart,
-    unusable_names,
+    NamedTable,
+    distinguish_names,
+    format_property,
+    has_case_variants,
+    list_renamed_columns,
+    read_naming,
+    refuse_unusable_names,
+    rename_to_lake,
+    rename_to_source,
 )
 from schemaman.migration.projection.match_columns import (
-    PARTED,
-    Counterparts,
-    Talk,
-    blocked,
-    counterparts,
-    parted,
+    SPLIT_COLUMN,
+    ColumnMatch,
+    PlanNotes,
+    find_split_columns,
+    is_blocked,
+    match_columns,
 )
-from schemaman.migration.projection.match_fields import fates
-from schemaman.migration.projection.metadata_columns import metadata
-from schemaman.migration.projection.reinterpreted_columns import say_of_meanings
-from schemaman.migration.projection.widen_types import Merging, without_comments
-from schemaman.migration.properties.column_swaps import under_way
-from schemaman.migration.properties.displaced_columns import moved_out, retired
+from schemaman.migration.projection.match_fields import match_fields
+from schemaman.migration.projection.metadata_columns import plan_metadata_columns
+from schemaman.migration.projection.reinterpreted_columns import check_reinterpretation
+from schemaman.migration.projection.widen_types import TypeWidening, remove_comments
+from schemaman.migration.properties.column_swaps import read_swaps
+from schemaman.migration.properties.displaced_columns import is_moved_out, read_displaced
 from schemaman.migration.properties.names import (
     KEPT_PROPERTY,
     KEY_PROPERTY,
     METADATA_PROPERTY,
     NAMES_PROPERTY,
 )
-from schemaman.migration.properties.stamped_version import stamped
-from schemaman.migration.row_columns import key_refused
-from schemaman.migration.target import Live, Target
+from schemaman.migration.properties.stamped_version import find_stamped_version
+from schemaman.migration.row_columns import refuse_key
+from schemaman.migration.target import LakeTable, Target
 from schemaman.migration.type_mapping import Representation
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column, Path, TableSchema
@@ -61,21 +61,21 @@ _REKEY = (
     "schemaman plan TABLE --recipe gives the rows the new key where no two of them have the same one; else "
     "build a new table with the new key and fill it from a snapshot"
 )
-_GUESSED = "its structure is inferred from values, which promise nothing of the next one"
+_INFERRED = "its structure is inferred from values, which promise nothing of the next one"
 _IMPOSSIBLE = "the newest structure is none that this table can have got, and no event has shown it"
 _WAIT = "look at `schemaman history`, and plan again when events carry the new columns"
-_TELL = "read events that carry their schemas (schemas.enable=true, or a registry)"
+_READ_SCHEMAS = "read events that carry their schemas (schemas.enable=true, or a registry)"
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
     """The table that the lake should hold; `renames` maps live names to wanted ones.
 
-    `retired` are columns that left and get out of the way of others: their new names, and the old ones.
+    `displaced` are columns that left and get out of the way of others: their new names, and the old ones.
     `settled`: its names are then all those of the source, so the table may be stamped with the version.
     `names` maps the source's columns to those of the lake, `properties` are what the table says of them.
-    `kept` places were dropped by the source, and an earlier plan kept them. `members` are renames of members
-    of structs (see `diff.Renamed`). `asked`: why a person has to approve the stamp.
+    `kept` places were dropped by the source, and an earlier plan kept them. `field_renames` are renames of members
+    of structs (see `diff.Renamed`). `approval_reason`: why a person has to approve the stamp.
     """
 
     wanted: TableSchema
@@ -83,17 +83,17 @@ class Projection:
     notes: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     settled: bool = True
-    rulings: tuple[Ruled, ...] = ()
+    rulings: tuple[PolicyDecision, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     kept: frozenset[Path] = frozenset()
-    retired: Mapping[str, str] = field(default_factory=dict)
-    members: Mapping[Path, str] = field(default_factory=dict)
-    asked: str = ""
+    displaced: Mapping[str, str] = field(default_factory=dict)
+    field_renames: Mapping[Path, str] = field(default_factory=dict)
+    approval_reason: str = ""
 
 
 def project(
-    source: Source, live: Live | None, target: Target, policy: Policy, target_name: str = ""
+    source: MigrationSource, live: LakeTable | None, target: Target, policy: Policy, target_name: str = ""
 ) -> Projection:
     """The wanted table in the target's own alphabet, with what is to be said about it.
 
@@ -105,14 +105,14 @@ def project(
     """
     if source.inferred or source.phantom:
         now = live.schema if live else TableSchema(())
-        why, instead = (_GUESSED, _TELL) if source.inferred else (_IMPOSSIBLE, _WAIT)
+        why, instead = (_INFERRED, _READ_SCHEMAS) if source.inferred else (_IMPOSSIBLE, _WAIT)
         return Projection(now, {}, (), (Refusal(f"follow {source.table}", why, instead),), settled=False)
     targets = (target_name or target.name, target.name)
-    how = policy.representation(source.table, *targets)
-    talk = Talk(Judge(policy, source.table, targets))
-    if live and blocked(source, live, talk):
+    how = policy.find_representation(source.table, *targets)
+    talk = PlanNotes(PolicyCheck(policy, source.table, targets))
+    if live and is_blocked(source, live, talk):
         said = tuple(talk.notes), tuple(talk.refusals)
-        return Projection(live.schema, {}, *said, settled=False, rulings=tuple(talk.judge.rulings))
+        return Projection(live.schema, {}, *said, settled=False, rulings=tuple(talk.check.rulings))
     return _Projecting(source, live, target, how, talk).all()
 
 
@@ -120,72 +120,79 @@ class _Projecting:
     """One projection: thought in the source's names, then written in the lake's."""
 
     def __init__(
-        self, source: Source, live: Live | None, target: Target, how: Representation, talk: Talk
+        self,
+        source: MigrationSource,
+        live: LakeTable | None,
+        target: Target,
+        how: Representation,
+        talk: PlanNotes,
     ) -> None:
-        apart = how.collisions == "number" or (live is not None and only_case_tells_apart(live))
-        self.source, self.exact = told_apart(source, newest=apart)
+        apart = how.collisions == "number" or (live is not None and has_case_variants(live))
+        self.source, self.exact = distinguish_names(source, newest=apart)
         self.target = target
         self.how = how
         self.talk = talk
-        self.comments = talk.judge.ask("change-comment").level != "ignore"
-        self.extras = metadata(self.source.schema, live, how)
+        self.comments = talk.check.ask("change-comment").level != "ignore"
+        self.extras = plan_metadata_columns(self.source.schema, live, how)
         talk.refusals += self.extras.refusals
         talk.notes += self.extras.notes
-        self.naming = naming(self.source, live, how, tuple(self.extras.names.values()), self.exact)
+        self.naming = read_naming(self.source, live, how, tuple(self.extras.names.values()), self.exact)
         self.lake = live.schema if live else None
-        self.live = as_the_source_calls(live, self.naming) if live else None
+        self.live = rename_to_source(live, self.naming) if live else None
         self.left_out: list[str] = []
         self.asked, self.told = "", True
-        told = fates(self.source, stamped(self.source, live)) if live else {}
-        named = self.naming.told
+        told = match_fields(self.source, find_stamped_version(self.source, live)) if live else {}
+        named = self.naming.source_names
         left = {(named.get(path[0], path[0]), *path[1:]) for path in self.kept_before()}
-        self.merging = Merging(self.comments, talk, told, left)
+        self.merging = TypeWidening(self.comments, talk, told, left)
         whole = [path[0] for path in left if not path[1:]]
-        self.parted = parted(self.source, self.live, whole) if self.live else {}
+        self.parted = find_split_columns(self.source, self.live, whole) if self.live else {}
         self.held = self.hold()
 
     def all(self) -> Projection:
         if self.live is None:
-            return self.named(_created(self.source.schema, self.held, self.comments), None)
-        match = counterparts(self.source, self.live, self.held, self.talk)
+            return self.named(_create_schema(self.source.schema, self.held, self.comments), None)
+        match = match_columns(self.source, self.live, self.held, self.talk)
         columns = self.followed(self.live, match)
-        self.asked, self.told = say_of_meanings(
+        self.asked, self.told = check_reinterpretation(
             self.source, self.live, self.target, self.how, match.partners, self.talk
         )
-        key = _key(self.source, self.live, match, self.talk)
+        key = _follow_key(self.source, self.live, match, self.talk)
         comment = (self.source.schema.comment if self.comments else None) or self.live.schema.comment
         return self.named(TableSchema(columns, key, comment), match)
 
-    def followed(self, live: Live, match: Counterparts) -> tuple[Column, ...]:
+    def followed(self, live: LakeTable, match: ColumnMatch) -> tuple[Column, ...]:
         """The columns of a live table as they shall be, then those that it lacks."""
         known = {name.lower() for past in self.source.past for name in past.names}
         known |= {former.lower() for names in self.source.former_names.values() for former in names}
-        known |= {name.lower() for name in retired(live)}
-        exchanged = {e.new: e.column for e in under_way(live)}
+        known |= {name.lower() for name in read_displaced(live)}
+        exchanged = {e.new: e.column for e in read_swaps(live)}
         raw = {c.name: c for c in self.source.schema.columns}
         columns: list[Column] = []
         for column in live.schema.columns:
             name = match.partners.get(column.name)
-            if column.name in match.away:
-                columns.append(self.moved_away(column, match.away[column.name]))
+            if column.name in match.displaced:
+                columns.append(self.moved_away(column, match.displaced[column.name]))
             elif column.name in exchanged:
-                self.talk.note(
+                self.talk.add_note(
                     (column.name,), f"it is to take the place of {quote_name(exchanged[column.name])}"
                 )
                 columns.append(column)
             elif (
                 column.name in match.frozen
-                or self.extras.owns(column.name)
+                or self.extras.has_column(column.name)
                 or (name is not None and name not in self.held)
             ):
                 columns.append(column)
             elif name is None:
                 columns += self.left(column, column.name.lower() in known)
             else:
-                columns.append(_followed(column, raw[name], self.held[name], match.renames, self.merging))
+                columns.append(
+                    _follow_column(column, raw[name], self.held[name], match.renames, self.merging)
+                )
         taken = {name.lower() for name in (*(c.name for c in columns), *match.absent)}
         columns += [
-            replace(_plain(raw[name], type, self.comments), nullable=True)
+            replace(_make_lake_column(raw[name], type, self.comments), nullable=True)
             for name, type in self.held.items()
             if name.lower() not in taken
         ]
@@ -194,7 +201,7 @@ class _Projecting:
     def moved_away(self, live: Column, name: str) -> Column:
         """A live column that left, out of the way of another one of its name."""
         text = f"the source made another column of this name: the old one gets the name {quote_name(name)}"
-        self.talk.note((live.name,), text)
+        self.talk.add_note((live.name,), text)
         self.left_out.append(name)
         return replace(live, name=name, nullable=True)
 
@@ -203,36 +210,38 @@ class _Projecting:
         path, talk = (live.name,), self.talk
         if not known:
             barred = "" if live.nullable else "; it is NOT NULL, so writers that do not know it will fail"
-            talk.note(path, f"the source never had it: it stays as it is{barred}")
+            talk.add_note(path, f"the source never had it: it stays as it is{barred}")
             return [live]
-        if self.live is not None and moved_out(self.live, live.name):
-            talk.note(path, "it was moved out of the way of another column: it stays until a recipe drops it")
+        if self.live is not None and is_moved_out(self.live, live.name):
+            talk.add_note(
+                path, "it was moved out of the way of another column: it stays until a recipe drops it"
+            )
             self.left_out.append(live.name)
             return [replace(live, nullable=True)]
         if live.name in self.parted:
             other = quote_name(self.parted[live.name])
-            talk.note(path, PARTED.format(other))
+            talk.add_note(path, SPLIT_COLUMN.format(other))
             self.left_out.append(live.name)
             return [replace(live, nullable=True)]
-        if talk.judge.ask("drop-column").level in ("auto", "approve"):
+        if talk.check.ask("drop-column").level in ("auto", "approve"):
             return []
         change = f"drop {quote_name(live.name)}"
-        ruling = talk.judge.rule(change, path, "drop-column")
+        ruling = talk.check.decide(change, path, "drop-column")
         self.left_out.append(live.name)
         if ruling.level == "block":
-            talk.refusals.append(blocked_by(change, ruling))
+            talk.refusals.append(refuse_blocked(change, ruling))
             return [live]
-        talk.note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
+        talk.add_note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
         return [replace(live, nullable=True)]
 
-    def named(self, wanted: TableSchema, match: Counterparts | None) -> Projection:
+    def named(self, wanted: TableSchema, match: ColumnMatch | None) -> Projection:
         """The projection under the lake's names, with the metadata columns behind all others."""
         wanted = replace(wanted, columns=(*wanted.columns, *self.extras.added))
         ages = {c.name: c.id or 0 for c in self.source.schema.columns}
-        away = match.away if match else {}
+        away = match.displaced if match else {}
         besides = (*self.extras.names.values(), *away.values())
         renames = match.renames if match else {}
-        told = as_the_lake_calls(wanted, renames, self.live, self.naming, ages, besides)
+        told = rename_to_lake(wanted, renames, self.live, self.naming, ages, besides)
         self.say(told)
         # A live column that differs by case alone keeps its name, but which of the source's it is counts.
         partners = match.partners if match else {}
@@ -247,8 +256,9 @@ class _Projecting:
             told.renames,
             tuple(self.talk.notes),
             tuple(self.talk.refusals),
-            match is None or (match.settled and self.told and not (self.merging.waiting or self.doubled())),
-            tuple(self.talk.judge.rulings),
+            match is None
+            or (match.is_settled and self.told and not (self.merging.waiting or self.doubled())),
+            tuple(self.talk.check.rulings),
             {self.exact.get(there, there): lake for there, lake in names.items()},
             self.properties(told, names),
             self.kept_before() | frozenset(map(placed, self.merging.kept)),
@@ -262,36 +272,36 @@ class _Projecting:
         spellings = Counter(name.lower() for name in self.source.schema.names)
         return any(spellings[name.lower()] > 1 for name in (self.live.schema.names if self.live else ()))
 
-    def say(self, told: Named) -> None:
+    def say(self, told: NamedTable) -> None:
         """What names columns get, where it is not their own, and which get none."""
         own = {name.lower() for name in (self.live.schema.names if self.live else ())}
         for there, lake in told.names.items():
             exact = self.exact.get(there, there)
             if lake.lower() != exact.lower() and there.lower() not in own:
-                self.talk.note((exact,), f"the lake calls it {quote_name(lake)}")
+                self.talk.add_note((exact,), f"the lake calls it {quote_name(lake)}")
         for there in told.kept:
-            self.talk.note(
+            self.talk.add_note(
                 (there,), f"it keeps its name {quote_name(told.names[there])}: its new one is taken"
             )
         for there in told.refused:
-            name = self.naming.spelled(there)
+            name = self.naming.spell(there)
             taken = f"another column of the table is called {quote_name(name)}"
             instead = "say collisions = number in [[projection]], or rename the column at the source"
             if name.lower() not in {lake.lower() for lake in told.schema.names}:
                 instead += "; or drop the other one first (`schemaman apply --partial`), and plan again"
-            self.talk.refuse(f"name a column {quote_name(there)}", taken, instead)
+            self.talk.add_refusal(f"name a column {quote_name(there)}", taken, instead)
 
-    def properties(self, told: Named, names: Mapping[str, str]) -> dict[str, str]:
+    def properties(self, told: NamedTable, names: Mapping[str, str]) -> dict[str, str]:
         """What the table is to say of its columns, by their `names` in it; only what there is to say."""
         kept: list[object] = [*sorted(told.names[name] for name in self.left_out if name in told.names)]
         kept += sorted([told.names.get(name, name), *rest] for name, *rest in self.merging.staying)
         said: dict[str, Mapping[str, str] | Sequence[object]] = {
-            NAMES_PROPERTY: names_property(names, self.exact),
+            NAMES_PROPERTY: list_renamed_columns(names, self.exact),
             METADATA_PROPERTY: self.extras.names,
             KEPT_PROPERTY: kept,
         }
         had = self.live.properties if self.live else {}
-        return {key: as_json(value) for key, value in said.items() if value or key in had}
+        return {key: format_property(value) for key, value in said.items() if value or key in had}
 
     def kept_before(self) -> frozenset[Path]:
         """Columns, and members of structs, that the source had dropped and an earlier plan kept."""
@@ -306,29 +316,32 @@ class _Projecting:
         for column in self.source.schema.columns:
             if column.name in refused:
                 continue
-            match self.target.hold(column.type, self.how):
+            match self.target.hold_type(column.type, self.how):
                 case Refusal(_, reason, instead):
-                    self.talk.refuse(f"hold {quote_name(column.name)}", reason, instead)
+                    self.talk.add_refusal(f"hold {quote_name(column.name)}", reason, instead)
                 case answer:
                     held[column.name] = answer.type
                     if answer.note:
-                        self.talk.note((column.name,), answer.note)
+                        self.talk.add_note((column.name,), answer.note)
         return held
 
     def unnameable(self) -> dict[str, Refusal]:
         """The columns that cannot be in the lake under the names that they have or would get there."""
         schema = self.source.schema
-        told = {there.lower() for there in self.naming.told.values()}
-        lake = {n: self.naming.of(n) if n.lower() in told else self.naming.spelled(n) for n in schema.names}
+        told = {there.lower() for there in self.naming.source_names.values()}
+        lake = {
+            n: self.naming.find_lake_name(n) if n.lower() in told else self.naming.spell(n)
+            for n in schema.names
+        }
         spelled = TableSchema((*(replace(c, name=lake[c.name]) for c in schema.columns), *self.extras.added))
         taken = {name.lower() for name in spelled.names}
         beside = (c for c in (self.lake.columns if self.lake else ()) if c.name.lower() not in taken)
-        refused = dict(self.target.refuse(replace(spelled, columns=(*spelled.columns, *beside))))
+        refused = dict(self.target.refuse_names(replace(spelled, columns=(*spelled.columns, *beside))))
         self.talk.refusals += (refused[c.name] for c in self.extras.added if c.name in refused)
-        found = unusable_names(schema, lake)
+        found = refuse_unusable_names(schema, lake)
         for name in schema.names:
             change = f"name a column {quote_name(name)}"
-            if self.extras.owns(lake[name]):
+            if self.extras.has_column(lake[name]):
                 reason = "the table has a metadata column of this name"
                 found[name] = Refusal(change, reason, "give the metadata column another name")
             elif lake[name] in refused:
@@ -336,14 +349,14 @@ class _Projecting:
         return found
 
 
-def key_is_known(live: Live) -> bool:
+def has_known_key(live: LakeTable) -> bool:
     """Whether a live table tells its key, be it an empty one."""
     return KEY_PROPERTY in live.properties or bool(live.schema.key)
 
 
-def _created(schema: TableSchema, held: Mapping[str, Type], comments: bool) -> TableSchema:
+def _create_schema(schema: TableSchema, held: Mapping[str, Type], comments: bool) -> TableSchema:
     columns = tuple(
-        replace(_plain(c, held[c.name], comments), nullable=c.nullable or c.name not in schema.key)
+        replace(_make_lake_column(c, held[c.name], comments), nullable=c.nullable or c.name not in schema.key)
         for c in schema.columns
         if c.name in held
     )
@@ -351,39 +364,43 @@ def _created(schema: TableSchema, held: Mapping[str, Type], comments: bool) -> T
     return TableSchema(columns, key, (schema.comment or None) if comments else None)
 
 
-def _plain(column: Column, type: Type, comments: bool) -> Column:
+def _make_lake_column(column: Column, type: Type, comments: bool) -> Column:
     """The column without what only a source knows: default, spelling, wire name and id."""
-    told = type if comments else without_comments(type)
+    told = type if comments else remove_comments(type)
     return Column(column.name, told, column.nullable, comment=(column.comment or None) if comments else None)
 
 
-def _followed(live: Column, raw: Column, held: Type, renames: Mapping[str, str], merging: Merging) -> Column:
+def _follow_column(
+    live: Column, raw: Column, held: Type, renames: Mapping[str, str], merging: TypeWidening
+) -> Column:
     """A live column that the source still has."""
     comment = (raw.comment if merging.comments else None) or live.comment
     return Column(
         renames.get(live.name, live.name),
-        merging.merged((raw.name,), (raw.name,), live.type, held, raw.type),
+        merging.find_common_type((raw.name,), (raw.name,), live.type, held, raw.type),
         live.nullable or raw.nullable,
         comment=comment,
     )
 
 
-def _key(source: Source, live: Live, match: Counterparts, talk: Talk) -> tuple[str, ...]:
+def _follow_key(
+    source: MigrationSource, live: LakeTable, match: ColumnMatch, talk: PlanNotes
+) -> tuple[str, ...]:
     """The key of the live table under its new names; another one in the source needs a person."""
     spelled = {there: match.renames.get(here, here) for here, there in match.partners.items()}
     wanted = tuple(spelled.get(name, name) for name in source.schema.key)
-    if not key_is_known(live):
+    if not has_known_key(live):
         return wanted
     here = tuple(match.renames.get(name, name) for name in live.schema.key)
     undecided = match.frozen & set(live.schema.key)
     if wanted != here and not undecided:
         change = f"change the key from ({', '.join(live.schema.key)}) to ({', '.join(source.schema.key)})"
-        ruling = talk.judge.rule(change, (), "change-key")
+        ruling = talk.check.decide(change, (), "change-key")
         reason = "the rows of the table were merged by the old key"
         if ruling.level in ("ignore", "quarantine"):
             talk.notes.append(f"{change}: not done, {reason} ({ruling.why})")
         else:
-            other = key_refused(source.schema.key, live)
+            other = refuse_key(source.schema.key, live)
             instead = _REKEY if other is None else other.instead
-            talk.refuse(change, f"{other.reason if other else reason} ({ruling.why})", instead)
+            talk.add_refusal(change, f"{other.reason if other else reason} ({ruling.why})", instead)
     return here

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from schemaman.history.past_versions import Past
-from schemaman.migration.plan import Refusal, Source
-from schemaman.migration.policy_checks import blocked_by
-from schemaman.migration.projection.match_columns import Talk
-from schemaman.migration.properties.stamped_version import stamped
-from schemaman.migration.target import Live, Target, column_of
+from schemaman.migration.plan import MigrationSource, Refusal
+from schemaman.migration.policy_checks import refuse_blocked
+from schemaman.migration.projection.match_columns import PlanNotes
+from schemaman.migration.properties.stamped_version import find_stamped_version
+from schemaman.migration.target import LakeTable, Target, find_column
 from schemaman.migration.type_mapping import DEFAULT, Representation
 from schemaman.model.ddl import format_type, quote_name
 from schemaman.model.schema import Column, Path
@@ -32,13 +32,13 @@ from schemaman.model.types import (
 _NUMBERS = (Integer, Decimal, Numeric, Floating)
 
 
-def say_of_meanings(
-    source: Source,
-    live: Live,
+def check_reinterpretation(
+    source: MigrationSource,
+    live: LakeTable,
     target: Target,
     how: Representation,
     partners: Mapping[str, str],
-    talk: Talk,
+    talk: PlanNotes,
 ) -> tuple[str, bool]:
     """Why a person has to approve the stamp, which tells the values from then on; and whether it may be set.
 
@@ -46,18 +46,20 @@ def say_of_meanings(
     """
     asked: list[str] = []
     free = True
-    for now, ways in _told(source, live, partners):
-        hidden = (part for way in ways for part in _hidden((now.name,), *way, now.type, target, how))
+    for now, ways in _list_former_types(source, live, partners):
+        hidden = (
+            part for way in ways for part in _find_hidden_changes((now.name,), *way, now.type, target, how)
+        )
         for path, old, new in {part[0]: part for part in hidden}.values():
             change = f"fill {'.'.join(map(quote_name, path))} with {format_type(new)}"
-            ruling = talk.judge.rule(change, path, "change-representation")
+            ruling = talk.check.decide(change, path, "change-representation")
             reason = (
                 f"it was {format_type(old)} at the source and is {format_type(new)}, which the lake holds in "
                 "one type, as [[projection]] says: nothing tells the old values from the new ones"
             )
-            talk.note(path, f"{reason} ({ruling.why})")
+            talk.add_note(path, f"{reason} ({ruling.why})")
             if ruling.level == "block":
-                talk.refusals.append(blocked_by(change, ruling, reason))
+                talk.refusals.append(refuse_blocked(change, ruling, reason))
                 free = False
             elif ruling.level == "quarantine":
                 # The rows are set aside for as long as the stamp tells of the type of before.
@@ -67,30 +69,32 @@ def say_of_meanings(
     return "; ".join(asked), free
 
 
-Way = tuple[Type | None, tuple[Type, ...]]
+FormerTypes = tuple[Type | None, tuple[Type, ...]]
 """The type of the lake that a column had values in, and its own, of which the first one counts that fits."""
 
 
-def _told(source: Source, live: Live, partners: Mapping[str, str]) -> Iterator[tuple[Column, list[Way]]]:
+def _list_former_types(
+    source: MigrationSource, live: LakeTable, partners: Mapping[str, str]
+) -> Iterator[tuple[Column, list[FormerTypes]]]:
     """Each column that had another type, with what its values may have been by now.
 
     Up to the version of the table's stamp those that the lake took on, the newest first; since then any, as
     their rows may be on their way.
     """
-    standing = stamped(source, live)
+    standing = find_stamped_version(source, live)
     if standing is None:
         return
-    here = {there: column_of(live.schema, name) for name, there in partners.items()}
-    told = _types(source, reversed(source.past[: standing + 1]))
-    since = _types(source, source.past[standing + 1 :])
+    here = {there: find_column(live.schema, name) for name, there in partners.items()}
+    told = _list_types(source, reversed(source.past[: standing + 1]))
+    since = _list_types(source, source.past[standing + 1 :])
     for now in source.schema.columns:
         column, before, later = here.get(now.name), told.get(now.name, {}), since.get(now.name, {})
         if column is not None and {*before, *later} - {now.type}:
-            stood: list[Way] = [(column.type, tuple(before))] if before else []
+            stood: list[FormerTypes] = [(column.type, tuple(before))] if before else []
             yield now, [*stood, *((None, (type,)) for type in later)]
 
 
-def _types(source: Source, versions: Iterable[Past]) -> dict[str, dict[Type, None]]:
+def _list_types(source: MigrationSource, versions: Iterable[Past]) -> dict[str, dict[Type, None]]:
     """The types that columns had in these versions, in their order, by what the columns are called now."""
     found: dict[str, dict[Type, None]] = {}
     for past in versions:
@@ -102,7 +106,7 @@ def _types(source: Source, versions: Iterable[Past]) -> dict[str, dict[Type, Non
     return found
 
 
-def _hidden(
+def _find_hidden_changes(
     path: Path, there: Type | None, told: Sequence[Type], new: Type, target: Target, how: Representation
 ) -> Iterator[tuple[Path, Type, Type]]:
     """The parts of a column that are other types of the lake by default, and one type as it is told.
@@ -110,30 +114,30 @@ def _hidden(
     `there` is the lake's type, None where nothing tells which part that is; of the types that a part had, the
     newest counts that the lake took on: a plan that was made in part may have left one of before.
     """
-    held = _held(target, new, how)
+    held = _hold_type(target, new, how)
     old = told[0]
     match old, new, held:
         case Struct(), Struct(b), Struct():
             for field in b:
-                yield from _hidden_in(path, field.name, there, told, field.type, target, how)
+                yield from _find_hidden_in_part(path, field.name, there, told, field.type, target, how)
         case Array(), Array(b), Array():
-            yield from _hidden_in(path, "element", there, told, b, target, how)
+            yield from _find_hidden_in_part(path, "element", there, told, b, target, how)
         case Map(), Map(k, b), Map():
-            yield from _hidden_in(path, "key", there, told, k, target, how)
-            yield from _hidden_in(path, "value", there, told, b, target, how)
+            yield from _find_hidden_in_part(path, "key", there, told, k, target, how)
+            yield from _find_hidden_in_part(path, "value", there, told, b, target, how)
         case ((Struct() | Array() | Map() | Json()), (Struct() | Array() | Map() | Json()), _):
             return  # a text that tells its own structure
         case _:
-            old = next((each for each in told if _took(target, each, how, there)), old)
+            old = next((each for each in told if _is_taken(target, each, how, there)), old)
             numbers = isinstance(old, _NUMBERS) and isinstance(new, _NUMBERS)
-            alike = _takes(_held(target, old, DEFAULT), _held(target, new, DEFAULT))
-            was = _held(target, old, how)
+            alike = _is_wide_enough(_hold_type(target, old, DEFAULT), _hold_type(target, new, DEFAULT))
+            was = _hold_type(target, old, how)
             # A wider type takes the values of both, whichever of the two it is.
-            if not numbers and not alike and (_takes(was, held) or _takes(held, was)):
+            if not numbers and not alike and (_is_wide_enough(was, held) or _is_wide_enough(held, was)):
                 yield path, old, new
 
 
-def _hidden_in(
+def _find_hidden_in_part(
     path: Path,
     part: str,
     there: Type | None,
@@ -143,12 +147,12 @@ def _hidden_in(
     how: Representation,
 ) -> Iterator[tuple[Path, Type, Type]]:
     """The same of one part of a type."""
-    were = tuple(type for each in told if (type := _part(each, part)) is not None)
+    were = tuple(type for each in told if (type := _find_part(each, part)) is not None)
     if were:
-        yield from _hidden((*path, part), _part(there, part), were, new, target, how)
+        yield from _find_hidden_changes((*path, part), _find_part(there, part), were, new, target, how)
 
 
-def _part(type: Type | None, part: str) -> Type | None:
+def _find_part(type: Type | None, part: str) -> Type | None:
     """A member of a struct by its name, whose case no lake heeds, or `element`, `key` or `value`."""
     match type:
         case Struct(fields):
@@ -161,16 +165,16 @@ def _part(type: Type | None, part: str) -> Type | None:
             return None
 
 
-def _took(target: Target, type: Type, how: Representation, there: Type | None) -> bool:
+def _is_taken(target: Target, type: Type, how: Representation, there: Type | None) -> bool:
     """Whether the lake's type took on values of a source's: a number goes where there is room for it."""
     numbers = isinstance(type, _NUMBERS) and isinstance(there, _NUMBERS)
-    return numbers or _takes(_held(target, type, how), there)
+    return numbers or _is_wide_enough(_hold_type(target, type, how), there)
 
 
-def _takes(one: Type | None, other: Type | None) -> bool:
+def _is_wide_enough(one: Type | None, other: Type | None) -> bool:
     return one is not None and other is not None and widens(one, other)
 
 
-def _held(target: Target, type: Type, how: Representation) -> Type | None:
-    answer = target.hold(type, how)
+def _hold_type(target: Target, type: Type, how: Representation) -> Type | None:
+    answer = target.hold_type(type, how)
     return None if isinstance(answer, Refusal) else answer.type

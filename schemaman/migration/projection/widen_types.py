@@ -9,48 +9,48 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from schemaman.history.struct_fields import path_text
-from schemaman.migration.policy_checks import blocked_by
-from schemaman.migration.projection.match_columns import PARTED, Talk
-from schemaman.migration.projection.match_fields import Fate
+from schemaman.migration.policy_checks import refuse_blocked
+from schemaman.migration.projection.match_columns import SPLIT_COLUMN, PlanNotes
+from schemaman.migration.projection.match_fields import FieldFate
 from schemaman.migration.type_mapping import MAX_DIGITS
 from schemaman.model.ddl import format_type, quote_name
 from schemaman.model.schema import Path
 from schemaman.model.types import Array, Decimal, Field, Integer, Map, Struct, Type, widens
 
 
-def without_comments(type: Type) -> Type:
+def remove_comments(type: Type) -> Type:
     """The type without the comments on its members."""
     match type:
         case Array(element, nullable):
-            return Array(without_comments(element), nullable)
+            return Array(remove_comments(element), nullable)
         case Map(key, value, nullable):
-            return Map(without_comments(key), without_comments(value), nullable)
+            return Map(remove_comments(key), remove_comments(value), nullable)
         case Struct(fields):
-            return Struct(tuple(replace(f, type=without_comments(f.type), comment=None) for f in fields))
+            return Struct(tuple(replace(f, type=remove_comments(f.type), comment=None) for f in fields))
         case _:
             return type
 
 
 @dataclass(slots=True)
-class Merging:
+class TypeWidening:
     """Merges the types of one table's columns; columns go by the source's names, members by the lake's.
 
-    `fates` tell what became of members since the table was last brought up to date, `left` are those that an
+    `fates` tell what became of members since the table was last brought up to date, `dropped_before` are those that an
     earlier plan kept. Gathered on the way: `renames` (see `diff.Renamed`), members that this plan drops and
     that may have been `kept`, those that are `staying` though they left, and whether one is `waiting` for a
     person's answer.
     """
 
     comments: bool
-    talk: Talk
-    fates: Mapping[Path, Fate] = field(default_factory=dict)
-    left: Collection[Path] = ()
+    notes: PlanNotes
+    fates: Mapping[Path, FieldFate] = field(default_factory=dict)
+    dropped_before: Collection[Path] = ()
     renames: dict[Path, str] = field(default_factory=dict)
     kept: set[Path] = field(default_factory=set)
     staying: set[Path] = field(default_factory=set)
     waiting: bool = False
 
-    def merged(self, path: Path, there: Path, live: Type, held: Type, raw: Type) -> Type:
+    def find_common_type(self, path: Path, there: Path, live: Type, held: Type, raw: Type) -> Type:
         """The type that takes the values of both sides: the live one wherever it is wide enough.
 
         `path` is where it is in the lake, `there` where it will be.
@@ -60,13 +60,13 @@ class Merging:
                 return self._struct(path, there, old, new, told)
             case Array(old, nullable), Array(new, _), Array(told, told_null):
                 at = (*path, "element"), (*there, "element")
-                return Array(self.merged(*at, old, new, told), nullable or told_null)
+                return Array(self.find_common_type(*at, old, new, told), nullable or told_null)
             case Map(key, old, nullable), Map(new_key, new, _), Map(told_key, told, told_null):
                 at, inner = ((*path, "key"), (*there, "key")), ((*path, "value"), (*there, "value"))
-                merged_key = self.merged(*at, key, new_key, told_key)
-                return Map(merged_key, self.merged(*inner, old, new, told), nullable or told_null)
+                merged_key = self.find_common_type(*at, key, new_key, told_key)
+                return Map(merged_key, self.find_common_type(*inner, old, new, told), nullable or told_null)
             case _:
-                return _leaf(path, live, held, raw, self.talk)
+                return _widen_leaf(path, live, held, raw, self.notes)
 
     def _struct(
         self, path: Path, there: Path, live: Sequence[Field], held: Sequence[Field], raw: Sequence[Field]
@@ -93,7 +93,7 @@ class Merging:
                 fields += [old] if asked is not None else self._left(at, (*there, old.name), old)
                 continue
             name = renamed.get(old.name, old.name)
-            type = self.merged(at, (*there, name), old.type, partner[0].type, partner[1].type)
+            type = self.find_common_type(at, (*there, name), old.type, partner[0].type, partner[1].type)
             comment = (partner[0].comment if self.comments else None) or old.comment
             fields.append(Field(name, type, old.nullable or partner[1].nullable, comment))
         fields += (self._new(new) for new, _ in news.values())
@@ -106,7 +106,7 @@ class Merging:
 
     def _new(self, field: Field) -> Field:
         comment = (field.comment or None) if self.comments else None
-        type = field.type if self.comments else without_comments(field.type)
+        type = field.type if self.comments else remove_comments(field.type)
         return Field(field.name, type, True, comment)
 
     def _renamed(
@@ -122,44 +122,48 @@ class Merging:
             and fate.became.name.lower() in news
             and fate.became.name.lower() != old.lower()
         }
-        taken = _taken(wanted, fates, live)
+        taken = _find_taken(wanted, fates, live)
         renamed: dict[str, str] = {}
         frozen = self._unclear(path, fates) | self._doubted(path, fates, news)
         lowered = [name.lower() for name in wanted.values()]
         for old, name in wanted.items():
             at, new = (*path, old), (*path, name)
-            change = f"rename {_words(at)} to {quote_name(name)}"
+            change = f"rename {_format_path(at)} to {quote_name(name)}"
             if lowered.count(name.lower()) > 1:
                 frozen |= {old.lower(), name.lower()}
                 reason = "another member of the table is what became of it too"
                 instead = "rename the one that holds its values by hand, and plan again"
-                self.talk.refuse(change, reason, instead)
+                self.notes.add_refusal(change, reason, instead)
             elif old in taken:
-                known = fates[old].exact or fates[old].young
+                known = fates[old].exact or fates[old].is_younger
                 if known or name.lower() in {other.lower() for other in wanted}:
                     frozen |= {old.lower(), name.lower()}
-                    aside = f"rename one of the two, ALTER TABLE … RENAME COLUMN {_words(at)} TO …"
-                    self.talk.refuse(change, "the lake has a member of that name", f"{aside}, and plan again")
+                    aside = f"rename one of the two, ALTER TABLE … RENAME COLUMN {_format_path(at)} TO …"
+                    self.notes.add_refusal(
+                        change, "the lake has a member of that name", f"{aside}, and plan again"
+                    )
             elif old.lower() in news and not fates[old].exact:
                 frozen |= {old.lower(), name.lower()}
                 reason = "another member has the old name now, and nothing says where this table stands"
-                self.talk.refuse(change, reason, f"rename it by hand to {_words(new)}, and plan again")
+                self.notes.add_refusal(
+                    change, reason, f"rename it by hand to {_format_path(new)}, and plan again"
+                )
             else:
                 renamed[old] = news[name.lower()]
         self.waiting = self.waiting or bool(frozen)
         return renamed, frozen
 
-    def _unclear(self, path: Path, fates: Mapping[str, Fate]) -> set[str]:
+    def _unclear(self, path: Path, fates: Mapping[str, FieldFate]) -> set[str]:
         """Members that came after the table's stamp and may be one of several now: their names and those."""
-        unclear = {old: fate.maybe for old, fate in fates.items() if fate.maybe}
+        unclear = {old: fate.candidates for old, fate in fates.items() if fate.candidates}
         for old in unclear:
-            change = f"follow {_words((*path, old))}"
+            change = f"follow {_format_path((*path, old))}"
             reason = "several members had this name, and nothing says which of them the table has"
             instead = "rename it by hand to the name that it has now, or to a free one if it left; plan again"
-            self.talk.refuse(change, reason, instead)
+            self.notes.add_refusal(change, reason, instead)
         return {name.lower() for old, names in unclear.items() for name in (old, *names)}
 
-    def _doubted(self, path: Path, fates: Mapping[str, Fate], news: Mapping[str, str]) -> set[str]:
+    def _doubted(self, path: Path, fates: Mapping[str, FieldFate], news: Mapping[str, str]) -> set[str]:
         """Members that may be another one now, while their name is a third one's: all these names."""
         found: set[str] = set()
         for old, fate in fates.items():
@@ -169,29 +173,31 @@ class Merging:
             if fate.became.sure or name is None or name.lower() == old.lower() or old.lower() not in news:
                 continue
             at = (*path, old)
-            change = f"rename {_words(at)} to {quote_name(name)}"
+            change = f"rename {_format_path(at)} to {quote_name(name)}"
             reason = "rename not decided, and another member has the name of this one by now"
-            self.talk.refuse(change, reason, self._answer(at, (*path, name), fate))
+            self.notes.add_refusal(change, reason, self._answer(at, (*path, name), fate))
             found |= {old.lower(), name.lower()}
         return found
 
-    def _came_back(self, path: Path, old: str, new: str, fate: Fate, news: Mapping[str, str]) -> set[str]:
+    def _came_back(
+        self, path: Path, old: str, new: str, fate: FieldFate, news: Mapping[str, str]
+    ) -> set[str]:
         """What must wait, as nobody has said whether a name that came back means the same member."""
         at = (*path, old)
-        change = f"rename {_words(at)} to {quote_name(new)}"
-        ruling = self.talk.judge.rule(change, (*path, new), "rename-suspected")
+        change = f"rename {_format_path(at)} to {quote_name(new)}"
+        ruling = self.notes.check.decide(change, (*path, new), "rename-suspected")
         reason = "rename not decided: what has the name of this one now may be it, or another one"
         if ruling.level in ("ignore", "quarantine"):
-            self.talk.note(at, f"{reason}; it is taken for the same ({ruling.why})")
+            self.notes.add_note(at, f"{reason}; it is taken for the same ({ruling.why})")
             return set()
-        self.talk.refuse(change, reason, self._answer(at, (*path, new), fate))
+        self.notes.add_refusal(change, reason, self._answer(at, (*path, new), fate))
         return {old.lower(), *(name for name in news if name == new.lower())}
 
-    def _answer(self, path: Path, new: Path, fate: Fate) -> str:
+    def _answer(self, path: Path, new: Path, fate: FieldFate) -> str:
         """The words that answer whether a member is another one, as the step said them that asks."""
         pair = fate.became.asked or (path, new)
         asks = "" if fate.became.version is None else f"@{fate.became.version}"
-        words = " ".join((self.talk.judge.table + asks, *map(path_text, pair)))
+        words = " ".join((self.notes.check.table + asks, *map(path_text, pair)))
         return f"say `schemaman decide rename {words}`, or not-rename"
 
     def _asked(self, path: Path, there: Path, live: Sequence[Field], news: Sequence[str]) -> str | None:
@@ -209,40 +215,40 @@ class Merging:
             return None
         self.waiting = True
         new = (*there[:-1], name)
-        change = f"rename {_words(path)} to {quote_name(name)}"
-        ruling = self.talk.judge.rule(change, new, "rename-suspected")
+        change = f"rename {_format_path(path)} to {quote_name(name)}"
+        ruling = self.notes.check.decide(change, new, "rename-suspected")
         reason = "rename not decided: the values may belong to one member or to two"
         if ruling.level in ("ignore", "quarantine"):
-            self.talk.note(new, f"{reason}; it is not in the lake ({ruling.why})")
+            self.notes.add_note(new, f"{reason}; it is not in the lake ({ruling.why})")
         else:
-            self.talk.refuse(change, reason, self._answer(path, new, fate))
+            self.notes.add_refusal(change, reason, self._answer(path, new, fate))
         return name
 
     def _left(self, path: Path, there: Path, live: Field) -> list[Field]:
         """A live member that the source does not have: it left, or it was never of the source."""
-        fate, talk = self.fates.get(path), self.talk
-        if fate is None and path not in self.left:
-            talk.note(path, "the source does not have it: it stays")
+        fate, talk = self.fates.get(path), self.notes
+        if fate is None and path not in self.dropped_before:
+            talk.add_note(path, "the source does not have it: it stays")
             return [live]
-        if fate is not None and fate.parted:
-            talk.note(path, PARTED.format(quote_name(fate.parted)))
+        if fate is not None and fate.split_into:
+            talk.add_note(path, SPLIT_COLUMN.format(quote_name(fate.split_into)))
             self.staying.add(there)
             return [replace(live, nullable=True)]
-        if talk.judge.ask("drop-column").level in ("auto", "approve"):
+        if talk.check.ask("drop-column").level in ("auto", "approve"):
             if fate is None or not fate.exact:
                 self.kept.add(there)
             return []
         self.staying.add(there)
-        change = f"drop {_words(path)}"
-        ruling = talk.judge.rule(change, path, "drop-column")
+        change = f"drop {_format_path(path)}"
+        ruling = talk.check.decide(change, path, "drop-column")
         if ruling.level == "block":
-            talk.refusals.append(blocked_by(change, ruling))
+            talk.refusals.append(refuse_blocked(change, ruling))
             return [live]
-        talk.note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
+        talk.add_note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
         return [replace(live, nullable=True)]
 
 
-def _taken(wanted: Mapping[str, str], fates: Mapping[str, Fate], live: Sequence[Field]) -> set[str]:
+def _find_taken(wanted: Mapping[str, str], fates: Mapping[str, FieldFate], live: Sequence[Field]) -> set[str]:
     """The members whose new name another one has that stays, or that nothing says to be where it was."""
     taken: set[str] = set()
     while True:
@@ -258,37 +264,37 @@ def _taken(wanted: Mapping[str, str], fates: Mapping[str, Fate], live: Sequence[
         taken |= more
 
 
-def _words(path: Path) -> str:
+def _format_path(path: Path) -> str:
     return ".".join(quote_name(part) for part in path)
 
 
-def _leaf(path: Path, live: Type, held: Type, raw: Type, talk: Talk) -> Type:
+def _widen_leaf(path: Path, live: Type, held: Type, raw: Type, talk: PlanNotes) -> Type:
     if held == live:
         return live
     if widens(held, live) or widens(raw, live):
-        _kept_wide(path, live, raw, talk)
+        _note_narrower(path, live, raw, talk)
         return live
-    joined = _joined(live, held)
+    joined = _join_decimals(live, held)
     if joined is None:
         return held
     if joined != held:
-        talk.note(path, f"{format_type(joined)} holds the old values and those of {format_type(raw)}")
+        talk.add_note(path, f"{format_type(joined)} holds the old values and those of {format_type(raw)}")
     return joined
 
 
-def _kept_wide(path: Path, live: Type, raw: Type, talk: Talk) -> None:
+def _note_narrower(path: Path, live: Type, raw: Type, talk: PlanNotes) -> None:
     change = f"narrow {'.'.join(quote_name(p) for p in path)} to {format_type(raw)}"
-    ruling = talk.judge.rule(change, path, "narrow")
+    ruling = talk.check.decide(change, path, "narrow")
     if ruling.level == "block":
-        talk.refusals.append(blocked_by(change, ruling))
+        talk.refusals.append(refuse_blocked(change, ruling))
     else:
         says = f"the source says {format_type(raw)}: the lake keeps {format_type(live)}"
-        talk.note(path, f"{says}, which is wide enough")
+        talk.add_note(path, f"{says}, which is wide enough")
 
 
-def _joined(live: Type, held: Type) -> Type | None:
+def _join_decimals(live: Type, held: Type) -> Type | None:
     """The narrowest DECIMAL for the values of both; None if one of them is no exact number."""
-    digits = [_digits(live), _digits(held)]
+    digits = [_count_digits(live), _count_digits(held)]
     sides = [d for d in digits if d is not None]
     if len(sides) < 2 or not isinstance(held, Decimal):
         return None
@@ -296,7 +302,7 @@ def _joined(live: Type, held: Type) -> Type | None:
     return Decimal(before + behind, behind) if before + behind <= MAX_DIGITS else None
 
 
-def _digits(type: Type) -> tuple[int, int] | None:
+def _count_digits(type: Type) -> tuple[int, int] | None:
     """Digits before and behind the point; integers as wide as Delta asks for when one becomes a DECIMAL."""
     match type:
         case Decimal(precision, scale):

@@ -9,12 +9,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from schemaman.migration.properties.names import BEGAN_PROPERTY, RETIRED_PROPERTY, VERSION_PROPERTY
-from schemaman.migration.target import Live
+from schemaman.migration.properties.names import BEGAN_PROPERTY, DISPLACED_PROPERTY, VERSION_PROPERTY
+from schemaman.migration.target import LakeTable
 
 
 @dataclass(frozen=True, slots=True)
-class Retired:
+class DisplacedColumn:
     """A column of a table that gave its name away: it `was` called so in the lake.
 
     One that left, and still has its name while the source has called others so since, `was` called so too.
@@ -28,49 +28,53 @@ class Retired:
     began: str = ""
 
 
-def retired(live: Live) -> dict[str, Retired]:
+def read_displaced(live: LakeTable) -> dict[str, DisplacedColumn]:
     """The columns of the table whose names do not tell which they are, by the names that they have now."""
     names = {name.lower() for name in live.schema.names}
-    return {name: entry for name, entry in retired_before(live).items() if name.lower() in names}
+    return {name: entry for name, entry in read_all_displaced(live).items() if name.lower() in names}
 
 
-def retired_before(live: Live) -> dict[str, Retired]:
+def read_all_displaced(live: LakeTable) -> dict[str, DisplacedColumn]:
     """The same of all columns of which the table tells, also of those that it has not yet, or has no more."""
     try:
-        told = json.loads(live.properties.get(RETIRED_PROPERTY, "{}"))
+        told = json.loads(live.properties.get(DISPLACED_PROPERTY, "{}"))
     except ValueError:
         return {}
     entries = told.items() if isinstance(told, dict) else ()
-    return {name: _retired(entry) for name, entry in entries}
+    return {name: _parse_displaced(entry) for name, entry in entries}
 
 
-def moved_out(live: Live, name: str) -> bool:
+def is_moved_out(live: LakeTable, name: str) -> bool:
     """Whether a column of the table was moved out of the way of another one of its name."""
-    entry = retired(live).get(name)
+    entry = read_displaced(live).get(name)
     return entry is not None and entry.was != name
 
 
-def _retired(entry: object) -> Retired:
+def _parse_displaced(entry: object) -> DisplacedColumn:
     match entry:
         case {"was": str(was), "column": str(column), "version": str(version), "began": str(began)}:
-            return Retired(was, column, version, began)
+            return DisplacedColumn(was, column, version, began)
         case _:
-            return Retired(str(entry))
+            return DisplacedColumn(str(entry))
 
 
-def retired_text(columns: Mapping[str, Retired]) -> str:
+def format_displaced(columns: Mapping[str, DisplacedColumn]) -> str:
     """Such columns as the property keeps them."""
     told = {name: asdict(entry) if entry.column else entry.was for name, entry in columns.items()}
     return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def moved_away(live: Live, was: str, column: str) -> Retired:
+def displace_column(live: LakeTable, was: str, column: str) -> DisplacedColumn:
     """A column that gets out of the way now, known by the stamp that the table bears.
 
     `column` is its name at the source. One that got out of the way before stays what it was.
     """
-    before = retired(live).get(was)
+    before = read_displaced(live).get(was)
     if before is not None:
-        return Retired(was, before.column, before.version, before.began)
+        return DisplacedColumn(was, before.column, before.version, before.began)
     version, began = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
-    return Retired(was) if version is None or began is None else Retired(was, column, version, began)
+    return (
+        DisplacedColumn(was)
+        if version is None or began is None
+        else DisplacedColumn(was, column, version, began)
+    )

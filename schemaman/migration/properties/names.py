@@ -17,7 +17,7 @@ BEGAN_PROPERTY = "schemaman.began"
 KEY_PROPERTY = "schemaman.key"
 """Table property: the key columns as a JSON list, whether or not the format knows keys."""
 
-RETIRED_PROPERTY = "schemaman.retired"
+DISPLACED_PROPERTY = "schemaman.retired"
 """Table property: columns that a plan moved out of the way, as JSON: what each was called at the source."""
 
 RECIPE_PROPERTY = "schemaman.recipe"
@@ -45,7 +45,7 @@ FENCE_PROPERTY = "schemaman.fence"
 """Table property: number and name of the run that last changed the table; a store's numbers only grow."""
 
 
-def told_key(properties: Mapping[str, str]) -> tuple[str, ...] | None:
+def read_key(properties: Mapping[str, str]) -> tuple[str, ...] | None:
     """The key that a table's own property tells, None where it tells none that can be read."""
     try:
         return tuple(json.loads(properties[KEY_PROPERTY]))

@@ -11,39 +11,39 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schemaman.debezium.records import Position, Rank
-from schemaman.migration.plan import Past, Refusal, Source
+from schemaman.migration.plan import MigrationSource, Past, Refusal
 from schemaman.migration.properties.names import BEGAN_PROPERTY, VERSION_PROPERTY
-from schemaman.migration.target import Live
+from schemaman.migration.target import LakeTable
 
 _UNSET = f"unset its property {VERSION_PROPERTY}"
 
 
-def began_text(began: Mapping[str, object]) -> str:
+def format_began(began: Mapping[str, object]) -> str:
     """A place in the source's log as the stamp keeps it."""
     return json.dumps(began, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def stamped(source: Source, live: Live) -> int | None:
+def find_stamped_version(source: MigrationSource, live: LakeTable) -> int | None:
     """Which of the past versions the stamp of the table means; None where it says none, or not which."""
-    return standing_at(source.past, *_stamp(live))
+    return find_version(source.past, *_read_stamp(live))
 
 
-def standing_at(versions: Sequence[Past], id: str | None, began: str | None) -> int | None:
+def find_version(versions: Sequence[Past], id: str | None, began: str | None) -> int | None:
     """Which of the versions is the one of this id that began there; None where nothing tells which."""
-    found = _fitting(versions, id, began)
+    found = _match_versions(versions, id, began)
     return found[0] if len(found) == 1 else None
 
 
-def astray(source: Source, live: Live) -> Refusal | None:
+def refuse_stamp(source: MigrationSource, live: LakeTable) -> Refusal | None:
     """Why nothing may be planned by the stamp that a table bears; None if it has none, or one that is known.
 
     A hand-made source without past versions says nothing of stamps.
     """
-    id, _ = _stamp(live)
+    id, _ = _read_stamp(live)
     if id is None or not source.past:
         return None
     known = (*source.past, *source.newer)
-    found = _fitting(known, *_stamp(live))
+    found = _match_versions(known, *_read_stamp(live))
     change = f"bring {live.name} to {source.table}@{source.version}"
     ahead = [n for n in found if n >= len(source.past)]
     if not found:
@@ -68,45 +68,48 @@ def astray(source: Source, live: Live) -> Refusal | None:
             f"several versions have the id of its stamp, {id}, none of them begins where the stamp says, and "
             "their names do not all mean the same columns",
             f"set its property {BEGAN_PROPERTY} to where its version began, one of "
-            f"{', '.join(began_text(source.past[n].began) for n in found)}; then plan again",
+            f"{', '.join(format_began(source.past[n].began) for n in found)}; then plan again",
         )
     return None
 
 
-def ended_life(source: Source, live: Live) -> bool:
+def is_ended_incarnation(source: MigrationSource, live: LakeTable) -> bool:
     """Whether the stamp of the table means a version of an earlier incarnation."""
-    id, began = _stamp(live)
+    id, began = _read_stamp(live)
     past = [p for p in source.past if p.answers_to(id)]
     ended = [p for p in source.ended if p.answers_to(id)]
-    if any(began_text(p.began) == began for p in past):
+    if any(format_began(p.began) == began for p in past):
         return False
-    return any(began_text(p.began) == began for p in ended) or (bool(ended) and not past)
+    return any(format_began(p.began) == began for p in ended) or (bool(ended) and not past)
 
 
-def _stamp(live: Live) -> tuple[str | None, str | None]:
+def _read_stamp(live: LakeTable) -> tuple[str | None, str | None]:
     return live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
 
 
-def _fitting(versions: Sequence[Past], id: str | None, began: str | None) -> list[int]:
+def _match_versions(versions: Sequence[Past], id: str | None, began: str | None) -> list[int]:
     """The versions that a stamp may mean; several only where nothing tells which."""
     if id is None:
         return []
     same = [n for n, past in enumerate(versions) if past.answers_to(id)]
-    here = [n for n, past in enumerate(versions) if began_text(past.began) == began]
+    here = [n for n, past in enumerate(versions) if format_began(past.began) == began]
     exact = [n for n in same if n in here]
     # Late evidence may move the beginning of a version, or refine what it is: one of the two is enough, and
     # one record begins one version.
     if exact or len(same) < 2:
         return exact[-1:] or same or here
     # It moves no beginning behind what was of that version already.
-    around = _around(versions, began)
+    around = _find_version_around(versions, began)
     return [around] if around in same else same
 
 
-def _around(versions: Sequence[Past], began: str | None) -> int | None:
+def _find_version_around(versions: Sequence[Past], began: str | None) -> int | None:
     """The version in whose time a place of the source's log stands; None where places do not tell."""
     try:
-        place, places = _rank(json.loads(began or "{}")), [_rank(past.began) for past in versions]
+        place, places = (
+            _rank_position(json.loads(began or "{}")),
+            [_rank_position(past.began) for past in versions],
+        )
     except (LookupError, TypeError, ValueError):  # somebody edited it, or a hand-made source has none
         return None
     alike = len({kind for kind, _ in (place, *places)}) == 1
@@ -116,6 +119,6 @@ def _around(versions: Sequence[Past], began: str | None) -> int | None:
     return standing - 1 if standing else None
 
 
-def _rank(began: Mapping[str, Any]) -> tuple[str, Rank]:
+def _rank_position(began: Mapping[str, Any]) -> tuple[str, Rank]:
     position = Position(began["position"]["kind"], began["position"]["value"])
     return position.kind, position.rank

@@ -11,64 +11,74 @@ from dataclasses import dataclass
 
 from schemaman.errors import SchemamanError
 from schemaman.migration.plan import Refusal
-from schemaman.migration.properties.column_swaps import exchanges_in
+from schemaman.migration.properties.column_swaps import parse_swaps
 from schemaman.migration.properties.names import (
+    DISPLACED_PROPERTY,
     KEPT_PROPERTY,
     KEY_PROPERTY,
     METADATA_PROPERTY,
     NAMES_PROPERTY,
     RECIPE_PROPERTY,
-    RETIRED_PROPERTY,
 )
-from schemaman.migration.target import Live
+from schemaman.migration.target import LakeTable
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
+class _PropertyShape:
     """How a property looks, and when a table can do without it."""
 
-    fits: Callable[[object], bool]
+    is_valid: Callable[[object], bool]
     words: str
     without: str
 
 
-def _texts(told: object) -> bool:
+def _is_text_list(told: object) -> bool:
     return isinstance(told, list) and all(isinstance(each, str) for each in told)
 
 
-def _named(told: object) -> bool:
+def _is_text_map(told: object) -> bool:
     return isinstance(told, dict) and all(isinstance(each, str) for each in told.values())
 
 
-def _places(told: object) -> bool:
+def _is_path_list(told: object) -> bool:
     paths = told if isinstance(told, list) else [None]
-    return all(isinstance(path, str) or (_texts(path) and path) for path in paths)
+    return all(isinstance(path, str) or (_is_text_list(path) and path) for path in paths)
 
 
-def _moved(told: object) -> bool:
+def _is_displaced_map(told: object) -> bool:
     """Of older versions a name, else an object of texts."""
-    return isinstance(told, dict) and all(isinstance(e, str) or _named(e) for e in told.values())
+    return isinstance(told, dict) and all(isinstance(e, str) or _is_text_map(e) for e in told.values())
 
 
-def _recipe(told: object) -> bool:
+def _is_recipe(told: object) -> bool:
     try:
-        exchanges_in({RECIPE_PROPERTY: json.dumps(told)})
+        parse_swaps({RECIPE_PROPERTY: json.dumps(told)})
     except (SchemamanError, KeyError, TypeError, ValueError, AttributeError):
         return False
     return isinstance(told, dict)
 
 
-_SHAPES: Mapping[str, _Shape] = {
-    KEY_PROPERTY: _Shape(_texts, "a list of columns", "the next plan then tells the key of the source"),
-    NAMES_PROPERTY: _Shape(_named, "names by names", "if no column is called otherwise than at the source"),
-    METADATA_PROPERTY: _Shape(_named, "names by roles", "if the table has no metadata columns"),
-    KEPT_PROPERTY: _Shape(_places, "a list of columns", "the next plan then tells what the source dropped"),
-    RETIRED_PROPERTY: _Shape(_moved, "former names by names", "if no column was moved out of the way"),
-    RECIPE_PROPERTY: _Shape(_recipe, "a phase and its exchanges", "if no column is being exchanged"),
+_SHAPES: Mapping[str, _PropertyShape] = {
+    KEY_PROPERTY: _PropertyShape(
+        _is_text_list, "a list of columns", "the next plan then tells the key of the source"
+    ),
+    NAMES_PROPERTY: _PropertyShape(
+        _is_text_map, "names by names", "if no column is called otherwise than at the source"
+    ),
+    METADATA_PROPERTY: _PropertyShape(_is_text_map, "names by roles", "if the table has no metadata columns"),
+    KEPT_PROPERTY: _PropertyShape(
+        _is_path_list, "a list of columns", "the next plan then tells what the source dropped"
+    ),
+    DISPLACED_PROPERTY: _PropertyShape(
+        _is_displaced_map, "former names by names", "if no column was moved out of the way"
+    ),
+    RECIPE_PROPERTY: _PropertyShape(
+        _is_recipe, "a phase and its exchanges", "if no column is being exchanged"
+    ),
 }
 
 
-def misread(live: Live) -> tuple[Refusal, ...]:
+def refuse_unreadable(live: LakeTable) -> tuple[Refusal, ...]:
     """The properties of ours that a table has and nobody can read."""
     return tuple(
         Refusal(
@@ -77,12 +87,12 @@ def misread(live: Live) -> tuple[Refusal, ...]:
             f"give it back the value that it had before somebody edited it, or unset it: {shape.without}",
         )
         for name, shape in _SHAPES.items()
-        if name in live.properties and not _fits(live.properties[name], shape)
+        if name in live.properties and not _is_readable(live.properties[name], shape)
     )
 
 
-def _fits(text: str, shape: _Shape) -> bool:
+def _is_readable(text: str, shape: _PropertyShape) -> bool:
     try:
-        return shape.fits(json.loads(text))
+        return shape.is_valid(json.loads(text))
     except (ValueError, RecursionError):
         return False

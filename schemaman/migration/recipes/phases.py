@@ -11,35 +11,35 @@ from dataclasses import dataclass, field, replace
 
 from schemaman.migration import casts as conversion
 from schemaman.migration import spark_sql as sql
-from schemaman.migration.conditions import step
+from schemaman.migration.conditions import make_step
 from schemaman.migration.plan import Refusal, Step
-from schemaman.migration.properties.column_swaps import Exchange, recipe_text
-from schemaman.migration.properties.displaced_columns import Retired, retired, retired_text
-from schemaman.migration.properties.names import KEY_PROPERTY, RECIPE_PROPERTY, RETIRED_PROPERTY
+from schemaman.migration.properties.column_swaps import ColumnSwap, format_swaps
+from schemaman.migration.properties.displaced_columns import DisplacedColumn, format_displaced, read_displaced
+from schemaman.migration.properties.names import DISPLACED_PROPERTY, KEY_PROPERTY, RECIPE_PROPERTY
 from schemaman.migration.row_columns import DELETED
-from schemaman.migration.target import Draft, Live, Target
+from schemaman.migration.target import Draft, LakeTable, Target
 from schemaman.model.ddl import format_type, quote_name
 from schemaman.model.diff import AddColumn, Change, ChangeNullable, DropColumn, RenameColumn, patch
 from schemaman.model.schema import Column
 
-_WRITERS = "whoever writes the table meanwhile: hold the writers until the plan is through"
+_HOLD_WRITERS = "whoever writes the table meanwhile: hold the writers until the plan is through"
 _CONFLICT = "writers that commit meanwhile: one of the two fails and has to try again"
 _MERGE = "writers that merge by the old key: from here on they merge by the new one"
 _KEY = "the key changes"
 _ALONE = "no two rows get the same key"
 _COPIES = "the values that were copied into the new columns go for good"
-_GONE = "the old values go for good"
+_OLD_VALUES_LOST = "the old values go for good"
 Pairs = Sequence[tuple[Column, Column]]
 """Columns of a table, each with the one of another table that takes its values."""
 
 
 @dataclass(slots=True)
-class Drawing:
+class PhaseDraft:
     """The steps of one phase: `now` is the table after those drawn so far."""
 
     target: Target
     table: str
-    now: Live
+    now: LakeTable
     steps: list[Step] = field(default_factory=list)
     approvals: list[str] = field(default_factory=list)
 
@@ -48,130 +48,149 @@ class Drawing:
         """The table as SQL writes it."""
         return self.target.table_name(self.table)
 
-    def add(self, draft: Draft, after: Live, why: str = "") -> None:
+    def add_step(self, draft: Draft, after: LakeTable, why: str = "") -> None:
         """Another step; `why` says why a person has to approve it."""
-        self.steps.append(step(draft, self.now, after))
+        self.steps.append(make_step(draft, self.now, after))
         if why:
             self.approvals.append(f"{draft.kind}: {draft.statement} ({why})")
         self.now = after
 
-    def expand(self, exchanges: tuple[Exchange, ...], why: str) -> str:
+    def expand(self, exchanges: tuple[ColumnSwap, ...], why: str) -> str:
         """New columns beside the old ones; the gate in words. `why`: an upgrade has to be approved."""
-        needed = needs(self.target, self.now, exchanges)
+        needed = find_missing_properties(self.target, self.now, exchanges)
         if needed:
-            self.add(self.target.upgrade(self.table, needed), told(self.now, needed), why)
-        self._tell({RECIPE_PROPERTY: recipe_text("expand", exchanges)})
+            self.add_step(
+                self.target.upgrade_features(self.table, needed), set_on_table(self.now, needed), why
+            )
+        self._set_properties({RECIPE_PROPERTY: format_swaps("expand", exchanges)})
         drafts: list[Draft] = []
         after = self.now.schema
         for e in exchanges:
             like = self.now.schema.column(e.column)
-            column = Column(e.new, e.type, comment=like.comment if like else None)
+            column = Column(e.new, e.new_type, comment=like.comment if like else None)
             change = AddColumn((e.new,), column, after.columns[-1].name)
-            drafts.append(drafted(self.target.alter(self.now, change)))
+            drafts.append(require_draft(self.target.draft_change(self.now, change)))
             after = patch(after, [change])
-        self.add(self.target.together(self.now, drafts), replace(self.now, schema=after))
+        self.add_step(self.target.combine_drafts(self.now, drafts), replace(self.now, schema=after))
         return "none: columns are only added"
 
-    def backfill(self, exchanges: tuple[Exchange, ...], why: str) -> str:
+    def backfill(self, exchanges: tuple[ColumnSwap, ...], why: str) -> str:
         """The values of the old columns, written into the new ones by one statement that may be repeated."""
-        values = [(e.new, conversion.converted(quote_name(e.column), e.was, e.type)) for e in exchanges]
-        kept = " AND ".join(conversion.exact(quote_name(e.column), e.was, e.type) for e in exchanges)
-        alone = self._alone({e.column: value for e, (_, value) in zip(exchanges, values, strict=True)})
+        values = [
+            (e.new, conversion.write_conversion(quote_name(e.column), e.old_type, e.new_type))
+            for e in exchanges
+        ]
+        kept = " AND ".join(
+            conversion.write_exactness(quote_name(e.column), e.old_type, e.new_type) for e in exchanges
+        )
+        alone = self._check_key_unique(
+            {e.column: value for e, (_, value) in zip(exchanges, values, strict=True)}
+        )
         draft = Draft(
             (),
             "backfill",
-            sql.update(self.name, values, f"NOT ({_same(exchanges)})"),
+            sql.update_rows(self.name, values, f"NOT ({_write_equality(exchanges)})"),
             "needs-rewrite",
             "reversible",
-            sql.update(self.name, [(e.new, "NULL") for e in exchanges], "true"),
+            sql.update_rows(self.name, [(e.new, "NULL") for e in exchanges], "true"),
             (_CONFLICT,),
-            {"counts": {differing(self.name, exchanges): 0}},
-            {"counts": {sql.count(self.name, f"NOT ({kept})"): 0} | alone, "properties": self._mark()},
+            {"counts": {count_differing(self.name, exchanges): 0}},
+            {
+                "counts": {sql.count_rows(self.name, f"NOT ({kept})"): 0} | alone,
+                "properties": self._recipe_property(),
+            },
         )
-        self.add(draft, self.now, why)
+        self.add_step(draft, self.now, why)
         told = "every value can be turned into one of the new type, and nothing of it is lost"
         return f"{told}; {_ALONE}" if alone else told
 
-    def swap(self, exchanges: tuple[Exchange, ...], why: str) -> str:
+    def swap(self, exchanges: tuple[ColumnSwap, ...], why: str) -> str:
         """The new columns under the names of the old ones, which are kept and no longer required."""
         stands = {e.column: quote_name(e.new) for e in exchanges}
-        alone = self._alone(stands)
-        counts = {"counts": {differing(self.name, exchanges): 0} | alone}
-        names = retired(self.now) | {e.old: Retired(e.column) for e in exchanges}
-        begun = {RECIPE_PROPERTY: recipe_text("swap", exchanges), RETIRED_PROPERTY: retired_text(names)}
+        alone = self._check_key_unique(stands)
+        counts = {"counts": {count_differing(self.name, exchanges): 0} | alone}
+        names = read_displaced(self.now) | {e.old: DisplacedColumn(e.column) for e in exchanges}
+        begun = {
+            RECIPE_PROPERTY: format_swaps("swap", exchanges),
+            DISPLACED_PROPERTY: format_displaced(names),
+        }
         key = self.now.schema.key
-        self._tell(begun, before=counts, why=why)
+        self._set_properties(begun, before=counts, why=why)
         unkeyed = self.target.drop_key(self.now)
         if unkeyed is not None and any(self._is_required(e.column) for e in exchanges):
-            self.add(unkeyed, without_identifiers(self.now))
+            self.add_step(unkeyed, remove_identifiers(self.now))
         for e in exchanges:
             # Rows may have come since the first look, and a run that died may be taken up days later: each
             # pair is asked for again right before its names change.
-            alone = self._alone(stands)
-            self._rename(e, e.column, e.old, key, {"counts": {differing(self.name, (e,)): 0} | alone})
+            alone = self._check_key_unique(stands)
+            self._rename(e, e.column, e.old, key, {"counts": {count_differing(self.name, (e,)): 0} | alone})
             half = replace(e, column=e.old)
-            self._rename(e, e.new, e.column, key, {"counts": {differing(self.name, (half,)): 0} | alone})
+            self._rename(
+                e, e.new, e.column, key, {"counts": {count_differing(self.name, (half,)): 0} | alone}
+            )
             del stands[e.column]
         relaxed = [ChangeNullable((e.old,), False, True) for e in exchanges if self._is_required(e.old)]
         if relaxed:
-            drafts = [drafted(self.target.alter(self.now, change)) for change in relaxed]
+            drafts = [require_draft(self.target.draft_change(self.now, change)) for change in relaxed]
             after = replace(self.now, schema=patch(self.now.schema, relaxed))
-            self.add(self.target.together(self.now, drafts), after)
-        self._tell({RECIPE_PROPERTY: "{}"})
+            self.add_step(self.target.combine_drafts(self.now, drafts), after)
+        self._set_properties({RECIPE_PROPERTY: "{}"})
         told = "no row has another value in the new column than the old one says, and writers are held"
         return f"{told}; {_ALONE}" if alone else told
 
     def contract(self, names: Collection[str]) -> str:
         """The end of columns that were moved out of the way."""
         drops = [DropColumn((c.name,), c) for c in self.now.schema.columns if c.name in names]
-        drafts = [drafted(self.target.alter(self.now, change)) for change in drops]
+        drafts = [require_draft(self.target.draft_change(self.now, change)) for change in drops]
         after = replace(self.now, schema=patch(self.now.schema, drops))
-        self.add(self.target.together(self.now, drafts), after, _GONE)
-        left = {name: each for name, each in retired(self.now).items() if name not in names}
-        self._tell({RETIRED_PROPERTY: retired_text(left)})
+        self.add_step(self.target.combine_drafts(self.now, drafts), after, _OLD_VALUES_LOST)
+        left = {name: each for name, each in read_displaced(self.now).items() if name not in names}
+        self._set_properties({DISPLACED_PROPERTY: format_displaced(left)})
         return "nobody needs the old values any more"
 
-    def abandon(self, exchanges: Sequence[Exchange], rest: Sequence[Exchange]) -> str:
+    def abandon(self, exchanges: Sequence[ColumnSwap], rest: Sequence[ColumnSwap]) -> str:
         """The end of exchanges that nobody wants any more; those of the `rest` stay under way."""
         gone = {e.new for e in exchanges}
         drops = [DropColumn((c.name,), c) for c in self.now.schema.columns if c.name in gone]
-        drafts = [drafted(self.target.alter(self.now, change)) for change in drops]
+        drafts = [require_draft(self.target.draft_change(self.now, change)) for change in drops]
         if drafts:
-            dropped = replace(self.target.together(self.now, drafts), before={"properties": self._mark()})
-            self.add(dropped, replace(self.now, schema=patch(self.now.schema, drops)), _COPIES)
-        self._tell({RECIPE_PROPERTY: recipe_text("expand", rest) if rest else "{}"})
+            dropped = replace(
+                self.target.combine_drafts(self.now, drafts), before={"properties": self._recipe_property()}
+            )
+            self.add_step(dropped, replace(self.now, schema=patch(self.now.schema, drops)), _COPIES)
+        self._set_properties({RECIPE_PROPERTY: format_swaps("expand", rest) if rest else "{}"})
         return "no swap has begun: the old columns have all their values"
 
     def rekey(self, key: tuple[str, ...]) -> str:
         """Another key for the rows as they are, where no two of them have the same one."""
-        gate = {"counts": dict.fromkeys(unfit(self.name, key), 0)} if key else {}
+        gate = {"counts": dict.fromkeys(count_unfit_keys(self.name, key), 0)} if key else {}
         unkeyed = self.target.drop_key(self.now)
         if unkeyed is not None:
             before = {**unkeyed.before, **gate}
-            self.add(replace(unkeyed, before=before), without_identifiers(self.now), _KEY)
+            self.add_step(replace(unkeyed, before=before), remove_identifiers(self.now), _KEY)
         written = {KEY_PROPERTY: json.dumps(key, ensure_ascii=False)}
-        self._tell(written, before=gate, why=_KEY, hurts=(_MERGE,))
+        self._set_properties(written, before=gate, why=_KEY, hurts=(_MERGE,))
         self.now = replace(self.now, schema=replace(self.now.schema, key=key))
         keyed = self.target.set_key(self.table, self.now.schema)
         if keyed is not None:
-            self.add(keyed, self.now)
+            self.add_step(keyed, self.now)
         return "no row has NULL in the new key, and no two rows have the same one"
 
     def fill(self, source: str, moved: Pairs, why: str) -> str:
         """Every row of the table `source` in this new one, written by one statement."""
         there = self.target.table_name(source)
         names = ", ".join(quote_name(new.name) for _, new in moved)
-        values = [conversion.converted(quote_name(old.name), old.type, new.type) for old, new in moved]
-        kept = [conversion.exact(quote_name(old.name), old.type, new.type) for old, new in moved]
+        values = [conversion.write_conversion(quote_name(old.name), old.type, new.type) for old, new in moved]
+        kept = [conversion.write_exactness(quote_name(old.name), old.type, new.type) for old, new in moved]
         required = [f"{quote_name(old.name)} IS NOT NULL" for old, new in moved if self._holds_no_null(new)]
         turned = [(old, v) for (old, new), v in zip(moved, values, strict=True) if self._is_key(new.name)]
-        gate = {sql.count(there, f"NOT ({' AND '.join((*kept, *required))})"): 0}
-        gate |= {sql.count(self.name, "true"): 0}
+        gate = {sql.count_rows(there, f"NOT ({' AND '.join((*kept, *required))})"): 0}
+        gate |= {sql.count_rows(self.name, "true"): 0}
         if turned:
             # Two keys may be one once they are converted, as `007` and `7` are.
-            nulls, _ = unfit(there, [old.name for old, _ in turned])
-            gate |= {nulls: 0, repeated(there, [value for _, value in turned]): 0}
-        counted = dict.fromkeys(_uncounted(there, self.name, (old.name for old, _ in moved)), 0)
+            nulls, _ = count_unfit_keys(there, [old.name for old, _ in turned])
+            gate |= {nulls: 0, count_repeated(there, [value for _, value in turned]): 0}
+        counted = dict.fromkeys(_count_row_differences(there, self.name, (old.name for old, _ in moved)), 0)
         draft = Draft(
             (),
             "backfill",
@@ -183,21 +202,21 @@ class Drawing:
             {"counts": counted},
             {"counts": gate},
         )
-        self.add(draft, self.now, why)
+        self.add_step(draft, self.now, why)
         return "the new table is empty, and every row of the old one fits it without loss"
 
     def _rename(
-        self, e: Exchange, old: str, new: str, key: tuple[str, ...], gate: Mapping[str, object]
+        self, e: ColumnSwap, old: str, new: str, key: tuple[str, ...], gate: Mapping[str, object]
     ) -> None:
         change = RenameColumn((old,), new)
-        draft = drafted(self.target.alter(self.now, change))
-        expects = f"readers that expect {format_type(e.was)} in {quote_name(e.column)}"
+        draft = require_draft(self.target.draft_change(self.now, change))
+        expects = f"readers that expect {format_type(e.old_type)} in {quote_name(e.column)}"
         # A table knows no key of ours: it is a property, and speaks of names.
         schema = replace(patch(self.now.schema, [change]), key=key)
-        draft = replace(draft, hurts=(expects, *draft.hurts, _WRITERS), before=gate)
-        self.add(draft, replace(self.now, schema=schema))
+        draft = replace(draft, hurts=(expects, *draft.hurts, _HOLD_WRITERS), before=gate)
+        self.add_step(draft, replace(self.now, schema=schema))
 
-    def _alone(self, values: Mapping[str, str]) -> dict[str, int]:
+    def _check_key_unique(self, values: Mapping[str, str]) -> dict[str, int]:
         """The gate of a key whose columns get new values, as SQL: it still tells the rows apart.
 
         Two values may be one once they are converted, as `007` and `7` are, and what is merged by such a
@@ -206,22 +225,22 @@ class Drawing:
         key = self.now.schema.key
         if values.keys().isdisjoint(key):
             return {}
-        return {repeated(self.name, [values.get(name, quote_name(name)) for name in key]): 0}
+        return {count_repeated(self.name, [values.get(name, quote_name(name)) for name in key]): 0}
 
     def _is_key(self, name: str) -> bool:
         return name in self.now.schema.key
 
     def _holds_no_null(self, column: Column) -> bool:
-        return not column.nullable or self.target.relax(self.now, column.name) is not None
+        return not column.nullable or self.target.allow_null(self.now, column.name) is not None
 
     def _is_required(self, name: str) -> bool:
         column = self.now.schema.column(name)
         return column is not None and not column.nullable
 
-    def _mark(self) -> dict[str, str]:
+    def _recipe_property(self) -> dict[str, str]:
         return {RECIPE_PROPERTY: self.now.properties[RECIPE_PROPERTY]}
 
-    def _tell(
+    def _set_properties(
         self,
         properties: Mapping[str, str],
         *,
@@ -240,55 +259,61 @@ class Drawing:
         needed = {**(before or {}), "properties": old}
         draft = replace(draft, before=needed, hurts=hurts, undo=undo.statement)
         scanned = replace(draft, step_class="needs-scan") if before else draft
-        self.add(scanned, told(self.now, properties), why)
+        self.add_step(scanned, set_on_table(self.now, properties), why)
 
 
-def needs(target: Target, live: Live, exchanges: Sequence[Exchange]) -> dict[str, str]:
+def find_missing_properties(
+    target: Target, live: LakeTable, exchanges: Sequence[ColumnSwap]
+) -> dict[str, str]:
     """The table properties to switch on before columns can be exchanged."""
     needed: dict[str, str] = {}
     for e in exchanges:
         changes: tuple[Change, ...] = (
-            AddColumn((e.new,), Column(e.new, e.type), None),
+            AddColumn((e.new,), Column(e.new, e.new_type), None),
             RenameColumn((e.column,), e.old),
-            DropColumn((e.column,), Column(e.column, e.was)),
+            DropColumn((e.column,), Column(e.column, e.old_type)),
         )
         for change in changes:
-            needed |= target.needs(live, change)
+            needed |= target.find_missing_properties(live, change)
     return needed
 
 
-def drafted(answer: Draft | Refusal) -> Draft:
+def require_draft(answer: Draft | Refusal) -> Draft:
     """The draft of a change to which the target has agreed before."""
     if isinstance(answer, Refusal):
         raise AssertionError(f"agreed before, refused now: {answer.change}: {answer.reason}")
     return answer
 
 
-def told(live: Live, properties: Mapping[str, str]) -> Live:
+def set_on_table(live: LakeTable, properties: Mapping[str, str]) -> LakeTable:
     """The table with these properties set."""
     return replace(live, properties={**live.properties, **properties})
 
 
-def without_identifiers(live: Live) -> Live:
+def remove_identifiers(live: LakeTable) -> LakeTable:
     """The table as it is once its identifier fields were dropped."""
-    return told(live, {"identifier-fields": "[]"}) if "identifier-fields" in live.properties else live
+    return set_on_table(live, {"identifier-fields": "[]"}) if "identifier-fields" in live.properties else live
 
 
-def _same(exchanges: Sequence[Exchange]) -> str:
-    turned = [(e, conversion.converted(quote_name(e.column), e.was, e.type)) for e in exchanges]
-    return " AND ".join(conversion.same(quote_name(e.new), value, e.type) for e, value in turned)
+def _write_equality(exchanges: Sequence[ColumnSwap]) -> str:
+    turned = [
+        (e, conversion.write_conversion(quote_name(e.column), e.old_type, e.new_type)) for e in exchanges
+    ]
+    return " AND ".join(
+        conversion.write_equality(quote_name(e.new), value, e.new_type) for e, value in turned
+    )
 
 
-def differing(name: str, exchanges: Sequence[Exchange]) -> str:
+def count_differing(name: str, exchanges: Sequence[ColumnSwap]) -> str:
     """The query for the number of rows whose new value is not all that the old one says.
 
     What cannot be converted gives NULL, which is what a row has that came later: it is no equal value.
     """
-    kept = (conversion.exact(quote_name(e.column), e.was, e.type) for e in exchanges)
-    return sql.count(name, f"NOT ({' AND '.join((_same(exchanges), *kept))})")
+    kept = (conversion.write_exactness(quote_name(e.column), e.old_type, e.new_type) for e in exchanges)
+    return sql.count_rows(name, f"NOT ({' AND '.join((_write_equality(exchanges), *kept))})")
 
 
-def _uncounted(there: str, here: str, columns: Iterable[str]) -> Iterator[str]:
+def _count_row_differences(there: str, here: str, columns: Iterable[str]) -> Iterator[str]:
     """The queries for how many rows one table has more than the other, of all and of deleted ones."""
     yield f"SELECT (SELECT count(*) FROM {there}) - (SELECT count(*) FROM {here})"
     if DELETED in columns:
@@ -297,13 +322,13 @@ def _uncounted(there: str, here: str, columns: Iterable[str]) -> Iterator[str]:
         yield f"SELECT {' - '.join(counts)}"
 
 
-def unfit(name: str, key: Sequence[str]) -> tuple[str, str]:
+def count_unfit_keys(name: str, key: Sequence[str]) -> tuple[str, str]:
     """The queries for rows without a value in the key, and for keys that several rows have."""
     nulls = " OR ".join(f"{quote_name(column)} IS NULL" for column in key)
-    return sql.count(name, nulls), repeated(name, [quote_name(column) for column in key])
+    return sql.count_rows(name, nulls), count_repeated(name, [quote_name(column) for column in key])
 
 
-def repeated(name: str, values: Sequence[str]) -> str:
+def count_repeated(name: str, values: Sequence[str]) -> str:
     """The query for how many combinations of values, each as SQL, several rows have."""
     rows = f"SELECT 1 FROM {name} GROUP BY {', '.join(values)} HAVING count(*) > 1"
     return f"SELECT count(*) FROM ({rows}) AS twice"

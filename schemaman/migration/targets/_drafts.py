@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import assert_never
 
 from schemaman.migration import spark_sql as sql
-from schemaman.migration.plan import Refusal, StepKind, words
-from schemaman.migration.target import Draft, Live
+from schemaman.migration.plan import Refusal, StepKind, describe_change
+from schemaman.migration.target import Draft, LakeTable
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import (
     AddColumn,
@@ -23,7 +23,7 @@ from schemaman.model.diff import (
     MoveColumn,
     RenameColumn,
 )
-from schemaman.model.schema import Path, TableSchema, walk
+from schemaman.model.schema import Path, TableSchema, walk_fields
 from schemaman.model.types import Array, Map, Struct
 
 EXPECTS_VALUE = "readers that expect a value in every row"
@@ -34,7 +34,7 @@ _REKEY = (
 _REBUILD = "check the data in a job of its own, or build a new table"
 
 
-def create(name: str, schema: TableSchema, provider: str, properties: Mapping[str, str]) -> Draft:
+def create_table(name: str, schema: TableSchema, provider: str, properties: Mapping[str, str]) -> Draft:
     """The draft of a `CREATE TABLE`."""
     statement = sql.create_table(name, schema, provider, properties)
     after = {"properties": dict(properties)}
@@ -60,12 +60,12 @@ def set_properties(name: str, properties: Mapping[str, str]) -> Draft:
     return Draft((), "set-properties", statement, "none", "reversible", after=after)
 
 
-def refuse(change: Change, reason: str, instead: str) -> Refusal:
+def refuse_change(change: Change, reason: str, instead: str) -> Refusal:
     """A refusal that says in words which change is meant."""
-    return Refusal(words(change), reason, instead)
+    return Refusal(describe_change(change), reason, instead)
 
 
-def draft(name: str, schema: TableSchema, change: Change) -> Draft | Refusal:
+def draft_change(name: str, schema: TableSchema, change: Change) -> Draft | Refusal:
     """The statement for a change that the format has agreed to; refused are those that no format takes.
 
     `schema` is that of the table before the change.
@@ -80,12 +80,12 @@ def draft(name: str, schema: TableSchema, change: Change) -> Draft | Refusal:
             )
         case DropColumn(path, _):
             statement = sql.drop_columns(name, [path])
-            return Draft((change,), "drop-columns", statement, "metadata", "no", None, (_names(path),))
+            return Draft((change,), "drop-columns", statement, "metadata", "no", None, (_name_readers(path),))
         case RenameColumn(path, new):
             undo = sql.rename_column(name, (*path[:-1], new), path[-1])
             statement = sql.rename_column(name, path, new)
             return Draft(
-                (change,), "rename-column", statement, "metadata", "reversible", undo, (_names(path),)
+                (change,), "rename-column", statement, "metadata", "reversible", undo, (_name_readers(path),)
             )
         case ChangeType(path, old, new):
             statement = sql.alter_columns(name, [(path, f"TYPE {sql.type_name(new)}")])
@@ -95,23 +95,25 @@ def draft(name: str, schema: TableSchema, change: Change) -> Draft | Refusal:
             statement = sql.alter_columns(name, [(path, "DROP NOT NULL")])
             return Draft((change,), "drop-not-null", statement, "widening", "no", None, (EXPECTS_VALUE,))
         case ChangeNullable():
-            return refuse(change, "no format forbids NULL in a table that has rows", _REBUILD)
+            return refuse_change(change, "no format forbids NULL in a table that has rows", _REBUILD)
         case ChangeComment(path, old, new):
-            statement, undo = _comment(name, path, new), _comment(name, path, old)
+            statement, undo = _comment_statement(name, path, new), _comment_statement(name, path, old)
             return Draft((change,), "change-comment", statement, "none", "reversible", undo)
         case ChangeKey():
-            return refuse(change, "the rows were merged by the old key", _REKEY)
+            return refuse_change(change, "the rows were merged by the old key", _REKEY)
         case MoveColumn() | ChangeDefault() | ChangeAttribute():
-            return refuse(change, "writers name every column and bring every value", "leave it as it is")
+            return refuse_change(
+                change, "writers name every column and bring every value", "leave it as it is"
+            )
         case _:
             assert_never(change)
 
 
-def _names(path: Path) -> str:
+def _name_readers(path: Path) -> str:
     return f"queries, views and jobs that name {sql.path_name(path)}: they fail"
 
 
-def together(name: str, drafts: Sequence[Draft]) -> Draft:
+def combine_drafts(name: str, drafts: Sequence[Draft]) -> Draft:
     """One statement for several drafts of one kind; a single one is given back as it is.
 
     Raises:
@@ -121,14 +123,14 @@ def together(name: str, drafts: Sequence[Draft]) -> Draft:
         return drafts[0]
     first = drafts[0]
     changes = tuple(change for each in drafts for change in each.changes)
-    undo = _undone(name, first.kind, changes) if all(each.undo for each in drafts) else None
+    undo = _join_undos(name, first.kind, changes) if all(each.undo for each in drafts) else None
     hurts = tuple(dict.fromkeys(who for each in drafts for who in each.hurts))
     return replace(
-        first, changes=changes, statement=_joined(name, first.kind, changes), undo=undo, hurts=hurts
+        first, changes=changes, statement=_join_statements(name, first.kind, changes), undo=undo, hurts=hurts
     )
 
 
-def _joined(name: str, kind: StepKind, changes: Sequence[Change]) -> str:
+def _join_statements(name: str, kind: StepKind, changes: Sequence[Change]) -> str:
     match kind:
         case "add-columns":
             return sql.add_columns(name, [(c.path, c.column) for c in changes if isinstance(c, AddColumn)])
@@ -147,7 +149,7 @@ def _joined(name: str, kind: StepKind, changes: Sequence[Change]) -> str:
             raise ValueError(f"no statement does several changes of kind {kind}")
 
 
-def _undone(name: str, kind: StepKind, changes: Sequence[Change]) -> str | None:
+def _join_undos(name: str, kind: StepKind, changes: Sequence[Change]) -> str | None:
     match kind:
         case "add-columns":
             return sql.drop_columns(name, [c.path for c in changes if isinstance(c, AddColumn)])
@@ -161,7 +163,7 @@ def _undone(name: str, kind: StepKind, changes: Sequence[Change]) -> str | None:
 def refuse_type_change(change: ChangeType) -> Refusal:
     """The refusal of a type change that this format cannot make in place, with the way around it."""
     column, new = sql.path_name(change.path[:1]), sql.path_name((f"{change.path[0]}__new",))
-    return refuse(
+    return refuse_change(
         change,
         "the format cannot make this change without rewriting the data",
         f"plan it in phases, schemaman plan TABLE --recipe: add a column {new} of the new type, backfill it, "
@@ -169,42 +171,45 @@ def refuse_type_change(change: ChangeType) -> Refusal:
     )
 
 
-def refuse_drop(live: Live, change: DropColumn) -> Refusal | None:
+def refuse_drop(live: LakeTable, change: DropColumn) -> Refusal | None:
     """Drops that a format accepts and then chokes on, or refuses because the column is in use."""
     top = change.path[0]
     if len(change.path) == 1 and len(live.schema.columns) == 1:
-        return refuse(change, "it is the last column of the table", "drop the table instead")
-    if _is_part(live.schema, change.path) or _alone(live.schema, change.path):
-        return refuse(change, "it is the last member of its struct", "drop the whole column instead")
+        return refuse_change(change, "it is the last column of the table", "drop the table instead")
+    if _is_part(live.schema, change.path) or _is_only_field(live.schema, change.path):
+        return refuse_change(change, "it is the last member of its struct", "drop the whole column instead")
     if in_map_key(live.schema, change.path):
-        return refuse(change, "keys of a map that differ in it alone would become one", "write a new column")
+        return refuse_change(
+            change, "keys of a map that differ in it alone would become one", "write a new column"
+        )
     if top in live.layout:
         reason = "the files are partitioned, clustered or sorted by it"
-        return refuse(change, reason, "change the layout of the table first")
+        return refuse_change(change, reason, "change the layout of the table first")
     if top in live.schema.key:
-        return refuse(change, "it is a key column", _REKEY)
+        return refuse_change(change, "it is a key column", _REKEY)
     return None
 
 
 def in_map_key(schema: TableSchema, path: Path) -> bool:
     """Whether a path leads through the key of a map, and not through a member that is called `key`."""
-    maps = {at for at, type, _ in walk(schema) if isinstance(type, Map)}
+    maps = {at for at, type, _ in walk_fields(schema) if isinstance(type, Map)}
     return any(path[:i] in maps and path[i] == "key" for i in range(1, len(path)))
 
 
 def _is_part(schema: TableSchema, path: Path) -> bool:
     """Whether a path is that of an array's element or of a map's key or value, not a column's or member's."""
-    return any(at == path[:-1] and isinstance(type, Array | Map) for at, type, _ in walk(schema))
+    return any(at == path[:-1] and isinstance(type, Array | Map) for at, type, _ in walk_fields(schema))
 
 
-def _alone(schema: TableSchema, path: Path) -> bool:
+def _is_only_field(schema: TableSchema, path: Path) -> bool:
     parent = path[:-1]
     return any(
-        at == parent and isinstance(type, Struct) and len(type.fields) == 1 for at, type, _ in walk(schema)
+        at == parent and isinstance(type, Struct) and len(type.fields) == 1
+        for at, type, _ in walk_fields(schema)
     )
 
 
-def _comment(name: str, path: Path, text: str | None) -> str:
+def _comment_statement(name: str, path: Path, text: str | None) -> str:
     if not path:
         return sql.comment_on_table(name, text)
     return sql.alter_columns(name, [(path, f"COMMENT {sql.literal(text or '')}")])

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from schemaman.migration.plan import Refusal
-from schemaman.migration.target import Held
+from schemaman.migration.target import LakeType
 from schemaman.migration.type_mapping import DEFAULT, MAX_DIGITS, MICROSECONDS, VARIANT, Representation
 from schemaman.model.ddl import format_type
-from schemaman.model.name_adjustment import unusable
+from schemaman.model.name_adjustment import explain_unusable_name
 from schemaman.model.types import (
     Array,
     Binary,
@@ -39,7 +39,7 @@ from schemaman.model.types import (
     Unknown,
     Uuid,
     Xml,
-    digits,
+    count_digits,
 )
 
 _NANOSECONDS = "values with nanoseconds do not fit: table formats hold microseconds"
@@ -47,20 +47,20 @@ _LEAVE_OUT = "teach the dialect this type, or leave the column out"
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class TypeHolder:
     """How one format holds types. `smallest_integer`: bits of the narrowest integer that it stores."""
 
     how: Representation = DEFAULT
     smallest_integer: int = 8
 
-    def hold(self, type: Type) -> Held | Refusal:
+    def hold_type(self, type: Type) -> LakeType | Refusal:
         """How the format holds a type, and what that loses.
 
         Members of structs and elements are nullable in the lake: a stream cannot promise more.
         """
         match type:
             case Boolean() | Floating() | Date():
-                return Held(type)
+                return LakeType(type)
             case Integer():
                 return self._integer(type)
             case Decimal(precision, scale):
@@ -68,20 +68,20 @@ class Holder:
             case Numeric():
                 return self._number("numbers without declared precision")
             case String() | Xml() | Enum():
-                return Held(String())
+                return LakeType(String())
             case Uuid():
-                return Held(Binary() if self.how.uuid == "binary" else String())
+                return LakeType(Binary() if self.how.uuid == "binary" else String())
             case Json():
-                return Held(VARIANT if self.how.json == "variant" else String())
+                return LakeType(VARIANT if self.how.json == "variant" else String())
             case EnumSet():
                 listed = self.how.sets == "array" and self.how.arrays == "array"
-                return Held(Array(String()) if listed else String())
+                return LakeType(Array(String()) if listed else String())
             case Time() | Interval():
                 return self._span(type)
             case Timestamp():
                 return self._timestamp(type)
             case Binary() | Bits():
-                return Held(Binary())
+                return LakeType(Binary())
             case Array() | Map() | Struct():
                 return self._nested(type)
             case Union():
@@ -92,54 +92,54 @@ class Holder:
             case _:
                 assert_never(type)
 
-    def _integer(self, type: Integer) -> Held:
+    def _integer(self, type: Integer) -> LakeType:
         """Unsigned numbers need one size more; 64 unsigned bits need twenty digits."""
         if type.signed or type.bits < 64:
-            return Held(Integer(max(self.smallest_integer, type.bits if type.signed else 2 * type.bits)))
+            return LakeType(Integer(max(self.smallest_integer, type.bits if type.signed else 2 * type.bits)))
         match self.how.unsigned_bigint:
             case "decimal":
-                return Held(Decimal(digits(type), 0))
+                return LakeType(Decimal(count_digits(type), 0))
             case "bigint":
-                return Held(Integer(64), "numbers above 9223372036854775807 do not fit BIGINT")
+                return LakeType(Integer(64), "numbers above 9223372036854775807 do not fit BIGINT")
             case "string":
-                return Held(String(), "numbers are kept as text, digit by digit")
+                return LakeType(String(), "numbers are kept as text, digit by digit")
 
-    def _decimal(self, precision: int, scale: int) -> Held:
+    def _decimal(self, precision: int, scale: int) -> LakeType:
         # PostgreSQL allows a scale outside 0..precision: room for the zeros keeps every value.
         behind = max(scale, 0)
         before = max(precision - scale, 0)
         if before + behind > MAX_DIGITS:
             return self._number(f"{before + behind} digits do not fit a DECIMAL({MAX_DIGITS}): numbers")
-        return Held(Decimal(max(before + behind, 1), behind))
+        return LakeType(Decimal(max(before + behind, 1), behind))
 
-    def _number(self, what: str) -> Held:
+    def _number(self, what: str) -> LakeType:
         """Numbers for which no DECIMAL is told."""
         if self.how.numeric == "double":
-            return Held(Floating(64), f"{what} are rounded to the nearest DOUBLE, about fifteen digits")
+            return LakeType(Floating(64), f"{what} are rounded to the nearest DOUBLE, about fifteen digits")
         decimal = self.how.decimal
         if decimal is None:
-            return Held(String(), f"{what} are kept as text, digit by digit")
+            return LakeType(String(), f"{what} are kept as text, digit by digit")
         room = f"{decimal.precision - decimal.scale} digits before the point or {decimal.scale} behind it"
-        return Held(decimal, f"{what} with more than {room} do not fit")
+        return LakeType(decimal, f"{what} with more than {room} do not fit")
 
-    def _span(self, type: Time | Interval) -> Held:
+    def _span(self, type: Time | Interval) -> LakeType:
         if isinstance(type, Time) and not type.zoned and self.how.time == "bigint":
             lost = "; finer values do not fit" if type.precision > MICROSECONDS else ""
-            return Held(Integer(64), f"{format_type(type)} is kept as microseconds since midnight{lost}")
-        return Held(String(), f"{format_type(type)} is kept as text, no table format has it")
+            return LakeType(Integer(64), f"{format_type(type)} is kept as microseconds since midnight{lost}")
+        return LakeType(String(), f"{format_type(type)} is kept as text, no table format has it")
 
-    def _timestamp(self, type: Timestamp) -> Held:
+    def _timestamp(self, type: Timestamp) -> LakeType:
         if type.precision > MICROSECONDS and self.how.nanoseconds == "string":
-            return Held(String(), f"{format_type(type)} is kept as text, with its nanoseconds")
+            return LakeType(String(), f"{format_type(type)} is kept as text, with its nanoseconds")
         lost = [_NANOSECONDS] if type.precision > MICROSECONDS else []
         if type.zoned or self.how.local_timestamp == "timestamp_ntz":
-            return Held(Timestamp(MICROSECONDS, type.zoned), "; ".join(lost) or None)
+            return LakeType(Timestamp(MICROSECONDS, type.zoned), "; ".join(lost) or None)
         if self.how.local_timestamp == "string":
-            return Held(String(), f"{format_type(type)} is kept as text")
+            return LakeType(String(), f"{format_type(type)} is kept as text")
         lost.append("local times are kept as if they were of UTC: that they have no zone is lost")
-        return Held(Timestamp(MICROSECONDS), "; ".join(lost))
+        return LakeType(Timestamp(MICROSECONDS), "; ".join(lost))
 
-    def _nested(self, type: Array | Map | Struct) -> Held | Refusal:
+    def _nested(self, type: Array | Map | Struct) -> LakeType | Refusal:
         how = self.how
         match type:
             case Struct(fields) if how.geometry != "struct" and is_geometry(type):
@@ -147,7 +147,7 @@ class Holder:
                     instead = "say geometry = struct or wkb in [[projection]], or leave the column out"
                     return Refusal("", "geometry = refuse", instead)
                 others = ", ".join(f.name for f in fields if f.name != "wkb")
-                return Held(Binary(), f"of the geometry its WKB is kept; {others} get lost")
+                return LakeType(Binary(), f"of the geometry its WKB is kept; {others} get lost")
             case Array() if how.arrays == "string":
                 return self._as_json(type)
             case Array(element):
@@ -155,37 +155,39 @@ class Holder:
             case Map() | Struct() if how.documents == "string":
                 return self._as_json(type)
             case Map(key, value):
-                return _writable(self._wrapped((key, value), lambda held: Map(held[0], held[1])))
+                return _require_writable_key(self._wrapped((key, value), lambda held: Map(held[0], held[1])))
             case Struct(fields):
                 return self._struct(fields)
 
-    def _as_json(self, type: Array | Map | Struct) -> Held | Refusal:
+    def _as_json(self, type: Array | Map | Struct) -> LakeType | Refusal:
         """JSON text of whatever else could be held, so that a type that nobody knows is refused here too."""
-        inner = Holder(replace(self.how, arrays="array", documents="struct"), self.smallest_integer)
-        answer = inner.hold(type)
+        inner = TypeHolder(replace(self.how, arrays="array", documents="struct"), self.smallest_integer)
+        answer = inner.hold_type(type)
         if isinstance(answer, Refusal):
             return answer
-        return Held(String(), f"{format_type(type)} is kept as JSON text")
+        return LakeType(String(), f"{format_type(type)} is kept as JSON text")
 
-    def _wrapped(self, parts: Sequence[Type], build: Callable[[list[Type]], Type]) -> Held | Refusal:
+    def _wrapped(self, parts: Sequence[Type], build: Callable[[list[Type]], Type]) -> LakeType | Refusal:
         held: list[Type] = []
         notes: list[str] = []
         for part in parts:
-            inner = self.hold(part)
+            inner = self.hold_type(part)
             if isinstance(inner, Refusal):
                 return inner
             held.append(inner.type)
             notes += [inner.note] if inner.note else []
-        return Held(build(held), "; ".join(dict.fromkeys(notes)) or None)
+        return LakeType(build(held), "; ".join(dict.fromkeys(notes)) or None)
 
-    def _struct(self, fields: tuple[Field, ...]) -> Held | Refusal:
+    def _struct(self, fields: tuple[Field, ...]) -> LakeType | Refusal:
         names = [f.name.lower() for f in fields]
         if not fields:
             return Refusal("", "a struct without fields cannot be written", "wait until the source fills it")
         if len(names) != len(set(names)):
             reason = "two of its members differ only by case"
             return Refusal("", reason, "leave the column out, or rename the members at the source")
-        reason = next((f"a member, {f.name!r}: {why}" for f in fields if (why := unusable(f.name))), "")
+        reason = next(
+            (f"a member, {f.name!r}: {why}" for f in fields if (why := explain_unusable_name(f.name))), ""
+        )
         if reason:
             return Refusal("", reason, "leave the column out, or rename the members at the source")
         return self._wrapped(
@@ -198,9 +200,9 @@ class Holder:
             ),
         )
 
-    def _unknown(self, type: Unknown) -> Held | Refusal:
+    def _unknown(self, type: Unknown) -> LakeType | Refusal:
         if type == VARIANT and self.how.json == "variant":
-            return Held(VARIANT)
+            return LakeType(VARIANT)
         return Refusal("", f"nobody knows the type {type.name!r}", _LEAVE_OUT)
 
 
@@ -213,7 +215,7 @@ def is_geometry(type: Struct) -> bool:
     return {"wkb", "srid"} <= names <= {"wkb", "srid", "x", "y"}
 
 
-def _writable(answer: Held | Refusal) -> Held | Refusal:
+def _require_writable_key(answer: LakeType | Refusal) -> LakeType | Refusal:
     """A map, unless no value of it can be written: Spark makes the table and then refuses each key.
 
     Source: Spark's error condition `DATATYPE_MISMATCH.INVALID_MAP_KEY_TYPE`; Spark 4.1.1 tried.
@@ -227,26 +229,26 @@ def _writable(answer: Held | Refusal) -> Held | Refusal:
     return Refusal("", "the key of a map can hold no map or VARIANT", instead)
 
 
-def holds(type: Type, wanted: Callable[[Type], bool]) -> bool:
+def has_part(type: Type, wanted: Callable[[Type], bool]) -> bool:
     """Whether a type is what is wanted, or a part of it is."""
     if wanted(type):
         return True
     match type:
         case Array(element):
-            return holds(element, wanted)
+            return has_part(element, wanted)
         case Map(key, value):
-            return holds(key, wanted) or holds(value, wanted)
+            return has_part(key, wanted) or has_part(value, wanted)
         case Struct(fields):
-            return any(holds(f.type, wanted) for f in fields)
+            return any(has_part(f.type, wanted) for f in fields)
         case _:
             return False
 
 
 def has_map(type: Type) -> bool:
     """Whether a map is in it somewhere."""
-    return holds(type, lambda part: isinstance(part, Map))
+    return has_part(type, lambda part: isinstance(part, Map))
 
 
 def has_variant(type: Type) -> bool:
     """Whether a VARIANT is in it somewhere."""
-    return holds(type, lambda part: part == VARIANT)
+    return has_part(type, lambda part: part == VARIANT)

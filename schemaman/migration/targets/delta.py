@@ -9,9 +9,9 @@ from dataclasses import replace
 from schemaman.errors import BadReference
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.plan import Refusal
-from schemaman.migration.target import Draft, Held, Live
+from schemaman.migration.target import Draft, LakeTable, LakeType
 from schemaman.migration.targets import _drafts as drafts
-from schemaman.migration.targets._types import Holder, has_variant
+from schemaman.migration.targets._types import TypeHolder, has_variant
 from schemaman.migration.targets.iceberg import widens_in_place as iceberg_widens
 from schemaman.migration.type_mapping import DEFAULT, Representation
 from schemaman.model.diff import AddColumn, Change, ChangeType, DropColumn, RenameColumn
@@ -36,10 +36,10 @@ _NTZ = {"delta.feature.timestampNtz": "supported"}
 _VARIANT = {"delta.feature.variantType": "supported"}
 _CONSTRAINT = "delta.constraints."
 _OWN_CONSTRAINT = "schemaman_not_null_"
-_COMPATIBLE = ("delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2")
+_ICEBERG_COMPAT = ("delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2")
 _CHANGE_FEED = "delta.enableChangeDataFeed"
 _STREAMS = "streams that read the table: they stop at this change"
-_FEEDS = "readers of the change data feed: a range across this change cannot be read"
+_FEED_READERS = "readers of the change data feed: a range across this change cannot be read"
 _READERS = {
     "delta.columnMapping.mode": "readers without column mapping (reader version 2, Delta 1.2), and "
     "deltalake's to_pyarrow_table and to_pandas, which give NULL in every column",
@@ -86,9 +86,9 @@ class DeltaTarget:
 
     name = "delta"
 
-    def hold(self, type: Type, how: Representation = DEFAULT) -> Held | Refusal:
+    def hold_type(self, type: Type, how: Representation = DEFAULT) -> LakeType | Refusal:
         """How Delta holds a logical type."""
-        return Holder(how).hold(type)
+        return TypeHolder(how).hold_type(type)
 
     def table_name(self, table: str) -> str:
         """A path becomes ``delta.`path` ``; a name gets back-ticks around its parts.
@@ -96,29 +96,29 @@ class DeltaTarget:
         Raises:
             BadReference: neither a path nor a name that the session's own catalogue accepts.
         """
-        path = _path(table)
+        path = _find_path(table)
         if path is not None:
-            return sql.dotted(("delta", path))
-        parts = sql.table_parts(table)
+            return sql.quote_table_name(("delta", path))
+        parts = sql.split_table_name(table)
         if len(parts) < 3 and not all(re.fullmatch(r"\w+", part, re.ASCII) for part in parts):
             raise BadReference(
                 f"{table!r}: the session's own catalogue takes letters, digits and underscores only",
                 hint="name the table by its path, /folder/of/the/table",
             )
-        return sql.dotted(parts)
+        return sql.quote_table_name(parts)
 
-    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
+    def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """None: Delta chokes on no name that column mapping lets it store."""
         return {}
 
-    def create(self, table: str, schema: TableSchema, properties: Mapping[str, str]) -> Draft:
+    def create_table(self, table: str, schema: TableSchema, properties: Mapping[str, str]) -> Draft:
         """A table with column mapping, type widening and timestampNtz: later steps need them."""
         switched_on = _MAPPING | _WIDENING | _NTZ
-        return drafts.create(self.table_name(table), schema, "delta", switched_on | dict(properties))
+        return drafts.create_table(self.table_name(table), schema, "delta", switched_on | dict(properties))
 
     def create_namespace(self, table: str) -> Draft | None:
         """The database of a table by name; a path needs none."""
-        parts = () if _path(table) is not None else sql.table_parts(table)[:-1]
+        parts = () if _find_path(table) is not None else sql.split_table_name(table)[:-1]
         return drafts.create_namespace(parts) if parts and parts[-1] != "default" else None
 
     def set_key(self, table: str, schema: TableSchema) -> Draft | None:
@@ -133,17 +133,17 @@ class DeltaTarget:
         """One `UNSET TBLPROPERTIES`."""
         return drafts.unset_properties(self.table_name(table), properties)
 
-    def upgrade(self, table: str, properties: Mapping[str, str]) -> Draft:
+    def upgrade_features(self, table: str, properties: Mapping[str, str]) -> Draft:
         """Features switched on, for good, with those who cannot read such a table."""
         draft = self.set_properties(table, properties)
         hurts = tuple(_READERS.get(key, f"readers that do not know {key}") for key in sorted(properties))
         return replace(draft, step_class="capability-upgrade", reversible="no", hurts=hurts)
 
-    def drop_key(self, live: Live) -> Draft | None:
+    def drop_key(self, live: LakeTable) -> Draft | None:
         """None: Delta keeps no key that could stand against a change."""
         return None
 
-    def require(self, live: Live, column: str) -> Draft | Refusal | None:
+    def forbid_null(self, live: LakeTable, column: str) -> Draft | Refusal | None:
         """A CHECK constraint that reads every row; None where there is one. It is named for the column."""
         constraint = f"{_OWN_CONSTRAINT}{column}"
         if f"{_CONSTRAINT}{constraint.lower()}" in live.properties:
@@ -161,11 +161,11 @@ class DeltaTarget:
             sql.drop_check(name, constraint),
             ("writers that bring NULL",),
             {"properties": {f"{_CONSTRAINT}{constraint.lower()}": expression}},
-            {"counts": {sql.count(name, f"{sql.path_name((column,))} IS NULL"): 0}},
+            {"counts": {sql.count_rows(name, f"{sql.path_name((column,))} IS NULL"): 0}},
         )
 
-    def relax(self, live: Live, column: str) -> Draft | None:
-        """The end of the constraint that `require` made; None where there is none."""
+    def allow_null(self, live: LakeTable, column: str) -> Draft | None:
+        """The end of the constraint that `forbid_null` made; None where there is none."""
         constraint = f"{_OWN_CONSTRAINT}{column}"
         key = f"{_CONSTRAINT}{constraint.lower()}"
         if key not in live.properties:
@@ -176,26 +176,26 @@ class DeltaTarget:
         statement, hurts = sql.drop_check(name, constraint), (drafts.EXPECTS_VALUE,)
         return Draft((), "drop-constraint", statement, "metadata", "reversible", undo, hurts, after, before)
 
-    def needs(self, live: Live, change: Change) -> Mapping[str, str]:
+    def find_missing_properties(self, live: LakeTable, change: Change) -> Mapping[str, str]:
         """Column mapping for names, type widening for types, timestampNtz for such columns."""
         wanted: dict[str, str] = {}
         match change:
             case RenameColumn() | DropColumn():
                 wanted = _MAPPING
             case AddColumn(path, column):
-                wanted = (_MAPPING if _needs_mapping(path, column.type) else {}) | _ntz(column.type)
+                wanted = (_MAPPING if _needs_mapping(path, column.type) else {}) | _require_ntz(column.type)
                 wanted |= _VARIANT if has_variant(column.type) else {}
             case ChangeType(_, String() | Unknown(), new):
-                wanted = _ntz(new)
+                wanted = _require_ntz(new)
             case ChangeType(_, _, new):
-                wanted = _WIDENING | _ntz(new)
+                wanted = _WIDENING | _require_ntz(new)
             case _:
                 pass
         return {key: value for key, value in wanted.items() if not _is_on(live, key, value)}
 
-    def alter(self, live: Live, change: Change) -> Draft | Refusal:
+    def draft_change(self, live: LakeTable, change: Change) -> Draft | Refusal:
         """The statement for one change, or why Delta would refuse it."""
-        refusal = _in_use(live, change)
+        refusal = _refuse_in_use(live, change)
         if refusal is not None:
             return refusal
         match change:
@@ -203,47 +203,49 @@ class DeltaTarget:
                 return drafts.refuse_type_change(change)
             case ChangeType(_, old, new) if _is_uniform(live) and not iceberg_widens(old, new):
                 reason = "the table is read as Iceberg too, which has no such change"
-                return drafts.refuse(change, reason, "switch IcebergCompat off first, or keep the type")
+                return drafts.refuse_change(
+                    change, reason, "switch IcebergCompat off first, or keep the type"
+                )
             case DropColumn():
                 refusal = drafts.refuse_drop(live, change)
                 if refusal is not None:
                     return refusal
             case _:
                 pass
-        draft = drafts.draft(self.table_name(live.name), live.schema, change)
-        return draft if isinstance(draft, Refusal) else _weighed(live, draft, change)
+        draft = drafts.draft_change(self.table_name(live.name), live.schema, change)
+        return draft if isinstance(draft, Refusal) else _add_ways_back(live, draft, change)
 
-    def together(self, live: Live, several: Sequence[Draft]) -> Draft:
+    def combine_drafts(self, live: LakeTable, several: Sequence[Draft]) -> Draft:
         """One statement for several drafts of one kind."""
-        return drafts.together(self.table_name(live.name), several)
+        return drafts.combine_drafts(self.table_name(live.name), several)
 
 
 TARGET = DeltaTarget()
 
 
-def _path(table: str) -> str | None:
+def _find_path(table: str) -> str | None:
     """The folder of a table that is named by its path."""
     if table.startswith("/") or re.match(r"[a-z][a-z0-9+.-]*:/", table):
         return table.rstrip("/") or "/"
-    parts = sql.table_parts(table)
+    parts = sql.split_table_name(table)
     return parts[1] if len(parts) == 2 and parts[0].lower() == "delta" and "/" in parts[1] else None
 
 
-def _is_on(live: Live, key: str, value: str) -> bool:
+def _is_on(live: LakeTable, key: str, value: str) -> bool:
     told = live.properties.get(key, "").lower()
     return told == value or (key in _MAPPING and told == "id")
 
 
-def _ntz(type: Type) -> dict[str, str]:
+def _require_ntz(type: Type) -> dict[str, str]:
     match type:
         case Timestamp(_, False):
             return _NTZ
         case Array(element):
-            return _ntz(element)
+            return _require_ntz(element)
         case Map(key, value):
-            return _ntz(key) | _ntz(value)
+            return _require_ntz(key) | _require_ntz(value)
         case Struct(fields):
-            return _NTZ if any(_ntz(f.type) for f in fields) else {}
+            return _NTZ if any(_require_ntz(f.type) for f in fields) else {}
         case _:
             return {}
 
@@ -266,7 +268,7 @@ def _needs_mapping(path: Path, type: Type) -> bool:
     return any(ch in " ,;{}()\n\t=" for name in names for ch in name)
 
 
-def _weighed(live: Live, draft: Draft, change: Change) -> Draft:
+def _add_ways_back(live: LakeTable, draft: Draft, change: Change) -> Draft:
     """The draft with Delta's own ways back, and with the readers that Delta itself stops.
 
     Source: Delta "Restore a Delta table to an earlier state", "Tracking non-additive schema changes".
@@ -275,38 +277,38 @@ def _weighed(live: Live, draft: Draft, change: Change) -> Draft:
         return replace(draft, reversible="time-travel", undo=None)
     hurts = draft.hurts
     if isinstance(change, DropColumn | RenameColumn | ChangeType):
-        feeds = (_FEEDS,) if live.properties.get(_CHANGE_FEED, "").lower() == "true" else ()
+        feeds = (_FEED_READERS,) if live.properties.get(_CHANGE_FEED, "").lower() == "true" else ()
         hurts = (*hurts, _STREAMS, *feeds)
     return replace(
         draft, reversible="time-travel" if draft.reversible == "no" else draft.reversible, hurts=hurts
     )
 
 
-def _is_uniform(live: Live) -> bool:
-    return any(live.properties.get(key, "").lower() == "true" for key in _COMPATIBLE)
+def _is_uniform(live: LakeTable) -> bool:
+    return any(live.properties.get(key, "").lower() == "true" for key in _ICEBERG_COMPAT)
 
 
-def _in_use(live: Live, change: Change) -> Refusal | None:
+def _refuse_in_use(live: LakeTable, change: Change) -> Refusal | None:
     """Why a change must wait for the constraints and generated columns that use its column."""
     if not isinstance(change, DropColumn | RenameColumn | ChangeType):
         return None
     name = change.path[0]
     for key, expression in live.properties.items():
-        if key.startswith(_CONSTRAINT) and _mentions(expression, name):
+        if key.startswith(_CONSTRAINT) and _is_mentioned(expression, name):
             used = key.removeprefix(_CONSTRAINT)
             instead = f"drop the constraint {used} first and add it again after"
-            return drafts.refuse(change, f"the constraint {used} uses the column", instead)
+            return drafts.refuse_change(change, f"the constraint {used} uses the column", instead)
     for generated, expression in live.generated.items():
-        if generated != name and _mentions(expression, name):
+        if generated != name and _is_mentioned(expression, name):
             reason = f"the generated column {sql.path_name((generated,))} is computed from it"
-            return drafts.refuse(change, reason, "drop the generated column first")
+            return drafts.refuse_change(change, reason, "drop the generated column first")
     if name in live.generated and isinstance(change, ChangeType):
         reason = "its values are computed by the table itself"
-        return drafts.refuse(change, reason, "build a new table with another expression")
+        return drafts.refuse_change(change, reason, "build a new table with another expression")
     return None
 
 
-def _mentions(expression: str, name: str) -> bool:
+def _is_mentioned(expression: str, name: str) -> bool:
     """Whether an expression may use a column: as a word of its own, or in back-ticks."""
     spellings = "|".join(re.escape(each) for each in dict.fromkeys((name, name.replace("`", "``"))))
     return re.search(rf"(?<!\w)(?:{spellings})(?!\w)", expression, re.IGNORECASE) is not None

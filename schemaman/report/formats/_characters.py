@@ -14,29 +14,29 @@ SIGNS: dict[Tone, str] = {"plain": "", "good": "✓", "note": "•", "danger": "
 _REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-def visible(text: str, *, lines: bool = False) -> str:
+def escape_invisible(text: str, *, lines: bool = False) -> str:
     """The text with what cannot be seen written as an escape; `lines` lets line ends stand."""
     if text.isprintable():
         return text
-    return "".join(ch if _shown(ch) or (lines and ch == "\n") else _escape(ch) for ch in text)
+    return "".join(ch if _is_visible(ch) or (lines and ch == "\n") else _escape_character(ch) for ch in text)
 
 
-def width(text: str) -> int:
+def measure_width(text: str) -> int:
     """How many cells of a terminal a text takes."""
-    return sum(_cells(ch) for ch in text)
+    return sum(_count_cells(ch) for ch in text)
 
 
-def _shown(ch: str) -> bool:
+def _is_visible(ch: str) -> bool:
     return unicodedata.category(ch) not in ("Cc", "Cs", "Zl", "Zp") and ch not in _REORDERING
 
 
-def _escape(ch: str) -> str:
+def _escape_character(ch: str) -> str:
     known = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
     code = ord(ch)
     return known.get(ch) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")
 
 
-def _cells(ch: str) -> int:
+def _count_cells(ch: str) -> int:
     if unicodedata.combining(ch) or unicodedata.category(ch) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(ch) in "WF" else 1

@@ -13,10 +13,10 @@ from itertools import count, takewhile
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from schemaman.report.document import Block, Facts, Heading, Notice, Paragraph, Report, Tone
-from schemaman.report.formats._characters import SIGNS, visible
+from schemaman.report.document import Block, FactsBlock, Heading, Notice, Paragraph, Report, Tone
+from schemaman.report.formats._characters import SIGNS, escape_invisible
 
-_GRAVITY: tuple[Tone, ...] = ("note", "danger", "break")
+_SEVERITY_ORDER: tuple[Tone, ...] = ("note", "danger", "break")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ class HtmlFormat:
 
     def render(self, report: Report) -> str:
         """The whole page."""
-        front, sections = _parts(report)
+        front, sections = _split_sections(report)
         head = tuple(takewhile(_is_head, front))
-        return _template().render(
+        return _load_template().render(
             title=report.title,
-            css=Markup(_file("report.css")),
+            css=Markup(_read_file("report.css")),
             heading=next((b.text for b in head if isinstance(b, Heading)), report.title),
             summary=tuple(b for b in head if isinstance(b, Paragraph)),
-            figures=tuple(row for b in head if isinstance(b, Facts) for row in b.rows),
+            figures=tuple(row for b in head if isinstance(b, FactsBlock) for row in b.rows),
             lead=front[len(head) :],
             sections=sections,
             signs=SIGNS,
@@ -51,48 +51,52 @@ class HtmlFormat:
         )
 
 
-def _parts(report: Report) -> tuple[tuple[Block, ...], tuple[Section, ...]]:
+def _split_sections(report: Report) -> tuple[tuple[Block, ...], tuple[Section, ...]]:
     """The blocks in front of the first heading of the second level, and the sections."""
     starts = [i for i, b in enumerate(report.blocks) if isinstance(b, Heading) and b.level == 2]
     sections: list[Section] = []
     for start, end in zip(starts, [*starts, len(report.blocks)][1:], strict=True):
         heading, blocks = report.blocks[start], report.blocks[start + 1 : end]
         if isinstance(heading, Heading):
-            sections.append(Section(heading, blocks, _gravest(blocks)))
+            sections.append(Section(heading, blocks, _find_worst(blocks)))
     return report.blocks[: starts[0] if starts else None], tuple(sections)
 
 
-def _gravest(blocks: tuple[Block, ...]) -> Tone:
-    tones = [b.tone for b in blocks if isinstance(b, Notice) and b.tone in _GRAVITY]
-    return max(tones, key=_GRAVITY.index, default="plain")
+def _find_worst(blocks: tuple[Block, ...]) -> Tone:
+    tones = [b.tone for b in blocks if isinstance(b, Notice) and b.tone in _SEVERITY_ORDER]
+    return max(tones, key=_SEVERITY_ORDER.index, default="plain")
 
 
 def _is_head(block: Block) -> bool:
     """Whether a block in front belongs to the head of the page: title, words, figures."""
-    return isinstance(block, Paragraph | Facts) or (isinstance(block, Heading) and block.level == 1)
+    return isinstance(block, Paragraph | FactsBlock) or (isinstance(block, Heading) and block.level == 1)
 
 
 @cache
-def _template() -> Template:
+def _load_template() -> Template:
     environment = Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, finalize=_shown
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        finalize=_escape_value,
     )
-    environment.filters["kind"] = _kind
-    return environment.from_string(_file("report.html.j2"))
+    environment.filters["kind"] = _name_kind
+    return environment.from_string(_read_file("report.html.j2"))
 
 
-def _shown(value: object) -> object:
+def _escape_value(value: object) -> object:
     """What the template prints: text without invisible characters, markup of its own as it is."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    return visible(value, lines=True)
+    return escape_invisible(value, lines=True)
 
 
-def _kind(block: Block) -> str:
-    return type(block).__name__.lower()
+def _name_kind(block: Block) -> str:
+    return type(block).__name__.removesuffix("Block").lower()
 
 
-def _file(name: str) -> str:
+def _read_file(name: str) -> str:
     return files("schemaman.report.formats").joinpath(name).read_text(encoding="utf-8")
 
 

@@ -14,7 +14,7 @@ from schemaman.report.document import (
     Block,
     Code,
     Event,
-    Facts,
+    FactsBlock,
     Grid,
     Heading,
     Inline,
@@ -22,9 +22,9 @@ from schemaman.report.document import (
     Paragraph,
     Report,
     Text,
-    Timeline,
+    TimelineBlock,
 )
-from schemaman.report.formats._characters import SIGNS, visible
+from schemaman.report.formats._characters import SIGNS, escape_invisible
 
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]#!|~<>&@^$]|(?<=www)\.|:(?=//)|:(?=[a-z_+-]+:))", re.IGNORECASE)
 _OPENING = re.compile(r"^(\s*(?:\d+(?=[.)]))?)([-+=.)])")
@@ -39,86 +39,89 @@ class MarkdownFormat:
 
     def render(self, report: Report) -> str:
         """The whole report."""
-        return "\n\n".join("\n".join(_block(block)) for block in report.blocks) + "\n"
+        return "\n\n".join("\n".join(_format_block(block)) for block in report.blocks) + "\n"
 
 
-def _block(block: Block) -> list[str]:
+def _format_block(block: Block) -> list[str]:
     match block:
         case Heading(text, level, _):
-            return [f"{'#' * level} {_escape(text)}"]
+            return [f"{'#' * level} {_escape_text(text)}"]
         case Paragraph(text):
-            return [_inline(text)]
-        case Facts(rows):
-            return [f"- {_escape(name)}: {_inline(value)}" for name, value in rows]
+            return [_format_inline(text)]
+        case FactsBlock(rows):
+            return [f"- {_escape_text(name)}: {_format_inline(value)}" for name, value in rows]
         case Grid():
-            return _grid(block)
+            return _format_grid(block)
         case Code(text, language):
-            return _fenced(visible(text, lines=True), language)
-        case Timeline(caption, events):
-            head = [f"*{_edged(caption)}*", ""] if caption else []
-            return head + [line for event in events for line in _event(event)]
+            return _fence_code(escape_invisible(text, lines=True), language)
+        case TimelineBlock(caption, events):
+            head = [f"*{_escape_edges(caption)}*", ""] if caption else []
+            return head + [line for event in events for line in _format_event(event)]
         case Notice():
-            return _notice(block)
+            return _format_notice(block)
         case _:
             assert_never(block)
 
 
-def _grid(grid: Grid) -> list[str]:
-    lines = [f"**{_edged(grid.caption)}**", ""] if grid.caption else []
-    lines.append(f"| {' | '.join(_escape(h) for h in grid.header)} |")
+def _format_grid(grid: Grid) -> list[str]:
+    lines = [f"**{_escape_edges(grid.caption)}**", ""] if grid.caption else []
+    lines.append(f"| {' | '.join(_escape_text(h) for h in grid.header)} |")
     lines.append(f"|{' --- |' * len(grid.header)}")
-    lines += (f"| {' | '.join(_inline(cell, table=True) for cell in row)} |" for row in grid.rows)
+    lines += (f"| {' | '.join(_format_inline(cell, table=True) for cell in row)} |" for row in grid.rows)
     return lines
 
 
-def _event(event: Event) -> list[str]:
+def _format_event(event: Event) -> list[str]:
     sign = SIGNS[event.tone] or "○"
-    badges = "".join(f" · {_inline((badge,))}" for badge in event.badges)
-    when = f" · {_escape(event.when)}" if event.when else ""
-    return [f"- {sign} **{_edged(event.label)}**{badges}{when}", *(f"  - {_inline(x)}" for x in event.lines)]
+    badges = "".join(f" · {_format_inline((badge,))}" for badge in event.badges)
+    when = f" · {_escape_text(event.when)}" if event.when else ""
+    return [
+        f"- {sign} **{_escape_edges(event.label)}**{badges}{when}",
+        *(f"  - {_format_inline(x)}" for x in event.lines),
+    ]
 
 
-def _notice(notice: Notice) -> list[str]:
+def _format_notice(notice: Notice) -> list[str]:
     sign = SIGNS[notice.tone] or "○"
     word = "" if notice.tone in ("plain", "muted") else f"{notice.tone}: "
-    place = f" · {_code(notice.place)}" if notice.place else ""
-    head = f"{sign} **{_edged(word + notice.title)}**{place}"
-    facts = [f"- {_escape(name)}: {_inline(value)}" for name, value in notice.facts]
-    return [head, "", _escape(notice.message), *(["", *facts] if facts else [])]
+    place = f" · {_format_code(notice.place)}" if notice.place else ""
+    head = f"{sign} **{_escape_edges(word + notice.title)}**{place}"
+    facts = [f"- {_escape_text(name)}: {_format_inline(value)}" for name, value in notice.facts]
+    return [head, "", _escape_text(notice.message), *(["", *facts] if facts else [])]
 
 
-def _inline(inline: Inline, *, table: bool = False) -> str:
-    return "".join(_text(text, table=table) for text in inline)
+def _format_inline(inline: Inline, *, table: bool = False) -> str:
+    return "".join(_format_text(text, table=table) for text in inline)
 
 
-def _text(text: Text, *, table: bool) -> str:
+def _format_text(text: Text, *, table: bool) -> str:
     if not text.text:
         return ""
-    words = _code(text.text, table=table) if text.code else _escape(text.text)
+    words = _format_code(text.text, table=table) if text.code else _escape_text(text.text)
     sign = SIGNS[text.tone] if text.tone in ("good", "danger", "break") else ""
     return f"{sign} {words}" if sign else words
 
 
-def _escape(text: str) -> str:
-    return _OPENING.sub(r"\1\\\2", _PUNCTUATION.sub(r"\\\1", visible(text)))
+def _escape_text(text: str) -> str:
+    return _OPENING.sub(r"\1\\\2", _PUNCTUATION.sub(r"\\\1", escape_invisible(text)))
 
 
-def _edged(text: str) -> str:
+def _escape_edges(text: str) -> str:
     """Text for between asterisks: a blank at its edge would keep them from being emphasis."""
-    shown = visible(text)
+    shown = escape_invisible(text)
     inner = shown.strip()
     start = shown.index(inner)
     before, after = shown[:start], shown[start + len(inner) :]
-    return _entities(before) + _escape(inner) + _entities(after)
+    return _encode_entities(before) + _escape_text(inner) + _encode_entities(after)
 
 
-def _entities(text: str) -> str:
+def _encode_entities(text: str) -> str:
     return "".join(f"&#{ord(ch)};" for ch in text)
 
 
-def _code(text: str, *, table: bool = False) -> str:
+def _format_code(text: str, *, table: bool = False) -> str:
     """A code span, its fence longer than any run of back-ticks inside."""
-    shown = visible(text)
+    shown = escape_invisible(text)
     longest = max((len(run) for run in re.findall("`+", shown)), default=0)
     fence = "`" * (longest + 1)
     # One blank on both sides is taken away again; without it a back-tick at the edge would join the fence.
@@ -127,7 +130,7 @@ def _code(text: str, *, table: bool = False) -> str:
     return span.replace("|", "\\|") if table else span
 
 
-def _fenced(text: str, language: str) -> list[str]:
+def _fence_code(text: str, language: str) -> list[str]:
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return [f"{fence}{language}", *text.splitlines(), fence]

@@ -9,7 +9,7 @@ from schemaman.report.document import (
     Block,
     Code,
     Event,
-    Facts,
+    FactsBlock,
     Grid,
     Heading,
     Inline,
@@ -17,10 +17,10 @@ from schemaman.report.document import (
     Paragraph,
     Report,
     Text,
-    Timeline,
+    TimelineBlock,
     Tone,
 )
-from schemaman.report.formats._characters import SIGNS, visible, width
+from schemaman.report.formats._characters import SIGNS, escape_invisible, measure_width
 
 _CODES: dict[Tone, str] = {
     "plain": "", "good": "32", "note": "36", "danger": "33", "break": "31", "muted": "2",
@@ -50,17 +50,17 @@ class TextFormat:
     def _block(self, block: Block) -> list[str]:
         match block:
             case Heading(text, level, _):
-                return self._heading(visible(text), level)
+                return self._heading(escape_invisible(text), level)
             case Paragraph(text):
                 return [self._inline(text)]
-            case Facts(rows):
+            case FactsBlock(rows):
                 return self._facts(rows, "")
             case Grid(caption, header, rows):
                 return self._grid(caption, header, rows)
             case Code(text, _):
-                return [f"    {line}" for line in visible(text, lines=True).splitlines()]
-            case Timeline(caption, events):
-                head = [self._paint(visible(caption), "muted")] if caption else []
+                return [f"    {line}" for line in escape_invisible(text, lines=True).splitlines()]
+            case TimelineBlock(caption, events):
+                head = [self._paint(escape_invisible(caption), "muted")] if caption else []
                 return head + [line for event in events for line in self._event(event)]
             case Notice():
                 return self._notice(block)
@@ -69,46 +69,48 @@ class TextFormat:
 
     def _heading(self, text: str, level: int) -> list[str]:
         title = self._ansi(text, _BOLD)
-        return [title, {1: "═", 2: "─"}[level] * width(text)] if level < 3 else [title]
+        return [title, {1: "═", 2: "─"}[level] * measure_width(text)] if level < 3 else [title]
 
     def _facts(self, rows: tuple[tuple[str, Inline], ...], indent: str) -> list[str]:
-        widest = max((width(visible(name)) for name, _ in rows), default=0)
+        widest = max((measure_width(escape_invisible(name)) for name, _ in rows), default=0)
         return [
-            f"{indent}{self._paint(_pad(visible(name), widest), 'muted')}  {self._inline(value)}".rstrip()
+            f"{indent}{self._paint(_pad_text(escape_invisible(name), widest), 'muted')}  {self._inline(value)}".rstrip()
             for name, value in rows
         ]
 
     def _grid(self, caption: str, header: tuple[str, ...], rows: tuple[tuple[Inline, ...], ...]) -> list[str]:
-        titles = [visible(title) for title in header]
-        cells = [[_plain(cell) for cell in row] for row in rows]
+        titles = [escape_invisible(title) for title in header]
+        cells = [[_format_plain(cell) for cell in row] for row in rows]
         widths = [
-            max((w for row in [titles, *cells] if (w := width(row[i])) <= _WIDEST), default=_WIDEST)
+            max((w for row in [titles, *cells] if (w := measure_width(row[i])) <= _WIDEST), default=_WIDEST)
             for i in range(len(titles))
         ]
-        lines = [self._paint(visible(caption), "muted")] if caption else []
-        lines.append(self._paint(_row([_pad(h, w) for h, w in zip(titles, widths, strict=True)]), "muted"))
+        lines = [self._paint(escape_invisible(caption), "muted")] if caption else []
+        lines.append(
+            self._paint(_join_cells([_pad_text(h, w) for h, w in zip(titles, widths, strict=True)]), "muted")
+        )
         for row, plain in zip(rows, cells, strict=True):
-            gaps = [" " * (w - width(text)) for text, w in zip(plain, widths, strict=True)]
-            lines.append(_row([self._inline(cell) + gap for cell, gap in zip(row, gaps, strict=True)]))
+            gaps = [" " * (w - measure_width(text)) for text, w in zip(plain, widths, strict=True)]
+            lines.append(_join_cells([self._inline(cell) + gap for cell, gap in zip(row, gaps, strict=True)]))
         return lines
 
     def _event(self, event: Event) -> list[str]:
         sign = self._paint(SIGNS[event.tone] or "○", event.tone)
         badges = "".join(f"  {self._inline((b,))}" for b in event.badges)
-        head = f"{sign} {self._ansi(visible(event.label), _BOLD)}{badges}"
-        when = [f"  {self._paint(visible(event.when), 'muted')}"] if event.when else []
+        head = f"{sign} {self._ansi(escape_invisible(event.label), _BOLD)}{badges}"
+        when = [f"  {self._paint(escape_invisible(event.when), 'muted')}"] if event.when else []
         return [head, *when, *(f"    {self._inline(line)}" for line in event.lines)]
 
     def _notice(self, notice: Notice) -> list[str]:
         sign, tone = SIGNS[notice.tone] or "○", notice.tone
         word = "" if tone in ("plain", "muted") else f"{tone}: "
-        head = self._ansi(self._paint(f"{sign} {word}{visible(notice.title)}", tone), _BOLD)
-        place = self._paint(visible(notice.place), "muted")
+        head = self._ansi(self._paint(f"{sign} {word}{escape_invisible(notice.title)}", tone), _BOLD)
+        place = self._paint(escape_invisible(notice.place), "muted")
         head = f"{head}  {place}" if notice.place else head
-        return [head, f"    {visible(notice.message)}", *self._facts(notice.facts, "    ")]
+        return [head, f"    {escape_invisible(notice.message)}", *self._facts(notice.facts, "    ")]
 
     def _inline(self, inline: Inline) -> str:
-        return "".join(self._paint(_words(text), text.tone) for text in inline)
+        return "".join(self._paint(_format_words(text), text.tone) for text in inline)
 
     def _paint(self, text: str, tone: Tone) -> str:
         return self._ansi(text, _CODES[tone]) if _CODES[tone] else text
@@ -117,20 +119,20 @@ class TextFormat:
         return f"\x1b[{code}m{text}\x1b[0m" if self.color and text else text
 
 
-def _words(text: Text) -> str:
+def _format_words(text: Text) -> str:
     sign = SIGNS[text.tone] if text.tone in ("good", "danger", "break") and text.text else ""
-    return f"{sign} {visible(text.text)}" if sign else visible(text.text)
+    return f"{sign} {escape_invisible(text.text)}" if sign else escape_invisible(text.text)
 
 
-def _plain(inline: Inline) -> str:
-    return "".join(_words(text) for text in inline)
+def _format_plain(inline: Inline) -> str:
+    return "".join(_format_words(text) for text in inline)
 
 
-def _pad(text: str, cells: int) -> str:
-    return text + " " * (cells - width(text))
+def _pad_text(text: str, cells: int) -> str:
+    return text + " " * (cells - measure_width(text))
 
 
-def _row(cells: list[str]) -> str:
+def _join_cells(cells: list[str]) -> str:
     return "  ".join(cells).rstrip()
 
 

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from schemaman.history.blame import Fact
 from schemaman.history.versions import SchemaVersion
 from schemaman.model.schema import TableId
-from schemaman.report.json.tables import SCHEMA_VERSION, Document, Json, interval, mark
+from schemaman.report.json.tables import SCHEMA_VERSION, Document, Json, build_coordinates, build_interval
 
 
-def blame(ref: str, table: TableId, version: SchemaVersion, revision: int, facts: Iterable[Fact]) -> Document:
+def build_blame(
+    ref: str, table: TableId, version: SchemaVersion, revision: int, facts: Iterable[Fact]
+) -> Document:
     """The document of `blame TABLE`: the facts of each column in order, then those of the table."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -20,11 +22,11 @@ def blame(ref: str, table: TableId, version: SchemaVersion, revision: int, facts
         "revision": revision,
         "id": version.id,
         "status": version.status,
-        "facts": [_fact(f) for f in facts],
+        "facts": [_build_fact(f) for f in facts],
     }
 
 
-def _fact(found: Fact) -> Document:
+def _build_fact(found: Fact) -> Document:
     value: Json = list(found.value) if isinstance(found.value, tuple) else found.value
     return {
         "fact": found.kind,
@@ -38,9 +40,9 @@ def _fact(found: Fact) -> Document:
             "id": found.version.id,
             "incarnation": found.version.incarnation,
         },
-        "from": interval(found.after, found.at),
-        "proven": None if found.proven is None else mark(found.proven),
+        "from": build_interval(found.after, found.at),
+        "proven": None if found.proven is None else build_coordinates(found.proven),
         "witness": found.witness,
-        "others": [{"kind": witness, "first": mark(first)} for witness, first in found.others],
+        "others": [{"kind": witness, "first": build_coordinates(first)} for witness, first in found.others],
         "statement": found.statement,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, assert_never
 
-from schemaman.compat.gate import Unjudged
+from schemaman.compat.gate import UnjudgedChange
 from schemaman.compat.judge import READERS, Finding, Rule, Severity
 from schemaman.compat.waivers import Waiver
 from schemaman.history.versions import Disagreement, RenameCandidate
@@ -19,18 +19,18 @@ from schemaman.model.diff import (
     ChangeKey,
     ChangeNullable,
     ChangeType,
+    ColumnOrField,
     Diff,
     DropColumn,
-    Member,
     MoveColumn,
     RenameColumn,
 )
 from schemaman.model.schema import Column, Path, TableId
-from schemaman.report.json.tables import SCHEMA_VERSION, Document, Json, candidate
-from schemaman.report.json.tables import column as column_document
+from schemaman.report.json.tables import SCHEMA_VERSION, Document, Json, build_candidate
+from schemaman.report.json.tables import build_column as column_document
 
 
-def diff(
+def build_diff(
     old: str,
     new: str,
     changes: Diff,
@@ -48,16 +48,16 @@ def diff(
         "schema_version": SCHEMA_VERSION,
         "old": old,
         "new": new,
-        "changes": [change(c, known) for c in changes],
-        "candidates": [candidate(c) for c in known],
-        "remarks": [_remark(r) for r in remarks],
+        "changes": [build_change(c, known) for c in changes],
+        "candidates": [build_candidate(c) for c in known],
+        "remarks": [_build_remark(r) for r in remarks],
         "unconfirmed": {"old": list(before), "new": list(after)},
     }
 
 
-def change(found: Change, candidates: Iterable[RenameCandidate] = ()) -> Document:
+def build_change(found: Change, candidates: Iterable[RenameCandidate] = ()) -> Document:
     """One change; a rename carries the grade and the evidence that the history has for it."""
-    path, old, new = _sides(found)
+    path, old, new = _split_change(found)
     grade: Json = None
     evidence: list[Json] = []
     if isinstance(found, RenameColumn):
@@ -65,7 +65,7 @@ def change(found: Change, candidates: Iterable[RenameCandidate] = ()) -> Documen
         grade = "stated" if known is None else known.grade
         evidence = [] if known is None else list(known.evidence)
     return {
-        "change": kind(found),
+        "change": name_change(found),
         "path": list(path),
         "old": old,
         "new": new,
@@ -74,7 +74,7 @@ def change(found: Change, candidates: Iterable[RenameCandidate] = ()) -> Documen
     }
 
 
-def kind(found: Change) -> str:
+def name_change(found: Change) -> str:
     """The word for a change: `add-column`, `change-type` and so on."""
     match found:
         case AddColumn():
@@ -101,13 +101,13 @@ def kind(found: Change) -> str:
             assert_never(found)
 
 
-def check(
+def build_check(
     findings: Iterable[tuple[Finding, Severity]],
     verdict: Literal["pass", "fail"],
     *,
     tables: Iterable[str] = (),
     unaccepted: Iterable[str] = (),
-    unjudged: Iterable[Unjudged] = (),
+    unjudged: Iterable[UnjudgedChange] = (),
     remarks: Iterable[tuple[TableId, Disagreement]] = (),
     waivers: Mapping[str, Waiver] | None = None,
 ) -> Document:
@@ -119,7 +119,9 @@ def check(
     return {
         "schema_version": SCHEMA_VERSION,
         "verdict": verdict,
-        "findings": [finding(f, severity, (waivers or {}).get(f.fingerprint)) for f, severity in findings],
+        "findings": [
+            build_finding(f, severity, (waivers or {}).get(f.fingerprint)) for f, severity in findings
+        ],
         "tables": list(tables),
         "unaccepted": list(unaccepted),
         "unjudged": [
@@ -133,19 +135,19 @@ def check(
             }
             for u in unjudged
         ],
-        "remarks": [{"table": str(table), **_remark(found)} for table, found in remarks],
+        "remarks": [{"table": str(table), **_build_remark(found)} for table, found in remarks],
     }
 
 
-def _remark(found: Disagreement) -> Document:
+def _build_remark(found: Disagreement) -> Document:
     return {"kind": found.kind, "versions": list(found.versions), "message": found.message}
 
 
-def _waiver(waiver: Waiver) -> Document:
+def _build_waiver(waiver: Waiver) -> Document:
     return {"reason": waiver.reason, "owner": waiver.owner, "expires": waiver.expires.isoformat()}
 
 
-def finding(found: Finding, severity: Severity, waiver: Waiver | None = None) -> Document:
+def build_finding(found: Finding, severity: Severity, waiver: Waiver | None = None) -> Document:
     """One finding; `verdicts` in the order of the seven readers."""
     return {
         "fingerprint": found.fingerprint,
@@ -160,38 +162,38 @@ def finding(found: Finding, severity: Severity, waiver: Waiver | None = None) ->
         "verdicts": {reader: found.verdicts[reader] for reader in READERS if reader in found.verdicts},
         "severity": severity,
         "status": "open" if waiver is None else "waived",
-        "waiver": None if waiver is None else _waiver(waiver),
+        "waiver": None if waiver is None else _build_waiver(waiver),
         "evidence": list(found.evidence),
         "witness": found.witness,
         "fixes": list(found.fixes),
     }
 
 
-def explain(found: Finding, severity: Severity, rule: Rule) -> Document:
+def build_explain(found: Finding, severity: Severity, rule: Rule) -> Document:
     """The document of `explain FINDING`: the finding and the page of its rule."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "finding": finding(found, severity),
-        "rule": _rule(rule),
+        "finding": build_finding(found, severity),
+        "rule": _build_rule(rule),
     }
 
 
-def rules(catalogue: Iterable[Rule]) -> Document:
+def build_rules(catalogue: Iterable[Rule]) -> Document:
     """The document of `rules`."""
-    return {"schema_version": SCHEMA_VERSION, "rules": [_rule(r) for r in catalogue]}
+    return {"schema_version": SCHEMA_VERSION, "rules": [_build_rule(r) for r in catalogue]}
 
 
-def _rule(rule: Rule) -> Document:
+def _build_rule(rule: Rule) -> Document:
     verdicts: Mapping[str, str] = {r: rule.verdicts[r] for r in READERS if r in rule.verdicts}
     return {"name": rule.name, "title": rule.title, "verdicts": dict(verdicts), "page": rule.page}
 
 
-def _sides(found: Change) -> tuple[Path, Json, Json]:
+def _split_change(found: Change) -> tuple[Path, Json, Json]:
     match found:
         case AddColumn(path, column, after):
-            return path, None, _member(column) | {"after": after}
+            return path, None, _build_field(column) | {"after": after}
         case DropColumn(path, column):
-            return path, _member(column), None
+            return path, _build_field(column), None
         case RenameColumn(path, name):
             return path, path[-1], name
         case MoveColumn(path, after):
@@ -212,7 +214,7 @@ def _sides(found: Change) -> tuple[Path, Json, Json]:
             assert_never(found)
 
 
-def _member(found: Member) -> Document:
+def _build_field(found: ColumnOrField) -> Document:
     if isinstance(found, Column):
         return column_document(found)
     return {

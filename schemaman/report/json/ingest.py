@@ -6,11 +6,11 @@ import base64
 from collections.abc import Iterable, Mapping, Sequence
 
 from schemaman.debezium.observation import Note, Reject
-from schemaman.report.json.tables import SCHEMA_VERSION, Document, note
+from schemaman.report.json.tables import SCHEMA_VERSION, Document, build_note
 from schemaman.store.log import Renumbered
 
 
-def ingest(
+def build_ingest(
     *,
     stream: str,
     engine: str,
@@ -47,16 +47,16 @@ def ingest(
     }
 
 
-def rejects(found: Iterable[Reject], notes: Iterable[Note]) -> Document:
+def build_rejects(found: Iterable[Reject], notes: Iterable[Note]) -> Document:
     """The document of `rejects`; bytes in base64, where they were kept."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "rejects": [_reject(r) for r in found],
-        "notes": [note(n) for n in notes],
+        "rejects": [_build_reject(r) for r in found],
+        "notes": [build_note(n) for n in notes],
     }
 
 
-def _reject(found: Reject) -> Document:
+def _build_reject(found: Reject) -> Document:
     return {
         "stream": found.stream,
         "topic": found.topic,

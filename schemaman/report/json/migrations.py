@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from schemaman.migration.apply.run import Migration
 from schemaman.model.diff import Diff
-from schemaman.report.json.changes import change
+from schemaman.report.json.changes import build_change
 from schemaman.report.json.tables import SCHEMA_VERSION, Document
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedPlan:
     """A plan of several that could not be applied: why, and what now."""
 
     run: str
@@ -27,24 +27,24 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What someone else changed on one target table; `gone` if it is there no more.
+    """What someone else changed on one target table; `missing` if it is there no more.
 
-    `before` says in words what runs met that someone else had changed, and went on from.
+    `earlier_drift` says in words what runs met that someone else had changed, and went on from.
     """
 
     format: str
     table: str
     changes: Diff
-    gone: bool = False
-    before: str = ""
+    missing: bool = False
+    earlier_drift: str = ""
 
     @property
-    def found(self) -> bool:
+    def is_drifted(self) -> bool:
         """Whether the table is not as the last migration left it, or was not when one began."""
-        return self.gone or bool(self.changes) or bool(self.before)
+        return self.missing or bool(self.changes) or bool(self.earlier_drift)
 
 
-def apply(done: Migration) -> Document:
+def build_apply(done: Migration) -> Document:
     """The document of `apply` and `resume`."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -57,14 +57,14 @@ def apply(done: Migration) -> Document:
             for o in done.outcomes
         ],
         "reasons": list(done.reasons),
-        "differences": [change(c) for c in done.differences],
-        "foreign": [change(c) for c in done.foreign],
+        "differences": [build_change(c) for c in done.differences],
+        "foreign": [build_change(c) for c in done.foreign],
         "notes": list(done.notes),
         "took_ms": done.took_ms,
     }
 
 
-def failed(fault: Failed) -> Document:
+def build_failed(fault: FailedPlan) -> Document:
     """The document of a plan that could not be applied, among those of others."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -81,7 +81,7 @@ def failed(fault: Failed) -> Document:
     }
 
 
-def drift(found: Iterable[Drift]) -> Document:
+def build_drift(found: Iterable[Drift]) -> Document:
     """The document of `drift`: every table that was looked at."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -89,10 +89,10 @@ def drift(found: Iterable[Drift]) -> Document:
             {
                 "format": d.format,
                 "table": d.table,
-                "drift": d.found,
-                "gone": d.gone,
-                "changes": [change(c) for c in d.changes],
-                "before": d.before or None,
+                "drift": d.is_drifted,
+                "gone": d.missing,
+                "changes": [build_change(c) for c in d.changes],
+                "before": d.earlier_drift or None,
             }
             for d in found
         ],

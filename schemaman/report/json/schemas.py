@@ -17,7 +17,7 @@ from schemaman.errors import UnknownName
 Schema = dict[str, Any]
 
 
-def names() -> tuple[str, ...]:
+def list_names() -> tuple[str, ...]:
     """The documents that have a schema, in alphabetical order."""
     found = (
         f.name.removesuffix(".json") for f in files("schemaman.report.json").joinpath("schemas").iterdir()
@@ -25,39 +25,39 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(name for name in found if not name.startswith("_")))
 
 
-def get(name: str) -> Schema:
+def read_schema(name: str) -> Schema:
     """The JSON Schema (draft 2020-12) of a document, whole in itself.
 
     Raises:
         UnknownName: there is no such document; the message lists those that are.
     """
-    known = names()
+    known = list_names()
     if name not in known:
         near = get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]}?" if near else None
         raise UnknownName(f"no output is called {name!r}; there are: {', '.join(known)}", hint=hint)
-    schema, shared = _read(name), _read("_shared")["$defs"]
-    wanted = {ref: shared[ref] for ref in _closure(schema, shared)}
+    schema, shared = _read_file(name), _read_file("_shared")["$defs"]
+    wanted = {ref: shared[ref] for ref in _collect_references(schema, shared)}
     return schema | {"$defs": dict(sorted(wanted.items()))} if wanted else schema
 
 
-def _read(name: str) -> Schema:
+def _read_file(name: str) -> Schema:
     text = files("schemaman.report.json").joinpath("schemas", f"{name}.json").read_text(encoding="utf-8")
     found: Schema = json.loads(text)
     return found
 
 
-def _closure(schema: Schema, shared: Schema) -> set[str]:
+def _collect_references(schema: Schema, shared: Schema) -> set[str]:
     found: set[str] = set()
-    waiting = set(_references(schema))
+    waiting = set(_find_references(schema))
     while waiting:
         name = waiting.pop()
         found.add(name)
-        waiting |= set(_references(shared[name])) - found
+        waiting |= set(_find_references(shared[name])) - found
     return found
 
 
-def _references(part: Any) -> Iterator[str]:
+def _find_references(part: Any) -> Iterator[str]:
     if isinstance(part, dict):
         for key, value in part.items():
             if key == "$ref" and value == "#":
@@ -65,7 +65,7 @@ def _references(part: Any) -> Iterator[str]:
             if key == "$ref":
                 yield value.removeprefix("#/$defs/")
             else:
-                yield from _references(value)
+                yield from _find_references(value)
     elif isinstance(part, list):
         for value in part:
-            yield from _references(value)
+            yield from _find_references(value)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from schemaman.errors import SchemamanError
-from schemaman.migration.apply.journal import forgotten, told_drift
+from schemaman.migration.apply.journal import is_forgotten, read_drift
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import from_text
 from schemaman.report.json.tables import SCHEMA_VERSION, Document
@@ -48,11 +48,11 @@ class TargetState:
     drift: str
 
 
-def status(runs: Iterable[RunState], targets: Iterable[TargetState] = ()) -> Document:
+def build_status(runs: Iterable[RunState], targets: Iterable[TargetState] = ()) -> Document:
     """The document of `status`, newest run last."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "targets": [_target(t) for t in targets],
+        "targets": [_build_target(t) for t in targets],
         "runs": [
             {
                 "run": r.run,
@@ -69,7 +69,7 @@ def status(runs: Iterable[RunState], targets: Iterable[TargetState] = ()) -> Doc
     }
 
 
-def run_states(
+def fold_run_states(
     journal: Sequence[tuple[int, Migrated]], leases: Sequence[Lease] = (), now_ms: int = 0
 ) -> tuple[RunState, ...]:
     """The state of every run in a dated journal, in the order in which they began."""
@@ -80,28 +80,28 @@ def run_states(
     newest = {lines[0][1].target: run for run, lines in runs.items()}
     held = {lease.target for lease in leases if lease.expires_ms > now_ms}
     alive = {run for target, run in newest.items() if target in held}
-    return tuple(_run_state(lines, run in alive) for run, lines in runs.items())
+    return tuple(_build_run_state(lines, run in alive) for run, lines in runs.items())
 
 
-def target_states(
+def fold_target_states(
     journal: Sequence[tuple[int, Migrated]], leases: Sequence[Lease], now_ms: int
 ) -> tuple[TargetState, ...]:
     """The state of every target in a dated journal that nobody has let go, by name."""
-    newest = {state.target: state for state in run_states(journal, leases, now_ms)}
+    newest = {state.target: state for state in fold_run_states(journal, leases, now_ms)}
     alive = {lease.target: lease for lease in leases if lease.expires_ms > now_ms}
     plans: dict[str, Plan | None] = {}
     lines: dict[str, list[Migrated]] = {}
     for _, line in journal:
         lines.setdefault(line.target, []).append(line)
         if line.state == "started" and line.run == newest[line.target].run:
-            plans[line.target] = _plan(line.statement)
-    told = {target: told_drift(each) for target, each in lines.items()}
+            plans[line.target] = _read_plan(line.statement)
+    told = {target: read_drift(each) for target, each in lines.items()}
     drifts = {target: "; ".join(dict.fromkeys(filter(None, both))) for target, both in told.items()}
-    kept = [target for target in sorted(newest) if not forgotten(lines[target])]
-    return tuple(_target_state(newest[t], plans.get(t), alive, drifts) for t in kept)
+    kept = [target for target in sorted(newest) if not is_forgotten(lines[target])]
+    return tuple(_build_target_state(newest[t], plans.get(t), alive, drifts) for t in kept)
 
 
-def _target_state(
+def _build_target_state(
     run: RunState, plan: Plan | None, alive: Mapping[str, Lease], drifts: Mapping[str, str]
 ) -> TargetState:
     source = f"{plan.source.table}@{plan.source.version}" if plan else ""
@@ -109,14 +109,14 @@ def _target_state(
     return TargetState(run.target, run, source, steps, alive.get(run.target), drifts.get(run.target, ""))
 
 
-def _plan(text: str) -> Plan | None:
+def _read_plan(text: str) -> Plan | None:
     try:
         return from_text(text)
     except SchemamanError:
         return None
 
 
-def _target(state: TargetState) -> Document:
+def _build_target(state: TargetState) -> Document:
     lease = state.lease
     return {
         "target": state.target,
@@ -135,7 +135,7 @@ def _target(state: TargetState) -> Document:
     }
 
 
-def _run_state(lines: Sequence[tuple[int, Migrated]], alive: bool) -> RunState:
+def _build_run_state(lines: Sequence[tuple[int, Migrated]], alive: bool) -> RunState:
     first, last = lines[0][1], lines[-1][1]
     going: State = "running" if alive else "stopped"
     states: Mapping[str, State] = {"finished": "finished", "failed": "failed"}

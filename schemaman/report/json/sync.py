@@ -14,7 +14,7 @@ State = Literal["current", "applied", "waiting", "refused", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FollowedTable:
     """What became of one lake table in a round.
 
     `plan` is the hash of the plan and `file` where it lies for people; `statements` are those that ran.
@@ -33,12 +33,12 @@ class Followed:
     reasons: tuple[str, ...] = ()
 
     @property
-    def settled(self) -> bool:
+    def is_current(self) -> bool:
         """Whether the lake table follows the newest version."""
         return self.state in ("current", "applied")
 
 
-def sync(read: Summary, followed: Sequence[Followed]) -> Document:
+def build_sync(read: Summary, followed: Sequence[FollowedTable]) -> Document:
     """The document of a round of `sync`."""
     return {
         "schema_version": SCHEMA_VERSION,

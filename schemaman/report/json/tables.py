@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from schemaman.debezium.observation import Note
-from schemaman.debezium.records import Mark, Position
+from schemaman.debezium.records import Coordinates, Position
 from schemaman.history.epochs import Epoch, WireFace
 from schemaman.history.versions import (
     Alias,
@@ -30,7 +30,9 @@ Document = dict[str, Json]
 SCHEMA_VERSION = 1
 
 
-def tables(histories: Iterable[TableHistory], rejected: Mapping[TableId, int] | None = None) -> Document:
+def build_tables(
+    histories: Iterable[TableHistory], rejected: Mapping[TableId, int] | None = None
+) -> Document:
     """The document of `tables`: one short entry a table.
 
     `rejected` counts the records in the topics of a table's rows that could not be understood.
@@ -38,11 +40,11 @@ def tables(histories: Iterable[TableHistory], rejected: Mapping[TableId, int] | 
     counts = rejected or {}
     return {
         "schema_version": SCHEMA_VERSION,
-        "tables": [_summary(h) | {"rejects": counts.get(h.table, 0)} for h in histories],
+        "tables": [_build_summary(h) | {"rejects": counts.get(h.table, 0)} for h in histories],
     }
 
 
-def history(found: TableHistory, whole: TableHistory | None = None) -> Document:
+def build_history(found: TableHistory, whole: TableHistory | None = None) -> Document:
     """The document of `history TABLE`, but for the notes.
 
     `whole` is all that is known, where `found` has the last versions alone. The records of all versions and
@@ -52,23 +54,23 @@ def history(found: TableHistory, whole: TableHistory | None = None) -> Document:
     every = whole or found
     return {
         "schema_version": SCHEMA_VERSION,
-        "table": _table(found) | {"records": every.records, "shared": every.shared},
-        "aliases": [_alias(a) for a in found.aliases],
-        "versions": [_version(v) for v in found.versions],
-        "events": [_event(e) for e in found.events],
-        "epochs": [_epoch(e) for e in found.epochs],
-        "keys": [_key(k) for k in found.keys],
-        "disagreements": [_disagreement(d) for d in found.disagreements],
+        "table": _build_table(found) | {"records": every.records, "shared": every.shared},
+        "aliases": [_build_alias(a) for a in found.aliases],
+        "versions": [_build_version(v) for v in found.versions],
+        "events": [_build_event(e) for e in found.events],
+        "epochs": [_build_epoch(e) for e in found.epochs],
+        "keys": [_build_key(k) for k in found.keys],
+        "disagreements": [_build_disagreement(d) for d in found.disagreements],
     }
 
 
-def show(
+def build_show(
     ref: str,
     structure: TableSchema,
     table: TableId | None = None,
     version: SchemaVersion | None = None,
     revision: int | None = None,
-    wire: Mark | None = None,
+    wire: Coordinates | None = None,
 ) -> Document:
     """The document of `show REF`; `table`, `version` and `revision` where the REF is one of the history.
 
@@ -83,16 +85,16 @@ def show(
         "id": None if version is None else version.id,
         "status": None if version is None else version.status,
         "face": "source" if wire is None else "wire",
-        "record": _optional(wire),
+        "record": _build_optional(wire),
         "unconfirmed": [] if version is None else list(version.unconfirmed),
-        **_structure(structure),
+        **_build_structure(structure),
     }
 
 
-def mark(found: Mark) -> Document:
+def build_coordinates(found: Coordinates) -> Document:
     """Where and when a record stands; times in epoch milliseconds."""
     return {
-        "position": position(found.position),
+        "position": build_position(found.position),
         "ts_ms": found.ts_ms,
         "read_ms": found.read_ms,
         "topic": found.topic,
@@ -101,7 +103,7 @@ def mark(found: Mark) -> Document:
     }
 
 
-def note(found: Note) -> Document:
+def build_note(found: Note) -> Document:
     """Something to know of a record that is no structure."""
     return {
         "stream": found.stream,
@@ -115,13 +117,13 @@ def note(found: Note) -> Document:
     }
 
 
-def position(found: Position) -> Document:
+def build_position(found: Position) -> Document:
     """A source position, its value as the connector prints it."""
     document: Document = {"kind": found.kind, "value": found.value}
     return document if found.commit is None else document | {"commit": found.commit}
 
 
-def column(found: Column) -> Document:
+def build_column(found: Column) -> Document:
     """A column, its type in words."""
     return {
         "id": found.id,
@@ -135,24 +137,24 @@ def column(found: Column) -> Document:
     }
 
 
-def candidate(found: RenameCandidate) -> Document:
+def build_candidate(found: RenameCandidate) -> Document:
     """A pair of columns that may be one, with grade and evidence."""
     return {"old": found.old, "new": found.new, "grade": found.grade, "evidence": list(found.evidence)}
 
 
-def _optional(found: Mark | None) -> Json:
-    return None if found is None else mark(found)
+def _build_optional(found: Coordinates | None) -> Json:
+    return None if found is None else build_coordinates(found)
 
 
-def _structure(structure: TableSchema) -> Document:
+def _build_structure(structure: TableSchema) -> Document:
     return {
-        "columns": [column(c) for c in structure.columns],
+        "columns": [build_column(c) for c in structure.columns],
         "key": list(structure.key),
         "comment": structure.comment,
     }
 
 
-def _table(found: TableHistory) -> Document:
+def _build_table(found: TableHistory) -> Document:
     table = found.table
     return {
         "id": str(table),
@@ -167,9 +169,9 @@ def _table(found: TableHistory) -> Document:
     }
 
 
-def _summary(found: TableHistory) -> Document:
+def _build_summary(found: TableHistory) -> Document:
     latest = found.latest
-    return _table(found) | {
+    return _build_table(found) | {
         "versions": len(found.versions),
         "latest": {
             "version": latest.number,
@@ -179,112 +181,119 @@ def _summary(found: TableHistory) -> Document:
             "columns": len(latest.schema.columns),
             "key": list(latest.schema.key),
             "unconfirmed": list(latest.unconfirmed),
-            "from": interval(latest.after, latest.at),
+            "from": build_interval(latest.after, latest.at),
         },
         "records": found.records,
-        "last_seen": mark(found.last_seen),
+        "last_seen": build_coordinates(found.last_seen),
         "disagreements": len(found.disagreements),
     }
 
 
-def _version(found: SchemaVersion) -> Document:
+def _build_version(found: SchemaVersion) -> Document:
     return {
         "version": found.number,
         "id": found.id,
         "revision": found.revision,
         "incarnation": found.incarnation,
         "status": found.status,
-        **_structure(found.schema),
+        **_build_structure(found.schema),
         "unconfirmed": list(found.unconfirmed),
-        "proven": _optional(found.proven),
-        "late": [{"fact": p.fact, "revision": p.revision, "proven": _optional(p.at)} for p in found.proofs],
-        "from": interval(found.after, found.at),
-        "until": _optional(found.until),
+        "proven": _build_optional(found.proven),
+        "late": [
+            {"fact": p.fact, "revision": p.revision, "proven": _build_optional(p.at)} for p in found.proofs
+        ],
+        "from": build_interval(found.after, found.at),
+        "until": _build_optional(found.until),
         "records": found.records,
         "shared": found.shared,
-        "evidence": [_evidence(e) for e in found.evidence],
-        "revisions": [_revision(r) for r in found.revisions],
-        "candidates": [candidate(c) for c in found.candidates],
-        "carried": [_face(f) for f in found.carried],
+        "evidence": [_build_evidence(e) for e in found.evidence],
+        "revisions": [_build_revision(r) for r in found.revisions],
+        "candidates": [build_candidate(c) for c in found.candidates],
+        "carried": [_build_event_schema(f) for f in found.carried],
     }
 
 
-def interval(after: Mark | None, at: Mark) -> Document:
+def build_interval(after: Coordinates | None, at: Coordinates) -> Document:
     """Where something began: behind `after` (None: nothing earlier is known) and no later than `at`."""
-    return {"after": _optional(after), "at": mark(at)}
+    return {"after": _build_optional(after), "at": build_coordinates(at)}
 
 
-def _revision(found: Revision) -> Document:
-    after = _optional(found.after)
-    return {"revision": found.number, "after": after, "at": mark(found.at), **_structure(found.schema)}
+def _build_revision(found: Revision) -> Document:
+    after = _build_optional(found.after)
+    return {
+        "revision": found.number,
+        "after": after,
+        "at": build_coordinates(found.at),
+        **_build_structure(found.schema),
+    }
 
 
-def _evidence(found: Evidence) -> Document:
+def _build_evidence(found: Evidence) -> Document:
     return {
         "kind": found.witness,
         "records": found.records,
         "shared": found.shared,
-        "first": mark(found.first),
-        "last": mark(found.last),
+        "first": build_coordinates(found.first),
+        "last": build_coordinates(found.last),
     }
 
 
-def _alias(found: Alias) -> Document:
+def _build_alias(found: Alias) -> Document:
     return {
         "kind": found.kind,
         "name": found.name,
-        "from": _optional(found.first),
-        "until": _optional(found.until),
+        "from": _build_optional(found.first),
+        "until": _build_optional(found.until),
     }
 
 
-def _epoch(found: Epoch) -> Document:
+def _build_epoch(found: Epoch) -> Document:
     return {
         "epoch": found.number,
         "connector": found.connector,
         "connector_version": found.connector_version,
-        "from": interval(found.after, found.at),
+        "from": build_interval(found.after, found.at),
         "changes": list(found.changes),
     }
 
 
-def _key(found: KeySpan) -> Document:
+def _build_key(found: KeySpan) -> Document:
     return {
         "columns": list(found.columns),
         "told": found.told,
         "origins": list(found.origins),
         "confirmed": found.confirmed,
-        "proven": _optional(found.certain_from),
-        "from": {"after": _optional(found.after), "at": mark(found.at)},
-        "until": _optional(found.until),
+        "proven": _build_optional(found.certain_from),
+        "from": {"after": _build_optional(found.after), "at": build_coordinates(found.at)},
+        "until": _build_optional(found.until),
     }
 
 
-def _face(found: WireFace) -> Document:
+def _build_event_schema(found: WireFace) -> Document:
     fields: list[Json] = [
         {"column": f.column, "name": f.name, "type": None if f.type is None else format_type(f.type)}
         for f in found.fields
     ]
-    return {"epoch": found.epoch, "at": mark(found.at), "fields": fields}
+    return {"epoch": found.epoch, "at": build_coordinates(found.at), "fields": fields}
 
 
-def _event(found: TableEvent) -> Document:
+def _build_event(found: TableEvent) -> Document:
     return {
         "kind": found.kind,
         "incarnation": found.incarnation,
-        "at": mark(found.at),
+        "at": build_coordinates(found.at),
         "other": None if found.other is None else str(found.other),
     }
 
 
-def _disagreement(found: Disagreement) -> Document:
+def _build_disagreement(found: Disagreement) -> Document:
     return {
         "kind": found.kind,
         "versions": list(found.versions),
         "message": found.message,
-        "evidence": [_place(m) for m in found.marks],
+        "evidence": [_format_record(m) for m in found.marks],
     }
 
 
-def _place(found: Mark) -> str:
+def _format_record(found: Coordinates) -> str:
     return f"{found.topic}[{found.partition}]@{found.offset}"

@@ -19,7 +19,7 @@ class Extent:
     holes: tuple[Hole, ...] = ()
     shifts: tuple[tuple[int, Renumbered], ...] = ()
 
-    def document(self) -> Document:
+    def build_document(self) -> Document:
         """The members of the document of a history."""
         return {
             "unread": [
@@ -43,17 +43,17 @@ class Extent:
 NO_EXTENT = Extent()
 
 
-def extent_grids(extent: Extent) -> Iterator[Block]:
+def build_extent_grids(extent: Extent) -> Iterator[Block]:
     """A table of each, if there is any."""
     if extent.holes:
-        rows = tuple(map(_hole, extent.holes))
+        rows = tuple(map(_build_hole_row, extent.holes))
         caption = "Never read: the beginning may lie in there, and versions that nobody knows"
         yield Grid(caption, ("version", "offsets", "what is open"), rows)
     moved = [(at_ms, one) for at_ms, shift in extent.shifts for one in shift.moved]
     if moved:
         lines: Sequence[tuple[Inline, ...]] = [
             (
-                (Text(words.time(at_ms)),),
+                (Text(words.format_time(at_ms)),),
                 (Text(one.id, code=True),),
                 (Text(str(one.was)),),
                 (Text("none any more" if one.now is None else str(one.now)),),
@@ -63,7 +63,7 @@ def extent_grids(extent: Extent) -> Iterator[Block]:
         yield Grid("Late records gave versions other numbers", ("when", "id", "was", "became"), tuple(lines))
 
 
-def _hole(hole: Hole) -> tuple[Inline, ...]:
+def _build_hole_row(hole: Hole) -> tuple[Inline, ...]:
     told = "it may be older, and have had another structure" if hole.head else "it may have begun earlier"
     place = f"{hole.topic}[{hole.partition}]@{hole.first}..{hole.last}"
     return ((Text(str(hole.version)),), (Text(place, code=True),), (Text(told),))

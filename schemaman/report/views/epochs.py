@@ -12,22 +12,26 @@ from schemaman.report.views import words
 _NOTHING: Inline = (Text("—", "muted"),)
 
 
-def epochs_grid(history: TableHistory) -> Iterator[Block]:
+def build_epochs_grid(history: TableHistory) -> Iterator[Block]:
     """Each epoch with its connector and what travels otherwise since; nothing where there was but one."""
     if len(history.epochs) < 2:
         return
     rows = []
     for epoch in history.epochs:
-        release = f"{words.connector_name(epoch.connector)} {epoch.connector_version}".strip()
+        release = f"{words.name_connector(epoch.connector)} {epoch.connector_version}".strip()
         changes: Inline = (Text("; ".join(epoch.changes)),) if epoch.changes else _NOTHING
         first = epoch.after is None
-        since = f"first seen {words.when(epoch.at)}" if first else words.when(epoch.at)
+        since = (
+            f"first seen {words.format_coordinates(epoch.at)}"
+            if first
+            else words.format_coordinates(epoch.at)
+        )
         rows.append(((Text(str(epoch.number)),), (Text(release),), (Text(since),), changes))
     caption = "Epochs: how the connector wrote the events; the table is the same"
     yield Grid(caption, ("epoch", "connector", "since", "travels otherwise"), tuple(rows))
 
 
-def keys_grid(history: TableHistory) -> Iterator[Block]:
+def build_keys_grid(history: TableHistory) -> Iterator[Block]:
     """Each key with what may have made it one; nothing where there was but one."""
     if len(history.keys) < 2:
         return
@@ -36,6 +40,6 @@ def keys_grid(history: TableHistory) -> Iterator[Block]:
         doubt: Inline = () if key.confirmed else (Text(" "), Text("provisional", "note"))
         told = "events, other than declared" if key.told == "events" else key.told
         origins = " or ".join(origin.replace("-", " ") for origin in key.origins)
-        since = (Text(late.since(key)),)
-        rows.append(((Text(words.key(key.columns)), *doubt), (Text(origins),), (Text(told),), since))
+        since = (Text(late.describe_since(key)),)
+        rows.append(((Text(words.format_key(key.columns)), *doubt), (Text(origins),), (Text(told),), since))
     yield Grid("Keys, one after the other", ("key", "what makes it one", "told by", "since"), tuple(rows))

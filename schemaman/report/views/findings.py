@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from schemaman.compat.gate import CheckResult, Unjudged
+from schemaman.compat.gate import CheckResult, UnjudgedChange
 from schemaman.compat.judge import READERS, Rule, Severity
 from schemaman.compat.waivers import Waiver
 from schemaman.history.versions import Disagreement
@@ -13,14 +13,14 @@ from schemaman.model.schema import TableId
 from schemaman.report.document import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
 from schemaman.report.json import changes as documents
 from schemaman.report.views import words
-from schemaman.report.views.table_changes import Judged
+from schemaman.report.views.table_changes import JudgedFinding
 
 
-def finding_notice(judged: Judged) -> Notice:
+def build_finding_notice(judged: JudgedFinding) -> Notice:
     """A finding with what it was before and after, whom it hurts, and what to do."""
     finding = judged.finding
     place = ".".join((str(finding.table), *finding.path))
-    step = f"{place}  {_step(judged)}" if finding.new_ref else place
+    step = f"{place}  {_format_step(judged)}" if finding.new_ref else place
     facts: list[tuple[str, Inline]] = []
     if finding.before or finding.after:
         before = Text(finding.before or "absent", code=bool(finding.before))
@@ -38,8 +38,8 @@ def finding_notice(judged: Judged) -> Notice:
     return Notice(finding.rule, tone, step, finding.message, tuple(facts), judged.anchor)
 
 
-def check_report(
-    judged: Sequence[Judged],
+def build_check_report(
+    judged: Sequence[JudgedFinding],
     result: CheckResult,
     fail_on: Severity,
     waivers: Mapping[str, Waiver] | None = None,
@@ -49,7 +49,7 @@ def check_report(
     `waivers` that stand, by fingerprints.
     """
     waived = {j.finding.fingerprint: w for j in judged if (w := (waivers or {}).get(j.finding.fingerprint))}
-    data = documents.check(
+    data = documents.build_check(
         ((j.finding, j.severity) for j in judged),
         result.verdict,
         tables=[str(t) for t in result.tables],
@@ -58,18 +58,21 @@ def check_report(
         remarks=result.remarks,
         waivers=waived,
     )
-    blocks: list[Block] = [*(_waived(j, waived) for j in judged), *map(_unjudged_notice, result.unjudged)]
-    blocks += map(_unmet_notice, result.unmet)
-    blocks += (remark_notice(found, str(table)) for table, found in result.remarks)
-    blocks.append(Paragraph(_sum(judged, result, fail_on, len(waived))))
-    if others := [t for t in result.unaccepted if t not in result.unmet]:
+    blocks: list[Block] = [
+        *(_build_notice(j, waived) for j in judged),
+        *map(_build_unjudged_notice, result.unjudged),
+    ]
+    blocks += map(_build_baseline_notice, result.without_baseline)
+    blocks += (build_remark_notice(found, str(table)) for table, found in result.remarks)
+    blocks.append(Paragraph(_summarize_check(judged, result, fail_on, len(waived))))
+    if others := [t for t in result.unaccepted if t not in result.without_baseline]:
         listed = ", ".join(str(t) for t in others)
         told = f"never accepted, so only what they are now was judged: {listed}"
         blocks.append(Paragraph((Text(told), Text("; schemaman accept TABLE accepts one", "muted"))))
     return Report("check", tuple(blocks), dict(data))
 
 
-def _unjudged_notice(unjudged: Unjudged) -> Notice:
+def _build_unjudged_notice(unjudged: UnjudgedChange) -> Notice:
     """A change that no rule speaks of: said aloud, since silence would pass for consent."""
     place = ".".join((str(unjudged.table), *unjudged.path))
     step = f"{unjudged.old_ref.rpartition('@')[2]} → {unjudged.new_ref.rpartition('@')[2]}"
@@ -79,61 +82,61 @@ def _unjudged_notice(unjudged: Unjudged) -> Notice:
     return Notice("not judged", tone, f"{place}  {step}", told, (("change", change),))
 
 
-def _unmet_notice(table: TableId) -> Notice:
+def _build_baseline_notice(table: TableId) -> Notice:
     """A table that was asked for and has nothing to be compared with."""
     told = "the baseline holds other tables, not this one: only what it is now was judged, not what changed"
     fix = (Text(f"schemaman accept {table}", code=True), Text(", and commit the file"))
     return Notice("no baseline", words.SEVERITY_TONES["danger"], str(table), told, (("fix", fix),))
 
 
-def remark_notice(found: Disagreement, subject: str = "") -> Notice:
+def build_remark_notice(found: Disagreement, subject: str = "") -> Notice:
     """What records leave open or lose, which no rule can judge."""
     place = f"{subject}  version {', '.join(map(str, found.versions))}".strip()
     return Notice(found.kind, words.SEVERITY_TONES["note"], place, found.message)
 
 
-def explain_report(judged: Judged, rule: Rule) -> Report:
+def build_explain_report(judged: JudgedFinding, rule: Rule) -> Report:
     """What `explain` says: the finding, then the page of its rule."""
-    data = documents.explain(judged.finding, judged.severity, rule)
-    blocks = (finding_notice(judged), *rule_blocks(rule))
+    data = documents.build_explain(judged.finding, judged.severity, rule)
+    blocks = (build_finding_notice(judged), *build_rule_blocks(rule))
     return Report(judged.finding.rule, blocks, dict(data))
 
 
-def rules_report(catalogue: Sequence[Rule], *, whole: bool) -> Report:
+def build_rules_report(catalogue: Sequence[Rule], *, whole: bool) -> Report:
     """What `rules` says: a line a rule, or the page of each if `whole`."""
-    data = documents.rules(catalogue)
+    data = documents.build_rules(catalogue)
     if whole:
-        return Report("Rules", tuple(b for rule in catalogue for b in rule_blocks(rule)), dict(data))
+        return Report("Rules", tuple(b for rule in catalogue for b in build_rule_blocks(rule)), dict(data))
     rows = tuple(
-        ((Text(rule.name, code=True),), (Text(rule.title),), (Text(_whom(rule), "muted"),))
+        ((Text(rule.name, code=True),), (Text(rule.title),), (Text(_list_verdicts(rule), "muted"),))
         for rule in catalogue
     )
-    caption = f"{words.count(len(rows), 'rule')}; schemaman rules NAME prints the page of one"
+    caption = f"{words.format_count(len(rows), 'rule')}; schemaman rules NAME prints the page of one"
     return Report("Rules", (Grid(caption, ("rule", "what happened", "hurts"), rows),), dict(data))
 
 
-def _whom(rule: Rule) -> str:
+def _list_verdicts(rule: Rule) -> str:
     return ", ".join(f"{r} {rule.verdicts[r]}" for r in READERS if r in rule.verdicts) or "nobody by itself"
 
 
-def rule_blocks(rule: Rule) -> tuple[Block, ...]:
+def build_rule_blocks(rule: Rule) -> tuple[Block, ...]:
     """The page of a rule: its title, and each paragraph of its docstring."""
     paragraphs = [" ".join(part.split()) for part in rule.page.split("\n\n") if part.strip()]
     return (
         Heading(f"{rule.name}: {rule.title}", 3),
         *(Paragraph((Text(text),)) for text in paragraphs),
-        Paragraph((Text(f"Hurts: {_whom(rule)}."),)),
+        Paragraph((Text(f"Hurts: {_list_verdicts(rule)}."),)),
     )
 
 
-def _step(judged: Judged) -> str:
+def _format_step(judged: JudgedFinding) -> str:
     old, new = judged.finding.old_ref, judged.finding.new_ref
     return f"{old.rpartition('@')[2]} → {new.rpartition('@')[2]}" if "@" in old and "@" in new else new
 
 
-def _waived(judged: Judged, waivers: Mapping[str, Waiver]) -> Notice:
+def _build_notice(judged: JudgedFinding, waivers: Mapping[str, Waiver]) -> Notice:
     """A finding; one that was waived hurts no less, and fails nothing."""
-    notice, waiver = finding_notice(judged), waivers.get(judged.finding.fingerprint)
+    notice, waiver = build_finding_notice(judged), waivers.get(judged.finding.fingerprint)
     if waiver is None:
         return notice
     told = f"until {waiver.expires} by {waiver.owner}: {waiver.reason}"
@@ -141,28 +144,30 @@ def _waived(judged: Judged, waivers: Mapping[str, Waiver]) -> Notice:
     return replace(notice, tone=words.SEVERITY_TONES["note"], facts=facts)
 
 
-def _sum(judged: Sequence[Judged], result: CheckResult, fail_on: Severity, waived: int = 0) -> Inline:
+def _summarize_check(
+    judged: Sequence[JudgedFinding], result: CheckResult, fail_on: Severity, waived: int = 0
+) -> Inline:
     counts = [(s, sum(j.severity == s for j in judged)) for s in ("break", "danger", "note", "off")]
     parts = [", ".join(f"{number} {severity}" for severity, number in counts if number)]
     if waived:
         parts.append(f"{waived} waived")
     if result.unjudged:
-        parts.append(f"{words.count(len(result.unjudged), 'change')} not judged")
-    if result.unmet:
-        parts.append(f"{words.count(len(result.unmet), 'table')} without baseline")
+        parts.append(f"{words.format_count(len(result.unjudged), 'change')} not judged")
+    if result.without_baseline:
+        parts.append(f"{words.format_count(len(result.without_baseline), 'table')} without baseline")
     if result.remarks:
-        parts.append(words.count(len(result.remarks), "remark"))
+        parts.append(words.format_count(len(result.remarks), "remark"))
     found = ", ".join(part for part in parts if part) or "no findings"
-    tables, steps = words.count(len(result.tables), "table"), words.count(result.steps, "step")
+    tables, steps = words.format_count(len(result.tables), "table"), words.format_count(result.steps, "step")
     verdict = Text("fail", "break") if result.verdict == "fail" else Text("pass", "good")
     return (verdict, Text(f" · {found} · {steps} of {tables} · --fail-on {fail_on}"))
 
 
-def gravest_first(judged: Iterable[Judged]) -> tuple[Judged, ...]:
+def sort_by_severity(judged: Iterable[JudgedFinding]) -> tuple[JudgedFinding, ...]:
     """Findings by severity, then table, then where they are."""
     order = {"break": 0, "danger": 1, "note": 2, "off": 3}
 
-    def place(judged: Judged) -> tuple[int, str, tuple[str, ...], str]:
+    def place(judged: JudgedFinding) -> tuple[int, str, tuple[str, ...], str]:
         finding = judged.finding
         return order[judged.severity], str(finding.table), finding.path, finding.rule
 

@@ -6,56 +6,65 @@ from collections.abc import Mapping, Sequence
 
 from schemaman.debezium.observation import Reject
 from schemaman.ingest.ingest import NO_PARTITION, Summary
-from schemaman.report.document import Block, Facts, Grid, Inline, Notice, Paragraph, Report, Text
+from schemaman.report.document import Block, FactsBlock, Grid, Inline, Notice, Paragraph, Report, Text
 from schemaman.report.json import ingest as documents
 from schemaman.report.views import words
 from schemaman.store.log import Moved
 
-_ASIDES = {
+_SKIPPED_NAMES = {
     "tombstone": "tombstone", "heartbeat": "heartbeat", "transaction": "transaction marker",
     "signal": "signal", "truncate": "truncate event", "outbox": "outbox message",
 }  # fmt: skip
 
-_SHIFTS = 5
+_SHOWN_SHIFTS = 5
 """Versions of a table with other numbers that are named."""
 
 
-def ingest_report(
+def build_ingest_report(
     done: Summary, *, stream: str, engine: str, sources: Sequence[str], tables: Mapping[str, int]
 ) -> Report:
     """What `ingest` says at its end; `tables` maps what was spoken of to its number of versions now."""
-    asides = ", ".join(words.count(n, _ASIDES.get(kind, kind)) for kind, n in done.asides)
+    asides = ", ".join(words.format_count(n, _SKIPPED_NAMES.get(kind, kind)) for kind, n in done.skipped)
     rows: list[tuple[str, Inline]] = [
-        ("read", (Text(f"{words.count(done.read, 'record')}, {words.figure(done.new)} of them new"),)),
+        (
+            "read",
+            (
+                Text(
+                    f"{words.format_count(done.read, 'record')}, {words.format_number(done.new)} of them new"
+                ),
+            ),
+        ),
     ]
     if asides:
         rows.append(("aside", (Text(f"{asides}: no testimony about a table"),)))
     if done.rejects:
-        rows.append(("rejects", (Text(f"{words.count(done.rejects, 'record')} not understood", "danger"),)))
+        rows.append(
+            ("rejects", (Text(f"{words.format_count(done.rejects, 'record')} not understood", "danger"),))
+        )
     if done.notes:
-        noted = f"{words.count(done.notes, 'thing')} to know: schemaman rejects"
+        noted = f"{words.format_count(done.notes, 'thing')} to know: schemaman rejects"
         rows.append(("notes", (Text(noted, "note"),)))
-    blocks: list[Block] = [Facts(tuple(rows))]
-    blocks += [Notice("reject", "danger", _place(r), r.reason) for r in done.shown]
+    blocks: list[Block] = [FactsBlock(tuple(rows))]
+    blocks += [Notice("reject", "danger", _format_record(r), r.reason) for r in done.first_rejects]
     for shift in done.shifts:
-        told = ", ".join(_moved(one) for one in shift.moved[:_SHIFTS])
-        more = len(shift.moved) - _SHIFTS
-        told += f" and {words.count(more, 'more version')}" if more > 0 else ""
+        told = ", ".join(_describe_shift(one) for one in shift.moved[:_SHOWN_SHIFTS])
+        more = len(shift.moved) - _SHOWN_SHIFTS
+        told += f" and {words.format_count(more, 'more version')}" if more > 0 else ""
         blocks.append(Notice("other numbers", "note", str(shift.table), f"{told}; ids stay as they are"))
     if tables:
         lines = tuple(((Text(name, code=True),), (Text(str(count)),)) for name, count in tables.items())
-        caption = f"{words.count(len(lines), 'table')} spoken of in stream {stream}, engine {engine}"
+        caption = f"{words.format_count(len(lines), 'table')} spoken of in stream {stream}, engine {engine}"
         blocks.append(Grid(caption, ("table", "versions"), lines))
     elif not done.new:
         blocks.append(Paragraph((Text("nothing new: the history is as it was", "muted"),)))
-    data = documents.ingest(
+    data = documents.build_ingest(
         stream=stream,
         engine=engine,
         sources=sources,
         read=done.read,
         new=done.new,
         known=done.known,
-        asides=dict(done.asides),
+        asides=dict(done.skipped),
         rejects=done.rejects,
         notes=done.notes,
         shifts=done.shifts,
@@ -64,13 +73,13 @@ def ingest_report(
     return Report("Ingest", tuple(blocks), dict(data))
 
 
-def _moved(one: Moved) -> str:
+def _describe_shift(one: Moved) -> str:
     if one.now is None:
         return f"version {one.was} ({one.id}) is none any more"
     return f"version {one.was} is now version {one.now}"
 
 
-def _place(reject: Reject) -> str:
+def _format_record(reject: Reject) -> str:
     if reject.partition == NO_PARTITION:
         return f"{reject.topic}, line {reject.offset}"
     return f"{reject.topic}[{reject.partition}]@{reject.offset}"

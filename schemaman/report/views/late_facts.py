@@ -8,31 +8,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import KeySpan, Proof, Revision, SchemaVersion
 from schemaman.model.diff import Change, ChangeDefault, ChangeKey, ChangeNullable
 from schemaman.report.document import Inline, Notice, Text
 from schemaman.report.views import words
 
-_NAMED = 3
+_MOST_NAMED = 3
 """So many columns are named of which it is not certain whether they may be NULL; of more, their number."""
 
 
-def proofs_of(version: SchemaVersion, revision: int) -> tuple[Proof, ...]:
+def list_proofs(version: SchemaVersion, revision: int) -> tuple[Proof, ...]:
     """What of a revision was read later, and is told with it and not with one before."""
     return tuple(p for p in version.late(revision) if p.revision == revision)
 
 
-def lines(version: SchemaVersion, revision: int) -> Iterator[Inline]:
+def build_lines(version: SchemaVersion, revision: int) -> Iterator[Inline]:
     """A line for each place from which on something of a revision is certain; what is nowhere so, last."""
-    told = sorted(proofs_of(version, revision), key=lambda p: p.at is None)
+    told = sorted(list_proofs(version, revision), key=lambda p: p.at is None)
     for at, same in groupby(told, key=lambda p: p.at):
-        facts = enumerated(p.fact for p in same)
-        certain = f"{facts}: certain from {'' if at is None else words.when(at)} on, not confirmed before"
+        facts = enumerate_facts(p.fact for p in same)
+        certain = f"{facts}: certain from {'' if at is None else words.format_coordinates(at)} on, not confirmed before"
         yield (Text(f"not confirmed: {facts}" if at is None else certain, "muted"),)
 
 
-def enumerated(facts: Iterable[str]) -> str:
+def enumerate_facts(facts: Iterable[str]) -> str:
     """Facts in words; many NULLs and defaults as a number."""
     kinds: dict[str, list[str]] = {}
     for fact in facts:
@@ -40,50 +40,52 @@ def enumerated(facts: Iterable[str]) -> str:
     many = {"nullable": "whether {} may be NULL", "default": "the defaults of {}", "type": "the types of {}"}
     told = []
     for kind, same in kinds.items():
-        if kind in many and len(same) > _NAMED:
-            told.append(many[kind].format(words.count(len(same), "column")))
+        if kind in many and len(same) > _MOST_NAMED:
+            told.append(many[kind].format(words.format_count(len(same), "column")))
         else:
-            told += [words.unconfirmed(fact) for fact in same]
+            told += [words.describe_fact(fact) for fact in same]
     return ", ".join(told)
 
 
-def began(version: SchemaVersion, changes: Sequence[Change]) -> str:
+def describe_begin(version: SchemaVersion, changes: Sequence[Change]) -> str:
     """The interval in which a version began; later, perhaps, if only what was read later makes it one."""
-    proven = _proven(version, 0, changes)
+    proven = _find_proofs(version, 0, changes)
     if proven is None or version.after is None:
-        return words.began(version)
-    return _between(version.after, version.at, proven)
+        return words.describe_begin(version)
+    return _describe_interval(version.after, version.at, proven)
 
 
-def revised(version: SchemaVersion, revision: Revision, changes: Sequence[Change]) -> str:
+def describe_revision(version: SchemaVersion, revision: Revision, changes: Sequence[Change]) -> str:
     """The interval in which attributes changed, or the statement that changed them."""
     if revision.after is None or any(e.witness == "declared" for e in version.evidence):
-        return words.when(revision.at)
-    proven = _proven(version, revision.number, changes)
-    return _between(revision.after, revision.at, (revision.at,) if proven is None else proven)
+        return words.format_coordinates(revision.at)
+    proven = _find_proofs(version, revision.number, changes)
+    return _describe_interval(revision.after, revision.at, (revision.at,) if proven is None else proven)
 
 
-def _proven(version: SchemaVersion, revision: int, changes: Sequence[Change]) -> tuple[Mark, ...] | None:
+def _find_proofs(
+    version: SchemaVersion, revision: int, changes: Sequence[Change]
+) -> tuple[Coordinates, ...] | None:
     """Where changes are certain, none if one is nowhere so; None if one is so from the beginning."""
-    facts = {name for change in changes for name in _fact(change)}
-    late = {p.fact: p.at for p in proofs_of(version, revision)}
+    facts = {name for change in changes for name in _name_fact(change)}
+    late = {p.fact: p.at for p in list_proofs(version, revision)}
     if not facts or not facts <= late.keys():
         return None
     marks = [at for fact in facts if (at := late[fact]) is not None]
     return tuple(marks) if len(marks) == len(facts) else ()
 
 
-def _between(after: Mark, first: Mark, proven: Sequence[Mark]) -> str:
+def _describe_interval(after: Coordinates, first: Coordinates, proven: Sequence[Coordinates]) -> str:
     """In words, when something began that `first` told and that is certain from the last of `proven` on."""
-    told = f"after {words.when(after)}"
+    told = f"after {words.format_coordinates(after)}"
     known = max(proven, key=lambda m: (m.position.rank, m.ts_ms or 0, m.offset), default=None)
     if known is None:
-        return f"{told}, told first by the record of {words.when(first)}"
-    late = "" if known == first else f"; told first by the record of {words.when(first)}"
-    return f"{told}, no later than {words.when(known)}{late}"
+        return f"{told}, told first by the record of {words.format_coordinates(first)}"
+    late = "" if known == first else f"; told first by the record of {words.format_coordinates(first)}"
+    return f"{told}, no later than {words.format_coordinates(known)}{late}"
 
 
-def _fact(change: Change) -> Iterator[str]:
+def _name_fact(change: Change) -> Iterator[str]:
     """What a change is called among the unconfirmed facts; nothing else is as certain as its record."""
     match change:
         case ChangeKey():
@@ -96,18 +98,22 @@ def _fact(change: Change) -> Iterator[str]:
             yield ""
 
 
-def since(key: KeySpan) -> str:
+def describe_since(key: KeySpan) -> str:
     """Since when a key is one: where it is certain, and where it was told first if that is before."""
-    first = f"first seen {words.when(key.at)}" if key.after is None else words.when(key.at)
+    first = (
+        f"first seen {words.format_coordinates(key.at)}"
+        if key.after is None
+        else words.format_coordinates(key.at)
+    )
     if key.certain_from == key.at:
         return first
-    told = f"told first {words.when(key.at)}"
+    told = f"told first {words.format_coordinates(key.at)}"
     if key.certain_from is None:
         return f"{told}; not confirmed"
-    return f"{words.when(key.certain_from)}; {told}, not confirmed before"
+    return f"{words.format_coordinates(key.certain_from)}; {told}, not confirmed before"
 
 
-def provisional(version: SchemaVersion, revision: int, title: str = "") -> Notice:
+def build_provisional_notice(version: SchemaVersion, revision: int, title: str = "") -> Notice:
     """What of a version, or of a place in it, may be of the future, or may be how the connector wrote it."""
     proofs = {proof.fact: proof.at for proof in version.late(revision)}
     read: list[str] = []
@@ -116,21 +122,23 @@ def provisional(version: SchemaVersion, revision: int, title: str = "") -> Notic
     told: list[str] = []
     for fact in version.unconfirmed:
         if (at := proofs.get(fact)) is not None:
-            told.append(f"Not confirmed here, but from {words.when(at)} on: {enumerated((fact,))}.")
+            told.append(
+                f"Not confirmed here, but from {words.format_coordinates(at)} on: {enumerate_facts((fact,))}."
+            )
         elif fact.startswith("type:"):
             forms.append(fact)
         else:
             (changing if fact.startswith("default:") and fact not in proofs else read).append(fact)
     if read:
         told.append(
-            f"Read from the database later than the rows it belongs to: {enumerated(read)}. "
+            f"Read from the database later than the rows it belongs to: {enumerate_facts(read)}. "
             "A later record, a declared structure or a person confirms it."
         )
     if changing:
-        told.append(f"Changed between the records before and behind this place: {enumerated(changing)}.")
+        told.append(f"Changed between the records before and behind this place: {enumerate_facts(changing)}.")
     if forms:
         told.append(
-            f"A setting of the connector may have changed {enumerated(forms)}. "
+            f"A setting of the connector may have changed {enumerate_facts(forms)}. "
             "Another table that changes so, or does not, decides it, or a person."
         )
     return Notice("provisional", "note", title or f"version {version.number}", " ".join(told))

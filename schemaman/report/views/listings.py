@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from schemaman.compat.snapshots import without_ids
+from schemaman.compat.snapshots import remove_ids
 from schemaman.debezium.observation import (
     FILLED_LATE,
     UNORDERED,
     Note,
     Reject,
 )
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.rename_detection import candidates as suspected
 from schemaman.history.versions import Disagreement, RenameCandidate, TableHistory
 from schemaman.model.ddl import format_type
@@ -22,7 +22,7 @@ from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.report.document import (
     Block,
     Event,
-    Facts,
+    FactsBlock,
     Grid,
     Heading,
     Inline,
@@ -30,55 +30,55 @@ from schemaman.report.document import (
     Paragraph,
     Report,
     Text,
-    Timeline,
+    TimelineBlock,
 )
 from schemaman.report.json import changes as change_documents
 from schemaman.report.json import ingest as intake_documents
 from schemaman.report.json import tables as table_documents
 from schemaman.report.views import late_facts as late
 from schemaman.report.views import words
-from schemaman.report.views.coverage import NO_EXTENT, Extent, extent_grids
-from schemaman.report.views.epochs import epochs_grid, keys_grid
-from schemaman.report.views.findings import remark_notice
-from schemaman.report.views.overview import short_names
-from schemaman.report.views.table_changes import Story
-from schemaman.report.views.table_changes import told as told_changes
+from schemaman.report.views.coverage import NO_EXTENT, Extent, build_extent_grids
+from schemaman.report.views.epochs import build_epochs_grid, build_keys_grid
+from schemaman.report.views.findings import build_remark_notice
+from schemaman.report.views.overview import shorten_names
+from schemaman.report.views.table_changes import TableChapter
+from schemaman.report.views.table_changes import select_shown_changes as told_changes
 from schemaman.report.views.table_chapter import (
     PROVISIONAL,
-    columns_grid,
-    introduction,
-    questions,
-    timeline,
+    build_columns_grid,
+    build_introduction,
+    build_questions,
+    build_timeline,
 )
-from schemaman.resolve import Resolved
+from schemaman.resolve import ResolvedSchema
 
 _NOTHING = (Text("—", "muted"),)
-_MORE: dict[str, Callable[[Column], str | None]] = {
+_OPTIONAL_COLUMNS: dict[str, Callable[[Column], str | None]] = {
     "on the wire": lambda c: None if c.emitted_name == c.name else c.emitted_name,
-    "database type": lambda c: None if _same_word(c) else c.source_type,
+    "database type": lambda c: None if _is_same_type(c) else c.source_type,
     "comment": lambda c: c.comment,
 }
 """What a structure may tell of a column besides, each in a column of its own if any column has it."""
 
 
-def tables_report(
+def build_tables_report(
     histories: Sequence[TableHistory], rejects: Iterable[Reject] = (), *, chosen: bool = False
 ) -> Report:
     """What `tables` says: one line a table; `rejects` are those of the same streams.
 
     `chosen`: these are not all tables, but those that were asked for.
     """
-    titles = short_names(h.table for h in histories)
-    rejected = _rejected(histories, tuple(rejects))
-    rows = tuple(_table_row(h, titles[h.table], rejected.get(h.table, 0)) for h in histories)
+    titles = shorten_names(h.table for h in histories)
+    rejected = _count_rejected(histories, tuple(rejects))
+    rows = tuple(_build_table_row(h, titles[h.table], rejected.get(h.table, 0)) for h in histories)
     header = ("table", "whole name", "version", "columns", "key", "records", "last seen", "state", "open")
-    total = words.count(len(histories), "table")
+    total = words.format_count(len(histories), "table")
     caption = f"{total}; a table may be named by any unambiguous end of its name"
-    blocks: tuple[Block, ...] = (Grid(caption, header, rows),) if rows else (_nothing(chosen),)
-    return Report("Tables", blocks, dict(table_documents.tables(histories, rejected)))
+    blocks: tuple[Block, ...] = (Grid(caption, header, rows),) if rows else (_build_empty_notice(chosen),)
+    return Report("Tables", blocks, dict(table_documents.build_tables(histories, rejected)))
 
 
-def _rejected(histories: Sequence[TableHistory], rejects: Sequence[Reject]) -> dict[TableId, int]:
+def _count_rejected(histories: Sequence[TableHistory], rejects: Sequence[Reject]) -> dict[TableId, int]:
     """How many records of each table's topics were set aside."""
     counts: Counter[tuple[str, str]] = Counter()
     for reject in rejects:
@@ -86,12 +86,12 @@ def _rejected(histories: Sequence[TableHistory], rejects: Sequence[Reject]) -> d
     return {h.table: sum(counts[h.table.stream, topic] for topic in h.topics) for h in histories}
 
 
-def _table_row(history: TableHistory, title: str, rejected: int) -> tuple[Inline, ...]:
+def _build_table_row(history: TableHistory, title: str, rejected: int) -> tuple[Inline, ...]:
     latest = history.latest
     state = "dropped" if history.dropped else latest.status
     disagreements = sum(not d.remark for d in history.disagreements) if history.disputed else 0
     matters = ", ".join(
-        words.count(number, what)
+        words.format_count(number, what)
         for number, what in (
             (disagreements, "disagreement"),
             (len(latest.unconfirmed), "provisional fact"),
@@ -102,22 +102,22 @@ def _table_row(history: TableHistory, title: str, rejected: int) -> tuple[Inline
     return (
         (Text(title, code=True),),
         (Text(str(history.table), code=True),),
-        (Text(f"v{words.label(latest, latest.revision)}"),),
+        (Text(f"v{words.format_version(latest, latest.revision)}"),),
         (Text(str(len(latest.schema.columns))),),
-        (Text(words.key(latest.schema.key)), *(PROVISIONAL if "key" in latest.unconfirmed else ())),
-        (Text(words.figure(history.records)),),
-        (Text(words.time(_seen_ms(history.last_seen))),),
+        (Text(words.format_key(latest.schema.key)), *(PROVISIONAL if "key" in latest.unconfirmed else ())),
+        (Text(words.format_number(history.records)),),
+        (Text(words.format_time(_find_seen_ms(history.last_seen))),),
         (Text(state, "muted" if history.dropped else "plain"),),
         (Text(matters, "note"),) if matters else _NOTHING,
     )
 
 
-def _seen_ms(found: Mark) -> int | None:
+def _find_seen_ms(found: Coordinates) -> int | None:
     return next((t for t in (found.ts_ms, found.read_ms, found.timestamp_ms) if t is not None), None)
 
 
-def history_report(
-    story: Story,
+def build_history_report(
+    story: TableChapter,
     whole: TableHistory | None = None,
     notes: Sequence[Note] = (),
     extent: Extent = NO_EXTENT,
@@ -128,23 +128,23 @@ def history_report(
     """
     history, every = story.history, whole or story.history
     earlier = len(every.versions) - len(history.versions)
-    left_out = (Paragraph((Text(f"{words.count(earlier, 'earlier version')} not shown", "muted"),)),)
+    left_out = (Paragraph((Text(f"{words.format_count(earlier, 'earlier version')} not shown", "muted"),)),)
     blocks: list[Block] = [
         Heading(str(history.table), 1),
-        Paragraph(introduction(every)),
+        Paragraph(build_introduction(every)),
         *(left_out if earlier else ()),
-        timeline(story),
-        columns_grid(every),
-        *keys_grid(history),
-        *epochs_grid(history),
-        *questions(history),
-        *extent_grids(extent),
-        *([_notes_grid(notes)] if notes else []),
+        build_timeline(story),
+        build_columns_grid(every),
+        *build_keys_grid(history),
+        *build_epochs_grid(history),
+        *build_questions(history),
+        *build_extent_grids(extent),
+        *([_build_notes_grid(notes)] if notes else []),
     ]
-    return replace(history_data(history, notes, extent, every), blocks=tuple(blocks))
+    return replace(build_history_data(history, notes, extent, every), blocks=tuple(blocks))
 
 
-def history_data(
+def build_history_data(
     history: TableHistory,
     notes: Sequence[Note] = (),
     extent: Extent = NO_EXTENT,
@@ -154,11 +154,13 @@ def history_data(
 
     `whole` is all that is known, where the history is of the last versions.
     """
-    data = table_documents.history(history, whole) | {"notes": [table_documents.note(n) for n in notes]}
-    return Report(str(history.table), (), dict(data | extent.document()))
+    data = table_documents.build_history(history, whole) | {
+        "notes": [table_documents.build_note(n) for n in notes]
+    }
+    return Report(str(history.table), (), dict(data | extent.build_document()))
 
 
-def about(history: TableHistory, notes: Iterable[Note]) -> tuple[Note, ...]:
+def select_notes(history: TableHistory, notes: Iterable[Note]) -> tuple[Note, ...]:
     """Those of the notes that are about a table, or about a topic that told of it."""
     evidence = [e for v in history.versions for e in v.evidence]
     topics = {(e.witness == "declared", mark.topic) for e in evidence for mark in (e.first, e.last)}
@@ -171,12 +173,12 @@ def about(history: TableHistory, notes: Iterable[Note]) -> tuple[Note, ...]:
     )
 
 
-def show_report(found: Resolved, wire: Mark | None = None) -> Report:
+def build_show_report(found: ResolvedSchema, wire: Coordinates | None = None) -> Report:
     """What `show REF` says; `wire` is the event that carried the structure, if it is a wire face."""
     version, schema = found.version, found.schema
-    more = {title: told for title, told in _MORE.items() if any(told(c) for c in schema.columns)}
+    more = {title: told for title, told in _OPTIONAL_COLUMNS.items() if any(told(c) for c in schema.columns)}
     rows = tuple(
-        (*_structure_cells(schema, c), *((Text(told(c) or ""),) for told in more.values()))
+        (*_build_structure_cells(schema, c), *((Text(told(c) or ""),) for told in more.values()))
         for c in schema.columns
     )
     caption = found.ref if version is None else f"{found.ref}, id {version.id}, {version.status}"
@@ -185,20 +187,20 @@ def show_report(found: Resolved, wire: Mark | None = None) -> Report:
     header = ("column", "type", "null", "default", "key", *more)
     blocks: list[Block] = [Grid(caption, header, rows)]
     if schema.comment:
-        blocks.append(Facts((("comment", (Text(schema.comment),)),)))
+        blocks.append(FactsBlock((("comment", (Text(schema.comment),)),)))
     if version is not None and version.unconfirmed and wire is None:
-        blocks.append(late.provisional(version, found.revision or 0))
-    data = table_documents.show(found.ref, schema, found.table, version, found.revision, wire)
+        blocks.append(late.build_provisional_notice(version, found.revision or 0))
+    data = table_documents.build_show(found.ref, schema, found.table, version, found.revision, wire)
     return Report(found.ref, tuple(blocks), dict(data))
 
 
-def _same_word(column: Column) -> bool:
+def _is_same_type(column: Column) -> bool:
     return (column.source_type or "").upper().replace(" ", "") == format_type(column.type).replace(" ", "")
 
 
-def _structure_cells(schema: TableSchema, column: Column) -> tuple[Inline, ...]:
+def _build_structure_cells(schema: TableSchema, column: Column) -> tuple[Inline, ...]:
     place = schema.key.index(column.name) + 1 if column.name in schema.key else 0
-    told = Text(words.default(column.default), code=True)
+    told = Text(words.format_default(column.default), code=True)
     return (
         (Text(column.name, code=True),),
         (Text(format_type(column.type), code=True),),
@@ -208,9 +210,9 @@ def _structure_cells(schema: TableSchema, column: Column) -> tuple[Inline, ...]:
     )
 
 
-def diff_report(
-    old: Resolved,
-    new: Resolved,
+def build_diff_report(
+    old: ResolvedSchema,
+    new: ResolvedSchema,
     candidates: Iterable[RenameCandidate] = (),
     remarks: Sequence[Disagreement] = (),
 ) -> Report:
@@ -221,15 +223,15 @@ def diff_report(
     Column ids count only inside one life of one table. Any other two are matched by names, and
     what may be a rename between them is suspected, never said.
     """
-    if _one_life(old, new):
+    if _is_one_incarnation(old, new):
         known, changes = tuple(candidates), diff(old.schema, new.schema)
     else:
-        before, after = without_ids(old.schema), without_ids(new.schema)
+        before, after = remove_ids(old.schema), remove_ids(new.schema)
         known, changes = suspected(before, after, append_only=False), diff(before, after)
-    lines = tuple(words.changes(told_changes(changes)))
+    lines = tuple(words.describe_changes(told_changes(changes)))
     event = Event(f"{old.ref} → {new.ref}", "", "plain", lines or ((Text("no difference", "muted"),),))
-    blocks: list[Block] = [Timeline("", (event,))]
-    if _made_anew(old, new):
+    blocks: list[Block] = [TimelineBlock("", (event,))]
+    if _is_recreated(old, new):
         message = f"{new.ref} was created again under its name: none of its columns is one of {old.ref}"
         blocks.append(Notice("another table", "danger", "", message))
     for candidate in known:
@@ -237,56 +239,56 @@ def diff_report(
             evidence = "; ".join(candidate.evidence)
             message = f"{candidate.old} went and {candidate.new} came: {candidate.grade} ({evidence})"
             blocks.append(Notice("perhaps a rename", "note", "", message))
-    blocks += map(remark_notice, remarks)
+    blocks += map(build_remark_notice, remarks)
     unsure = tuple(() if side.version is None else side.version.unconfirmed for side in (old, new))
     for side in (old, new):
         if side.version is not None and side.version.unconfirmed:
-            blocks.append(late.provisional(side.version, side.revision or 0, side.ref))
-    data = change_documents.diff(old.ref, new.ref, changes, known, remarks, unsure)
+            blocks.append(late.build_provisional_notice(side.version, side.revision or 0, side.ref))
+    data = change_documents.build_diff(old.ref, new.ref, changes, known, remarks, unsure)
     return Report("diff", tuple(blocks), dict(data))
 
 
-def only_version_report(found: Resolved, remarks: Sequence[Disagreement] = ()) -> Report:
+def build_only_version_report(found: ResolvedSchema, remarks: Sequence[Disagreement] = ()) -> Report:
     """What `diff TABLE` says of a table that has never changed, as far as records tell."""
     told = f"{found.ref} is the only version of this table, and has no revision: nothing to compare it with"
-    data = change_documents.diff(found.ref, found.ref, (), (), remarks)
-    return Report("diff", (Paragraph((Text(told),)), *map(remark_notice, remarks)), dict(data))
+    data = change_documents.build_diff(found.ref, found.ref, (), (), remarks)
+    return Report("diff", (Paragraph((Text(told),)), *map(build_remark_notice, remarks)), dict(data))
 
 
-def _made_anew(old: Resolved, new: Resolved) -> bool:
+def _is_recreated(old: ResolvedSchema, new: ResolvedSchema) -> bool:
     if old.version is None or new.version is None or old.table != new.table:
         return False
     return old.version.incarnation != new.version.incarnation
 
 
-def _one_life(old: Resolved, new: Resolved) -> bool:
+def _is_one_incarnation(old: ResolvedSchema, new: ResolvedSchema) -> bool:
     if old.version is None or new.version is None:
         return False
     return old.table == new.table and old.version.incarnation == new.version.incarnation
 
 
-def rejects_report(rejects: Sequence[Reject], notes: Sequence[Note] = ()) -> Report:
+def build_rejects_report(rejects: Sequence[Reject], notes: Sequence[Note] = ()) -> Report:
     """What `rejects` says: where and why; then what is to know of records that were understood."""
     rows = tuple(
         (
             (Text(r.topic or r.stream, code=True),),
             (Text(str(r.partition)),),
             (Text(str(r.offset)),),
-            (Text(words.figure(r.count)),),
+            (Text(words.format_number(r.count)),),
             (Text(r.reason),),
         )
         for r in rejects
     )
-    total = words.count(sum(r.count for r in rejects), "record")
+    total = words.format_count(sum(r.count for r in rejects), "record")
     caption = f"{total} could not be understood"
     grid = Grid(caption, ("topic", "partition", "offset", "records", "why"), rows)
     blocks: tuple[Block, ...] = (grid,) if rows else (Paragraph((Text("no rejects", "good"),)),)
     if notes:
-        blocks += (_notes_grid(notes),)
-    return Report("Rejects", blocks, dict(intake_documents.rejects(rejects, notes)))
+        blocks += (_build_notes_grid(notes),)
+    return Report("Rejects", blocks, dict(intake_documents.build_rejects(rejects, notes)))
 
 
-def _notes_grid(notes: Sequence[Note]) -> Grid:
+def _build_notes_grid(notes: Sequence[Note]) -> Grid:
     rows = tuple(
         (
             (Text(f"{n.topic}[{n.partition}]@{n.offset}", code=True),),
@@ -296,10 +298,10 @@ def _notes_grid(notes: Sequence[Note]) -> Grid:
         )
         for n in notes
     )
-    return Grid(f"{words.count(len(rows), 'thing')} to know", ("record", "table", "what", "why"), rows)
+    return Grid(f"{words.format_count(len(rows), 'thing')} to know", ("record", "table", "what", "why"), rows)
 
 
-def _nothing(chosen: bool) -> Paragraph:
+def _build_empty_notice(chosen: bool) -> Paragraph:
     if chosen:
         return Paragraph((Text("No table is called so: schemaman tables lists those that are known"),))
     return Paragraph((Text("Nothing has been recorded yet: schemaman ingest SOURCE"),))

@@ -10,12 +10,12 @@ from schemaman.migration.apply.run import Migration
 from schemaman.migration.plan import Plan
 from schemaman.report.document import Block, Grid, Inline, Notice, Paragraph, Report, Text, Tone
 from schemaman.report.json import migrations as documents
-from schemaman.report.json.migrations import Drift, Failed
-from schemaman.report.json.status import RunState, TargetState, status
+from schemaman.report.json.migrations import Drift, FailedPlan
+from schemaman.report.json.status import RunState, TargetState, build_status
 from schemaman.report.json.tables import SCHEMA_VERSION
 from schemaman.report.views import words
-from schemaman.report.views.plans import plan_blocks
-from schemaman.report.views.table_changes import told
+from schemaman.report.views.plans import build_plan_blocks
+from schemaman.report.views.table_changes import select_shown_changes
 
 _STATES: dict[str, Tone] = {
     "applied": "good", "unchanged": "good", "refused": "break", "checked": "note",
@@ -23,50 +23,55 @@ _STATES: dict[str, Tone] = {
 }  # fmt: skip
 
 
-def plan_report(plans: Sequence[Plan], data: Mapping[str, object], failed: int = 0) -> Report:
+def build_plan_report(plans: Sequence[Plan], data: Mapping[str, object], failed: int = 0) -> Report:
     """What `plan` says: every plan, then what comes next; `failed` tables have none."""
-    blocks: list[Block] = [block for plan in plans for block in plan_blocks(plan)]
+    blocks: list[Block] = [block for plan in plans for block in build_plan_blocks(plan)]
     refused = sum(len(p.refusals) for p in plans)
     steps = sum(len(p.steps) for p in plans)
     if not plans and failed:
-        text = f"{words.count(failed, 'table')} could not be planned for; nothing was changed"
+        text = f"{words.format_count(failed, 'table')} could not be planned for; nothing was changed"
         blocks.append(Paragraph((Text(text, "break"),)))
     elif not plans:
         blocks.append(Paragraph((Text("no table is to be planned for", "muted"),)))
     elif refused:
         blocks.append(
-            Paragraph((Text(words.count(refused, "refusal"), "break"), Text("; nothing was changed")))
+            Paragraph((Text(words.format_count(refused, "refusal"), "break"), Text("; nothing was changed")))
         )
     elif steps:
-        text = f"{words.count(steps, 'step')} to be made with schemaman apply PLAN; nothing was changed"
+        text = (
+            f"{words.format_count(steps, 'step')} to be made with schemaman apply PLAN; nothing was changed"
+        )
         blocks.append(Paragraph((Text(text),)))
     return Report("Plan", tuple(blocks), dict(data))
 
 
-def apply_report(done: Sequence[Migration | Failed]) -> Report:
+def build_apply_report(done: Sequence[Migration | FailedPlan]) -> Report:
     """What `apply` says: each step of each plan, and whether the tables are what the plans promised."""
     blocks: list[Block] = []
     for one in done:
-        if isinstance(one, Failed):
+        if isinstance(one, FailedPlan):
             instead: Inline = (Text(one.hint),)
             blocks.append(
                 Notice("failed", "break", one.table, one.message, (("hint", instead),) if one.hint else ())
             )
         else:
-            blocks += _migration(one)
+            blocks += _build_migration(one)
     if len(done) > 1:
-        words_of = (f"{n} {state}" for state, n in Counter(map(_state_of, done)).items())
-        blocks.append(Paragraph((Text(f"{words.count(len(done), 'plan')}: {', '.join(words_of)}"),)))
-    told = [documents.failed(one) if isinstance(one, Failed) else documents.apply(one) for one in done]
+        words_of = (f"{n} {state}" for state, n in Counter(map(_find_state, done)).items())
+        blocks.append(Paragraph((Text(f"{words.format_count(len(done), 'plan')}: {', '.join(words_of)}"),)))
+    told = [
+        documents.build_failed(one) if isinstance(one, FailedPlan) else documents.build_apply(one)
+        for one in done
+    ]
     data = told[0] if len(told) == 1 else {"schema_version": SCHEMA_VERSION, "runs": told}
     return Report("Apply", tuple(blocks), dict(data))
 
 
-def _state_of(one: Migration | Failed) -> str:
-    return "failed" if isinstance(one, Failed) else "differs" if one.differences else one.state
+def _find_state(one: Migration | FailedPlan) -> str:
+    return "failed" if isinstance(one, FailedPlan) else "differs" if one.differences else one.state
 
 
-def _migration(done: Migration) -> Iterator[Block]:
+def _build_migration(done: Migration) -> Iterator[Block]:
     if done.outcomes:
         rows = tuple(
             (
@@ -82,15 +87,20 @@ def _migration(done: Migration) -> Iterator[Block]:
         )
     yield from (Notice("refused", "break", done.table, reason) for reason in done.reasons)
     if done.foreign:
-        lines: tuple[tuple[str, Inline], ...] = tuple(("", words.change(c)) for c in told(done.foreign))
+        lines: tuple[tuple[str, Inline], ...] = tuple(
+            ("", words.describe_change(c)) for c in select_shown_changes(done.foreign)
+        )
         message = "Someone else had changed the table since the migration before; the plan was made for that."
         yield Notice("drift", "danger", done.table, message, lines)
-    yield Paragraph(_outcome(done))
-    yield from (Paragraph((Text("differs: "), *words.change(c))) for c in told(done.differences))
+    yield Paragraph(_describe_outcome(done))
+    yield from (
+        Paragraph((Text("differs: "), *words.describe_change(c)))
+        for c in select_shown_changes(done.differences)
+    )
     yield from (Paragraph((Text("note: ", "muted"), Text(note))) for note in done.notes)
 
 
-def status_report(runs: Sequence[RunState], targets: Sequence[TargetState] = ()) -> Report:
+def build_status_report(runs: Sequence[RunState], targets: Sequence[TargetState] = ()) -> Report:
     """What `status` says: a line a target, then a line a run."""
     rows = tuple(
         (
@@ -98,19 +108,21 @@ def status_report(runs: Sequence[RunState], targets: Sequence[TargetState] = ())
             (Text(r.target, code=True),),
             (Text(r.state, _STATES[r.state]),),
             (Text(str(r.steps_done)),),
-            (Text(words.time(r.last_ms)),),
+            (Text(words.format_time(r.last_ms)),),
             (Text(r.error),),
         )
         for r in runs
     )
     header = ("run", "target", "state", "steps done", "last line", "error")
-    grid = Grid(f"{words.count(len(rows), 'run')}, newest last", header, rows)
+    grid = Grid(f"{words.format_count(len(rows), 'run')}, newest last", header, rows)
     nothing = Paragraph((Text("no plan has been applied yet: schemaman apply PLAN", "muted"),))
-    blocks: tuple[Block, ...] = (_targets(targets), grid, *_advice(targets)) if rows else (nothing,)
-    return Report("Status", blocks, dict(status(runs, targets)))
+    blocks: tuple[Block, ...] = (
+        (_build_targets_grid(targets), grid, *_build_advice(targets)) if rows else (nothing,)
+    )
+    return Report("Status", blocks, dict(build_status(runs, targets)))
 
 
-def _targets(targets: Sequence[TargetState]) -> Grid:
+def _build_targets_grid(targets: Sequence[TargetState]) -> Grid:
     rows = tuple(
         (
             (Text(t.target, code=True),),
@@ -118,64 +130,74 @@ def _targets(targets: Sequence[TargetState]) -> Grid:
             (Text(t.run.plan[:12], code=True),),
             (Text(t.run.state, _STATES[t.run.state]),),
             (Text(f"{t.run.steps_done} of {'?' if t.steps is None else t.steps}"),),
-            (Text(_holder(t)),),
+            (Text(_describe_holder(t)),),
             (Text(t.drift, "danger"),),
         )
         for t in targets
     )
     header = ("target", "follows", "plan", "state", "steps", "held by", "drift")
-    return Grid(words.count(len(rows), "target"), header, rows)
+    return Grid(words.format_count(len(rows), "target"), header, rows)
 
 
-def _holder(target: TargetState) -> str:
+def _describe_holder(target: TargetState) -> str:
     lease = target.lease
-    return "" if lease is None else f"{lease.owner} until {words.time(lease.expires_ms)}, lease {lease.token}"
+    return (
+        ""
+        if lease is None
+        else f"{lease.owner} until {words.format_time(lease.expires_ms)}, lease {lease.token}"
+    )
 
 
-def _advice(targets: Sequence[TargetState]) -> Iterator[Block]:
+def _build_advice(targets: Sequence[TargetState]) -> Iterator[Block]:
     """What to do about runs that did not finish."""
     for target in targets:
         if target.run.state in ("stopped", "failed"):
             yield Paragraph((Text(f"next: schemaman resume {target.run.run}"),))
 
 
-def drift_report(looked_at: Sequence[Drift]) -> Report:
+def build_drift_report(looked_at: Sequence[Drift]) -> Report:
     """What `drift` says: every table that was migrated, and what someone else changed since."""
     blocks: list[Block] = []
     for drift in looked_at:
-        if drift.gone:
+        if drift.missing:
             way_out: Inline = (Text(f"schemaman drift --forget {quote(drift.table)}"),)
             facts = (("if it was dropped on purpose", way_out),)
             blocks.append(Notice("gone", "break", drift.table, "The table is there no more.", facts))
         elif drift.changes:
-            lines: tuple[tuple[str, Inline], ...] = tuple(("", words.change(c)) for c in told(drift.changes))
+            lines: tuple[tuple[str, Inline], ...] = tuple(
+                ("", words.describe_change(c)) for c in select_shown_changes(drift.changes)
+            )
             message = "Someone else changed the table since the last migration."
             blocks.append(Notice("drift", "danger", drift.table, message, lines))
-        if drift.before:
-            message = f"Someone else had changed the table when a run began, and it went on: {drift.before}."
+        if drift.earlier_drift:
+            message = (
+                f"Someone else had changed the table when a run began, and it went on: {drift.earlier_drift}."
+            )
             blocks.append(Notice("drift", "danger", drift.table, message))
-    found = sum(d.found for d in looked_at)
-    text = f"{words.count(found, 'table')} of {len(looked_at)} drifted"
+    found = sum(d.is_drifted for d in looked_at)
+    text = f"{words.format_count(found, 'table')} of {len(looked_at)} drifted"
     tone: Tone = "danger" if found else "good"
     blocks.append(
-        Paragraph((Text(text if found else f"no drift in {words.count(len(looked_at), 'table')}", tone),))
+        Paragraph(
+            (Text(text if found else f"no drift in {words.format_count(len(looked_at), 'table')}", tone),)
+        )
     )
-    return Report("Drift", tuple(blocks), dict(documents.drift(looked_at)))
+    return Report("Drift", tuple(blocks), dict(documents.build_drift(looked_at)))
 
 
-def _outcome(done: Migration) -> Inline:
+def _describe_outcome(done: Migration) -> Inline:
     if done.state == "refused":
         return (Text("refused", "break"), Text(f": nothing was done to {done.table}"))
     if done.differences:
         return (Text("differs", "danger"), Text(f": {done.table} is not what the plan promised"))
     steps = [outcome.state for outcome in done.outcomes]
     if done.state == "checked":
-        due = words.count(steps.count("pending"), "step")
+        due = words.format_count(steps.count("pending"), "step")
         return (Text("checked", "note"), Text(f": {due} would be run on {done.table}; nothing was done"))
     if done.state == "unchanged":
         text = f": {done.table} is as it was: every step had been done before"
         return (Text("unchanged", "good"), Text(text))
-    ran, found = words.count(steps.count("done"), "step"), steps.count("skipped")
+    ran, found = words.format_count(steps.count("done"), "step"), steps.count("skipped")
     before = f", {found} found done" if found else ""
     took = f" in {done.took_ms / 1000:.1f} s" if done.took_ms else ""
     text = f": {done.table} is as the plan promised: {ran} run{before}{took}"

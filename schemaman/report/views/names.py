@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from schemaman.debezium.topic_naming import Strategy, schema_name
+from schemaman.debezium.topic_naming import TopicNamingStrategy, make_schema_name
 from schemaman.history.fold.naming_epochs import originals, rule_between
 from schemaman.history.versions import TableHistory
 from schemaman.model import name_adjustment as names
@@ -18,7 +18,7 @@ from schemaman.report.json.tables import SCHEMA_VERSION
 MODES: tuple[Mode, ...] = ("avro", "avro_unicode", "scrubbed")
 ADJUSTING: tuple[Mode, ...] = ("none", "avro", "avro_unicode")
 
-Of = Literal["column", "topic", "schema"]
+CollisionKind = Literal["column", "topic", "schema"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,36 +30,40 @@ class Collision:
     `none` for what else is so now.
     """
 
-    of: Of
+    of: CollisionKind
     mode: str
     emitted: str
     names: tuple[str, ...]
     now: bool
 
 
-def names_report(histories: Sequence[TableHistory], *, whole: bool) -> Report:
+def build_names_report(histories: Sequence[TableHistory], *, whole: bool) -> Report:
     """What `names` says; only what differs or collides, unless `whole`."""
     blocks: list[Block] = []
     for history in histories:
         schema = history.latest.schema
         shown = [c for c in schema.columns if whole or c.emitted_name not in (None, c.name)]
-        found = collisions(schema.columns)
+        found = find_collisions(schema.columns)
         if shown or found:
             blocks.append(Heading(str(history.table), 3))
         if shown and whole:
-            blocks.append(Grid("", ("topic", "schema of rows", "by the rule"), tuple(_places(history))))
+            blocks.append(
+                Grid("", ("topic", "schema of rows", "by the rule"), tuple(_build_topic_rows(history)))
+            )
         if shown:
-            rows = tuple(_row(column, _earlier(history, column)) for column in shown)
+            rows = tuple(_build_row(column, _list_earlier_names(history, column)) for column in shown)
             blocks.append(Grid("", ("column", "on the wire", "by the rule", "earlier"), rows))
-        blocks += [_notice(c) for c in found]
-    blocks += [_notice(c) for c in (*topic_collisions(histories), *schema_collisions(histories))]
+        blocks += [_build_notice(c) for c in found]
+    blocks += [
+        _build_notice(c) for c in (*find_topic_collisions(histories), *find_schema_collisions(histories))
+    ]
     if not blocks:
         told = "every column travels under its own name, and nothing collides"
         blocks.append(Paragraph((Text(told, "good"),)))
-    return Report("Names", tuple(blocks), _document(histories))
+    return Report("Names", tuple(blocks), _build_document(histories))
 
 
-def rule_of(column: Column) -> str | None:
+def find_rule(column: Column) -> str | None:
     """What made the emitted name, as `naming.rule_between` says; None where no event showed it.
 
     A name that only mode avro_unicode writes, and whose own one nobody told, is of that mode.
@@ -67,24 +71,24 @@ def rule_of(column: Column) -> str | None:
     emitted = column.emitted_name
     if emitted is None:
         return None
-    if emitted == column.name and _untold(column):
+    if emitted == column.name and _list_originals(column):
         return "avro_unicode"
     return rule_between(column.name, emitted)
 
 
-def _untold(column: Column) -> tuple[str, ...]:
+def _list_originals(column: Column) -> tuple[str, ...]:
     """What the column may be called at its source, where only its escaped name is known."""
     return tuple(own for own in originals(column.name) if own != column.name)
 
 
-def _earlier(history: TableHistory, column: Column) -> tuple[str, ...]:
+def _list_earlier_names(history: TableHistory, column: Column) -> tuple[str, ...]:
     """The other names under which a column travelled, in their order."""
     columns = (c for v in history.versions for r in v.revisions for c in r.schema.columns)
     told = (c.emitted_name for c in columns if c.id == column.id)
     return tuple(dict.fromkeys(name for name in told if name not in (None, column.emitted_name)))
 
 
-def _rules_of_schemas(history: TableHistory) -> list[tuple[str, str, str | None]]:
+def _list_schema_rules(history: TableHistory) -> list[tuple[str, str, str | None]]:
     """(topic, schema name, the mode that makes one of the other) as events had them."""
     topics = [a.name for a in history.aliases if a.kind == "topic"]
     schemas = [a.name for a in history.aliases if a.kind == "schema_name"]
@@ -93,7 +97,7 @@ def _rules_of_schemas(history: TableHistory) -> list[tuple[str, str, str | None]
         for topic in topics
         for name in schemas
         for mode in ADJUSTING
-        if schema_name(topic, "row", mode) == name
+        if make_schema_name(topic, "row", mode) == name
     ]
     first = {(topic, name): (topic, name, mode) for topic, name, mode in reversed(pairs)}
     known = {name for _, name in first}
@@ -101,7 +105,7 @@ def _rules_of_schemas(history: TableHistory) -> list[tuple[str, str, str | None]
     return sorted([*first.values(), *lone], key=lambda row: row[:2])
 
 
-def collisions(columns: Sequence[Column]) -> tuple[Collision, ...]:
+def find_collisions(columns: Sequence[Column]) -> tuple[Collision, ...]:
     """Columns of one table that share an emitted name now, or would in a mode of the connector."""
     shared: dict[str, list[str]] = {}
     for column in columns:
@@ -111,7 +115,7 @@ def collisions(columns: Sequence[Column]) -> tuple[Collision, ...]:
         Collision("column", "none", wire, tuple(own), True) for wire, own in shared.items() if len(own) > 1
     ]
     for mode in MODES:
-        for group in names.collisions((c.name for c in columns), mode):
+        for group in names.find_collisions((c.name for c in columns), mode):
             found.append(Collision("column", mode, names.adjust_field(group[0], mode), group, False))
     cases: dict[str, list[str]] = {}
     for column in columns:
@@ -120,7 +124,7 @@ def collisions(columns: Sequence[Column]) -> tuple[Collision, ...]:
     return tuple(found)
 
 
-def _grouped(pairs: Iterable[tuple[str, TableHistory]]) -> list[tuple[str, tuple[str, ...]]]:
+def _group_tables(pairs: Iterable[tuple[str, TableHistory]]) -> list[tuple[str, tuple[str, ...]]]:
     """What several tables of one stream become, with the tables; in order."""
     groups: dict[tuple[str, str], dict[str, None]] = {}
     for made, history in pairs:
@@ -128,9 +132,12 @@ def _grouped(pairs: Iterable[tuple[str, TableHistory]]) -> list[tuple[str, tuple
     return [(made, tuple(own)) for (_, made), own in groups.items() if len(own) > 1]
 
 
-def topic_collisions(histories: Sequence[TableHistory]) -> tuple[Collision, ...]:
+def find_topic_collisions(histories: Sequence[TableHistory]) -> tuple[Collision, ...]:
     """Tables whose records share a topic now, or whose names make one topic."""
-    told, made = _sharing(histories, "topic"), _grouped((_topic(h), h) for h in histories)
+    told, made = (
+        _find_shared_names(histories, "topic"),
+        _group_tables((_build_topic(h), h) for h in histories),
+    )
     now, same = {own for _, own in told}, {own for _, own in made}
     return (
         *(Collision("topic", "topic" if own in same else "routed", topic, own, True) for topic, own in told),
@@ -138,39 +145,41 @@ def topic_collisions(histories: Sequence[TableHistory]) -> tuple[Collision, ...]
     )
 
 
-def schema_collisions(histories: Sequence[TableHistory]) -> tuple[Collision, ...]:
+def find_schema_collisions(histories: Sequence[TableHistory]) -> tuple[Collision, ...]:
     """Tables with topics of their own whose rows have schemas of one name now, or would in a mode."""
-    routed = {own for _, own in _sharing(histories, "topic")}
-    same = routed | {own for _, own in _grouped((_topic(h), h) for h in histories)}
-    told = [(n, own) for n, own in _sharing(histories, "schema_name") if own not in routed]
+    routed = {own for _, own in _find_shared_names(histories, "topic")}
+    same = routed | {own for _, own in _group_tables((_build_topic(h), h) for h in histories)}
+    told = [(n, own) for n, own in _find_shared_names(histories, "schema_name") if own not in routed]
     found = [Collision("schema", "none", name, own, True) for name, own in told]
     same |= {own for _, own in told}
     for mode in ADJUSTING[1:]:
-        made = _grouped((schema_name(_topic(h), "row", mode), h) for h in histories)
+        made = _group_tables((make_schema_name(_build_topic(h), "row", mode), h) for h in histories)
         found += [Collision("schema", mode, name, own, False) for name, own in made if own not in same]
     return tuple(found)
 
 
-def _sharing(histories: Sequence[TableHistory], kind: str) -> list[tuple[str, tuple[str, ...]]]:
+def _find_shared_names(histories: Sequence[TableHistory], kind: str) -> list[tuple[str, tuple[str, ...]]]:
     aliases = ((a.name, h) for h in histories for a in h.aliases if a.kind == kind and a.until is None)
-    return _grouped(aliases)
+    return _group_tables(aliases)
 
 
-def _topic(history: TableHistory) -> str:
+def _build_topic(history: TableHistory) -> str:
     """The topic of a table if nothing is configured otherwise."""
     table = history.table
     schema = table.schema or table.database
-    return Strategy(table.server).table(history.connector, table.database or schema, schema, table.table)
+    return TopicNamingStrategy(table.server).name_table_topic(
+        history.connector, table.database or schema, schema, table.table
+    )
 
 
-def _places(history: TableHistory) -> Iterable[tuple[Inline, ...]]:
-    for topic, name, mode in _rules_of_schemas(history):
+def _build_topic_rows(history: TableHistory) -> Iterable[tuple[Inline, ...]]:
+    for topic, name, mode in _list_schema_rules(history):
         yield ((Text(topic, code=True),), (Text(name, code=True),), (Text(mode or "other", "muted"),))
 
 
-def _row(column: Column, earlier: tuple[str, ...]) -> tuple[Inline, ...]:
-    wire, untold = column.emitted_name, _untold(column)
-    rule = rule_of(column) or "—"
+def _build_row(column: Column, earlier: tuple[str, ...]) -> tuple[Inline, ...]:
+    wire, untold = column.emitted_name, _list_originals(column)
+    rule = find_rule(column) or "—"
     return (
         (Text(column.name, code=True),),
         (Text(wire, code=True),) if wire is not None else (Text("not seen", "muted"),),
@@ -179,7 +188,7 @@ def _row(column: Column, earlier: tuple[str, ...]) -> tuple[Inline, ...]:
     )
 
 
-def _notice(found: Collision) -> Notice:
+def _build_notice(found: Collision) -> Notice:
     listed, one, mode = ", ".join(found.names), found.emitted, found.mode
     match found.of:
         case "topic" if mode == "routed":
@@ -203,7 +212,7 @@ def _notice(found: Collision) -> Notice:
     return Notice("names would collide" if not found.now else "names collide", "note", "", message)
 
 
-def _document(histories: Sequence[TableHistory]) -> dict[str, object]:
+def _build_document(histories: Sequence[TableHistory]) -> dict[str, object]:
     return {
         "schema_version": SCHEMA_VERSION,
         "tables": [
@@ -212,29 +221,29 @@ def _document(histories: Sequence[TableHistory]) -> dict[str, object]:
                 "topics": [a.name for a in h.aliases if a.kind == "topic"],
                 "schemas": [
                     {"topic": topic, "name": name, "rule": mode or "other"}
-                    for topic, name, mode in _rules_of_schemas(h)
+                    for topic, name, mode in _list_schema_rules(h)
                 ],
-                "columns": [_column(h, c) for c in h.latest.schema.columns],
-                "collisions": [_collision(c) for c in collisions(h.latest.schema.columns)],
+                "columns": [_build_column(h, c) for c in h.latest.schema.columns],
+                "collisions": [_build_collision(c) for c in find_collisions(h.latest.schema.columns)],
             }
             for h in histories
         ],
-        "topic_collisions": [_collision(c) for c in topic_collisions(histories)],
-        "schema_collisions": [_collision(c) for c in schema_collisions(histories)],
+        "topic_collisions": [_build_collision(c) for c in find_topic_collisions(histories)],
+        "schema_collisions": [_build_collision(c) for c in find_schema_collisions(histories)],
     }
 
 
-def _column(history: TableHistory, column: Column) -> dict[str, object]:
+def _build_column(history: TableHistory, column: Column) -> dict[str, object]:
     return {
         "name": column.name,
         "emitted_name": column.emitted_name,
-        "rule": rule_of(column),
-        "earlier": list(_earlier(history, column)),
-        "originals": list(_untold(column)),
+        "rule": find_rule(column),
+        "earlier": list(_list_earlier_names(history, column)),
+        "originals": list(_list_originals(column)),
     }
 
 
-def _collision(found: Collision) -> dict[str, object]:
+def _build_collision(found: Collision) -> dict[str, object]:
     return {
         "of": found.of,
         "mode": found.mode,

@@ -6,65 +6,69 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from schemaman.history.references import told_apart
 from schemaman.model.schema import TableId, quote_part
-from schemaman.report.document import Block, Facts, Grid, Heading, Inline, Paragraph, Report, Text, Tone
+from schemaman.report.document import Block, FactsBlock, Grid, Heading, Inline, Paragraph, Report, Text, Tone
 from schemaman.report.json import changes as change_documents
 from schemaman.report.json import tables as table_documents
 from schemaman.report.views import words
-from schemaman.report.views.table_changes import Story, worst
-from schemaman.report.views.table_chapter import MATRIX_HEADER, table_blocks, verdict_cells
+from schemaman.report.views.table_changes import TableChapter, find_worst
+from schemaman.report.views.table_chapter import MATRIX_HEADER, build_table_blocks, build_verdict_cells
 
 CHAPTERS = 60
 """How many tables a report tells in full before it keeps to a summary."""
 
 
-def report(
-    stories: Sequence[Story], plans: Mapping[str, object] | None = None, *, full: bool = False
+def build_report(
+    stories: Sequence[TableChapter], plans: Mapping[str, object] | None = None, *, full: bool = False
 ) -> Report:
     """The compatibility report of some tables; `plans` are plan documents by lake table, for the JSON.
 
     More than `CHAPTERS` tables are told in a table of findings instead of a chapter each, unless `full`.
     """
-    titles = short_names([s.history.table for s in stories])
+    titles = shorten_names([s.history.table for s in stories])
     anchors = {s.history.table: f"t{number}" for number, s in enumerate(stories, 1)}
     chapters = stories if full or len(stories) <= CHAPTERS else ()
-    blocks: list[Block] = [Heading("Schema report", 1), Paragraph(_lead(stories)), figures(stories)]
+    blocks: list[Block] = [
+        Heading("Schema report", 1),
+        Paragraph(_build_lead(stories)),
+        build_figures(stories),
+    ]
     if len(stories) > 1:
         told = frozenset(s.history.table for s in chapters)
-        blocks += [Heading("All tables", 2, "tables"), _tables_grid(stories, titles, anchors, told)]
+        blocks += [Heading("All tables", 2, "tables"), _build_tables_grid(stories, titles, anchors, told)]
     if len(chapters) < len(stories):
-        blocks += [Heading("Who breaks", 2, "readers"), _matrix(stories, titles)]
+        blocks += [Heading("Who breaks", 2, "readers"), _build_matrix(stories, titles)]
         advice = "A table in full: schemaman report TABLE. All of them: schemaman report --full."
         blocks.append(Paragraph((Text(advice, "muted"),)))
     for story in chapters:
-        blocks += table_blocks(story, titles[story.history.table], anchors[story.history.table])
-    return Report("Schema report", tuple(blocks), _data(stories, plans or {}))
+        blocks += build_table_blocks(story, titles[story.history.table], anchors[story.history.table])
+    return Report("Schema report", tuple(blocks), _build_data(stories, plans or {}))
 
 
-def figures(stories: Sequence[Story]) -> Facts:
+def build_figures(stories: Sequence[TableChapter]) -> FactsBlock:
     """The numbers that tell whether anything needs a person."""
     breaks = sum(f.severity == "break" for s in stories for f in s.findings)
     dangers = sum(f.severity == "danger" for s in stories for f in s.findings)
     facts = sum(len(s.history.latest.unconfirmed) for s in stories)
     disputes = sum(not d.remark for s in stories for d in s.history.disagreements)
-    return Facts(
+    return FactsBlock(
         (
-            ("tables", _number(len(stories), "plain")),
-            ("versions", _number(sum(len(s.history.versions) for s in stories), "plain")),
-            ("breaking changes", _number(breaks, "break")),
-            ("dangerous changes", _number(dangers, "danger")),
-            ("provisional facts", _number(facts, "note")),
-            ("disagreements", _number(disputes, "danger")),
+            ("tables", _format_number(len(stories), "plain")),
+            ("versions", _format_number(sum(len(s.history.versions) for s in stories), "plain")),
+            ("breaking changes", _format_number(breaks, "break")),
+            ("dangerous changes", _format_number(dangers, "danger")),
+            ("provisional facts", _format_number(facts, "note")),
+            ("disagreements", _format_number(disputes, "danger")),
         )
     )
 
 
-def short_names(tables: Iterable[TableId]) -> dict[TableId, str]:
+def shorten_names(tables: Iterable[TableId]) -> dict[TableId, str]:
     """The shortest suffix of each table's name that names it alone, as users may type it."""
     known = tuple(tables)
-    return {table: _short(table, known) for table in known}
+    return {table: _shorten_name(table, known) for table in known}
 
 
-def _short(table: TableId, known: Sequence[TableId]) -> str:
+def _shorten_name(table: TableId, known: Sequence[TableId]) -> str:
     for length in range(1, len(table.parts) + 1):
         suffix = table.parts[-length:]
         if sum(other.parts[-length:] == suffix for other in known) == 1:
@@ -72,37 +76,37 @@ def _short(table: TableId, known: Sequence[TableId]) -> str:
     return str(told_apart(known)[table])
 
 
-def _matrix(stories: Sequence[Story], titles: Mapping[TableId, str]) -> Grid:
+def _build_matrix(stories: Sequence[TableChapter], titles: Mapping[TableId, str]) -> Grid:
     rows: list[tuple[Inline, ...]] = []
     for story in stories:
         for stage in story.stages:
             for judged in stage.findings:
                 place = ".".join((titles[story.history.table], *judged.finding.path))
-                step = words.label(stage.version, stage.revision.number)
+                step = words.format_version(stage.version, stage.revision.number)
                 head = ((Text(place, code=True),), (Text(step),), (Text(judged.finding.rule, code=True),))
-                rows.append((*head, *verdict_cells(judged)))
+                rows.append((*head, *build_verdict_cells(judged)))
     return Grid("Verdict of each change for each reader", MATRIX_HEADER, tuple(rows))
 
 
-def _lead(stories: Sequence[Story]) -> Inline:
+def _build_lead(stories: Sequence[TableChapter]) -> Inline:
     if not stories:
         return (Text("Nothing has been recorded yet: schemaman ingest SOURCE"),)
-    connectors = dict.fromkeys(words.connector_name(s.history.connector) for s in stories)
-    breaking = sum(worst(s.findings) == "break" for s in stories)
+    connectors = dict.fromkeys(words.name_connector(s.history.connector) for s in stories)
+    breaking = sum(find_worst(s.findings) == "break" for s in stories)
     verdict = (
-        f"{words.count(breaking, 'table')} changed in a way that breaks a reader."
+        f"{words.format_count(breaking, 'table')} changed in a way that breaks a reader."
         if breaking
         else ("No change breaks a reader.")
     )
     return (Text(f"What {', '.join(connectors)} changed, since when, and whom it hurts. {verdict}"),)
 
 
-def _number(number: int, tone: Tone) -> Inline:
-    return (Text(words.figure(number), tone if number else "muted"),)
+def _format_number(number: int, tone: Tone) -> Inline:
+    return (Text(words.format_number(number), tone if number else "muted"),)
 
 
-def _tables_grid(
-    stories: Sequence[Story],
+def _build_tables_grid(
+    stories: Sequence[TableChapter],
     titles: Mapping[TableId, str],
     anchors: Mapping[TableId, str],
     told: frozenset[TableId],
@@ -110,28 +114,28 @@ def _tables_grid(
     rows: list[tuple[Inline, ...]] = []
     for story in stories:
         history, table = story.history, story.history.table
-        severity, latest = worst(story.findings), history.latest
+        severity, latest = find_worst(story.findings), history.latest
         link = anchors[table] if table in told else ""
         rows.append(
             (
                 (Text(titles[table], code=True, link=link),),
-                (Text(words.connector_name(history.connector)),),
-                (Text(f"v{words.label(latest, latest.revision)}"),),
+                (Text(words.name_connector(history.connector)),),
+                (Text(f"v{words.format_version(latest, latest.revision)}"),),
                 (Text(str(len(latest.schema.columns))),),
-                tuple(_state(story)),
+                tuple(_build_state(story)),
                 (
                     Text(severity, words.SEVERITY_TONES[severity])
                     if severity != "off"
                     else Text("—", "muted"),
                 ),
-                (Text(words.time(latest.at.ts_ms), "muted"),),
+                (Text(words.format_time(latest.at.ts_ms), "muted"),),
             )
         )
     header = ("table", "source", "version", "columns", "state", "gravest", "as it is since")
     return Grid("Every table, its newest version and what is open", header, tuple(rows))
 
 
-def _state(story: Story) -> Iterator[Text]:
+def _build_state(story: TableChapter) -> Iterator[Text]:
     history = story.history
     if history.dropped:
         yield Text("dropped", "muted")
@@ -141,13 +145,13 @@ def _state(story: Story) -> Iterator[Text]:
         yield Text(history.latest.status, words.STATUS_TONES[history.latest.status])
 
 
-def _data(stories: Sequence[Story], plans: Mapping[str, object]) -> dict[str, object]:
+def _build_data(stories: Sequence[TableChapter], plans: Mapping[str, object]) -> dict[str, object]:
     return {
         "schema_version": table_documents.SCHEMA_VERSION,
         "tables": [
-            table_documents.history(s.history)
+            table_documents.build_history(s.history)
             | {
-                "findings": [change_documents.finding(f.finding, f.severity) for f in s.findings],
+                "findings": [change_documents.build_finding(f.finding, f.severity) for f in s.findings],
                 "plans": [plans[p.table] for p in s.plans if p.table in plans],
             }
             for s in stories

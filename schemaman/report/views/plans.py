@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.migration.plan import Level, Plan, Refusal, Reversible, Ruled
+from schemaman.migration.plan import Level, Plan, PolicyDecision, Refusal, Reversible
 from schemaman.report.document import Block, Code, Grid, Heading, Inline, Notice, Paragraph, Text, Tone
 from schemaman.report.views import words
 
@@ -17,65 +17,70 @@ _LEVELS: dict[Level, Tone] = {
 }  # fmt: skip
 
 
-_WAYS: dict[Reversible, str] = {"reversible": "undo", "time-travel": "time travel", "no": "none"}
+_WAYS_BACK: dict[Reversible, str] = {"reversible": "undo", "time-travel": "time travel", "no": "none"}
 
 
-def plan_blocks(plan: Plan, anchor: str = "") -> Iterator[Block]:
+def build_plan_blocks(plan: Plan, anchor: str = "") -> Iterator[Block]:
     """A plan under a heading of the third level: what it is for, steps, statements, refusals."""
     name = f"{anchor}-plan-{plan.target}" if anchor else ""
     yield Heading(f"Plan for {plan.target}", 3, name)
-    yield Paragraph(_head(plan))
+    yield Paragraph(_build_head(plan))
     if plan.steps:
         header = ("step", "what", "class", "way back", "hurts")
-        yield Grid("Steps, one commit each", header, tuple(_rows(plan)))
+        yield Grid("Steps, one commit each", header, tuple(_build_rows(plan)))
         yield Code("\n".join(f"{step.statement};" for step in plan.steps), "sql")
-        yield Paragraph(_way_back(plan))
-    yield from (refusal_notice(refusal, plan.table) for refusal in plan.refusals)
+        yield Paragraph(_describe_way_back(plan))
+    yield from (build_refusal_notice(refusal, plan.table) for refusal in plan.refusals)
     if plan.rulings:
-        yield Grid("Policy", ("change", "level", "why"), tuple(map(_ruling, plan.rulings)))
+        yield Grid("Policy", ("change", "level", "why"), tuple(map(_build_decision_row, plan.rulings)))
     yield from (Paragraph((Text("note: ", "muted"), Text(note))) for note in plan.notes)
     if plan.approvals_needed:
         yield Paragraph((Text("Needs approval: "), Text(", ".join(plan.approvals_needed))))
 
 
-def refusal_notice(refusal: Refusal, table: str) -> Notice:
+def build_refusal_notice(refusal: Refusal, table: str) -> Notice:
     """A change that is not made, why, and what a person could do instead."""
     instead: Inline = (Text(refusal.instead),)
     facts = (("instead", instead),) if refusal.instead else ()
     return Notice(f"refused: {refusal.change}", "break", table, refusal.reason, facts)
 
 
-def _head(plan: Plan) -> Inline:
+def _build_head(plan: Plan) -> Inline:
     source = plan.source
     base = "a new table" if plan.base_version is None else f"the table as of version {plan.base_version}"
-    text = f" ({plan.format}) follows version {words_of(source.version, source.revision)}, from {base}. "
-    return (Text(plan.table, code=True), Text(text), *_phase(plan), *_state(plan))
+    text = (
+        f" ({plan.format}) follows version {format_version(source.version, source.revision)}, from {base}. "
+    )
+    return (Text(plan.table, code=True), Text(text), *_build_phase(plan), *_build_state(plan))
 
 
-def _phase(plan: Plan) -> Inline:
+def _build_phase(plan: Plan) -> Inline:
     phase = plan.phase
     if phase is None:
         return ()
     return (Text(f"Phase {phase.number} of {phase.of}, {phase.name}"), Text(f"; gate: {phase.gate}. "))
 
 
-def words_of(version: int, revision: int) -> str:
+def format_version(version: int, revision: int) -> str:
     """`3`, and `3.2` for its second revision."""
     return f"{version}.{revision}" if revision else str(version)
 
 
-def _state(plan: Plan) -> Inline:
-    steps, refused = words.count(len(plan.steps), "step"), words.count(len(plan.refusals), "refusal")
+def _build_state(plan: Plan) -> Inline:
+    steps, refused = (
+        words.format_count(len(plan.steps), "step"),
+        words.format_count(len(plan.refusals), "refusal"),
+    )
     if plan.refusals:
         return (Text(f"{refused}, {steps}", "break"),)
     return (Text(steps, "note"),) if plan.steps else (Text("nothing to do", "good"),)
 
 
-def _ruling(ruled: Ruled) -> tuple[Inline, ...]:
+def _build_decision_row(ruled: PolicyDecision) -> tuple[Inline, ...]:
     return (Text(ruled.change),), (Text(ruled.level, _LEVELS[ruled.level]),), (Text(ruled.why),)
 
 
-def _way_back(plan: Plan) -> Inline:
+def _describe_way_back(plan: Plan) -> Inline:
     """From which step on there is no going back by statements."""
     number = plan.point_of_no_return
     made = next((step for step in plan.steps if step.kind == "create-table"), None)
@@ -100,13 +105,13 @@ def _way_back(plan: Plan) -> Inline:
     return (Text("The point of no return is step "), Text(str(number), "danger"), Text(f"; way back: {back}"))
 
 
-def _rows(plan: Plan) -> Iterator[tuple[Inline, ...]]:
+def _build_rows(plan: Plan) -> Iterator[tuple[Inline, ...]]:
     for number, step in enumerate(plan.steps, 1):
         tone = _CLASSES[step.step_class]
         yield (
             (Text(str(number)),),
             (Text(step.kind),),
             (Text(step.step_class, tone),),
-            (Text(_WAYS[step.reversible]),),
+            (Text(_WAYS_BACK[step.reversible]),),
             (Text("; ".join(step.hurts)),),
         )

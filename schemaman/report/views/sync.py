@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from schemaman.ingest.ingest import Summary
-from schemaman.report.document import Block, Facts, Grid, Notice, Paragraph, Report, Text, Tone
+from schemaman.report.document import Block, FactsBlock, Grid, Notice, Paragraph, Report, Text, Tone
 from schemaman.report.json import sync as documents
-from schemaman.report.json.sync import Followed, State
+from schemaman.report.json.sync import FollowedTable, State
 from schemaman.report.views import words
 
 _TONES: dict[State, Tone] = {
@@ -15,16 +15,16 @@ _TONES: dict[State, Tone] = {
 }  # fmt: skip
 
 
-def sync_report(read: Summary, followed: Sequence[Followed]) -> Report:
+def build_sync_report(read: Summary, followed: Sequence[FollowedTable]) -> Report:
     """A line for each lake table that was looked at, and why those that do not follow do not."""
-    told = f"{words.count(read.read, 'record')}, {words.figure(read.new)} of them new"
-    blocks: list[Block] = [Facts((("read", (Text(told),)),))]
+    told = f"{words.format_count(read.read, 'record')}, {words.format_number(read.new)} of them new"
+    blocks: list[Block] = [FactsBlock((("read", (Text(told),)),))]
     rows = tuple(
         (
             (Text(f.table, code=True),),
             (Text(f.lake_table, code=True),),
             (Text(f.state, _TONES[f.state]),),
-            (Text(words.count(len(f.statements), "statement") if f.statements else ""),),
+            (Text(words.format_count(len(f.statements), "statement") if f.statements else ""),),
         )
         for f in followed
     )
@@ -33,10 +33,10 @@ def sync_report(read: Summary, followed: Sequence[Followed]) -> Report:
     else:
         blocks.append(Paragraph((Text("no lake table was to be looked at", "muted"),)))
     for each in followed:
-        tone: Tone = "danger" if each.settled else _TONES[each.state]
+        tone: Tone = "danger" if each.is_current else _TONES[each.state]
         blocks += [Notice(each.state, tone, each.lake_table, reason) for reason in each.reasons]
         if each.state == "waiting":
             blocks.append(
                 Paragraph((Text("approve it with "), Text(f"schemaman approve {each.file}", code=True)))
             )
-    return Report("Sync", tuple(blocks), dict(documents.sync(read, followed)))
+    return Report("Sync", tuple(blocks), dict(documents.build_sync(read, followed)))

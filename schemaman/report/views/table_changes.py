@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from schemaman.compat.gate import every_step
+from schemaman.compat.gate import list_all_steps
 from schemaman.compat.judge import SEVERITIES, Finding, Severity, Transition
 from schemaman.history.versions import Revision, SchemaVersion, TableHistory
 from schemaman.migration.plan import Plan
@@ -14,7 +14,7 @@ from schemaman.model.schema import Column
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedFinding:
     """A finding, and how grave it is for the declared readers."""
 
     finding: Finding
@@ -29,43 +29,43 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class ChapterStage:
     """One revision of a table, what changed since the one before, and the findings about that."""
 
     version: SchemaVersion
     revision: Revision
     changes: Diff = ()
-    findings: tuple[Judged, ...] = ()
+    findings: tuple[JudgedFinding, ...] = ()
 
     @property
     def severity(self) -> Severity:
         """The gravest severity of its findings."""
-        return worst(self.findings)
+        return find_worst(self.findings)
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class TableChapter:
     """A table in a report: its history in stages, what its end means, and plans for its targets."""
 
     history: TableHistory
-    stages: tuple[Stage, ...]
-    ending: tuple[Judged, ...] = ()
+    stages: tuple[ChapterStage, ...]
+    ending: tuple[JudgedFinding, ...] = ()
     plans: tuple[Plan, ...] = ()
 
     @property
-    def findings(self) -> tuple[Judged, ...]:
+    def findings(self) -> tuple[JudgedFinding, ...]:
         """All findings, oldest first."""
         return (*(f for stage in self.stages for f in stage.findings), *self.ending)
 
 
-Judge = Callable[[Transition], Iterable[Judged]]
+TransitionJudge = Callable[[Transition], Iterable[JudgedFinding]]
 
 
-def story(history: TableHistory, judge: Judge, plans: Iterable[Plan] = ()) -> Story:
+def build_chapter(history: TableHistory, judge: TransitionJudge, plans: Iterable[Plan] = ()) -> TableChapter:
     """The story of a table; `judge` says what the rules and the declared readers make of a transition."""
-    stands = {v.numbered(r): Stage(v, r) for v in history.versions for r in v.revisions}
-    gone: tuple[Judged, ...] = ()
-    for transition in every_step(history):
+    stands = {v.numbered(r): ChapterStage(v, r) for v in history.versions for r in v.revisions}
+    gone: tuple[JudgedFinding, ...] = ()
+    for transition in list_all_steps(history):
         found = tuple(judge(transition))
         if transition.new is None:
             gone = found
@@ -73,10 +73,10 @@ def story(history: TableHistory, judge: Judge, plans: Iterable[Plan] = ()) -> St
         stage = stands[label := transition.new_ref.rpartition("@")[2]]
         stands[label] = replace(stage, changes=transition.changes, findings=(*gone, *found))
         gone = ()
-    return Story(history, tuple(stands.values()), gone, tuple(plans))
+    return TableChapter(history, tuple(stands.values()), gone, tuple(plans))
 
 
-def recent(history: TableHistory, count: int) -> TableHistory:
+def keep_recent_versions(history: TableHistory, count: int) -> TableHistory:
     """The history with the last `count` versions alone, and what is disputed about them."""
     kept = history.versions[-count:]
     numbers = {v.number for v in kept}
@@ -84,34 +84,34 @@ def recent(history: TableHistory, count: int) -> TableHistory:
     return replace(history, versions=kept, disagreements=disputes)
 
 
-def newest(history: TableHistory, count: int, judge: Judge) -> Story:
+def build_recent_chapter(history: TableHistory, count: int, judge: TransitionJudge) -> TableChapter:
     """The story of the last `count` versions: what they changed, and what is disputed about them."""
-    told = story(replace(history, versions=history.versions[-count - 1 :]), judge)
-    kept = recent(history, count)
+    told = build_chapter(replace(history, versions=history.versions[-count - 1 :]), judge)
+    kept = keep_recent_versions(history, count)
     numbers = {v.number for v in kept.versions}
     stages = tuple(stage for stage in told.stages if stage.version.number in numbers)
     return replace(told, history=kept, stages=stages)
 
 
-def worst(findings: Iterable[Judged]) -> Severity:
+def find_worst(findings: Iterable[JudgedFinding]) -> Severity:
     """The gravest severity, `off` where there is none."""
     return max((f.severity for f in findings), key=SEVERITIES.index, default="off")
 
 
-def since(history: TableHistory, column: Column) -> int:
+def find_first_version(history: TableHistory, column: Column) -> int:
     """The number of the version since which a column is as it is now: same id, name, type, nullability."""
     number = history.latest.number
     for version in reversed(history.versions):
         if version.incarnation != history.latest.incarnation:
             break
-        then = next((c for c in version.schema.columns if _same(c, column)), None)
+        then = next((c for c in version.schema.columns if _is_same_column(c, column)), None)
         if then is None:
             break
         number = version.number
     return number
 
 
-def told(changes: Diff) -> tuple[Change, ...]:
+def select_shown_changes(changes: Diff) -> tuple[Change, ...]:
     """The changes that a person wants to read: ids are ours, and a type change says its spelling."""
     retyped = {c.path for c in changes if not isinstance(c, ChangeAttribute | ChangeKey)}
     return tuple(
@@ -123,6 +123,6 @@ def told(changes: Diff) -> tuple[Change, ...]:
     )
 
 
-def _same(then: Column, now: Column) -> bool:
+def _is_same_column(then: Column, now: Column) -> bool:
     identity = then.id == now.id if then.id is not None and now.id is not None else then.name == now.name
     return identity and (then.name, then.type, then.nullable) == (now.name, now.type, now.nullable)

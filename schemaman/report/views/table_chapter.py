@@ -17,14 +17,21 @@ from schemaman.report.document import (
     Notice,
     Paragraph,
     Text,
-    Timeline,
+    TimelineBlock,
     Tone,
 )
 from schemaman.report.views import late_facts as late
 from schemaman.report.views import words
-from schemaman.report.views.findings import finding_notice
-from schemaman.report.views.plans import plan_blocks
-from schemaman.report.views.table_changes import Judged, Stage, Story, since, told, worst
+from schemaman.report.views.findings import build_finding_notice
+from schemaman.report.views.plans import build_plan_blocks
+from schemaman.report.views.table_changes import (
+    ChapterStage,
+    JudgedFinding,
+    TableChapter,
+    find_first_version,
+    find_worst,
+    select_shown_changes,
+)
 
 _VERDICTS: dict[Verdict, Tone] = {"break": "break", "danger": "danger", "note": "note"}
 _NOTHING = (Text("—", "muted"),)
@@ -36,28 +43,28 @@ READER_TITLES: dict[Reader, str] = {
 MATRIX_HEADER = ("what", "version", "rule", *READER_TITLES.values())
 
 
-def table_blocks(story: Story, title: str, anchor: str) -> Iterator[Block]:
+def build_table_blocks(story: TableChapter, title: str, anchor: str) -> Iterator[Block]:
     """All blocks of one table, its heading first."""
     history = story.history
     yield Heading(title, 2, anchor)
-    yield Paragraph(introduction(history))
+    yield Paragraph(build_introduction(history))
     yield Heading("Columns now" if not history.dropped else "Columns at the end", 3, f"{anchor}-columns")
-    yield columns_grid(history)
+    yield build_columns_grid(history)
     yield Heading("How it got here", 3, f"{anchor}-history")
-    yield timeline(story)
+    yield build_timeline(story)
     if story.findings:
         yield Heading("Who breaks", 3, f"{anchor}-readers")
-        yield matrix(story)
-        yield from (finding_notice(judged) for judged in story.findings)
-    unsure = tuple(questions(history))
+        yield build_matrix(story)
+        yield from (build_finding_notice(judged) for judged in story.findings)
+    unsure = tuple(build_questions(history))
     if unsure:
         yield Heading("What is not certain", 3, f"{anchor}-open")
         yield from unsure
     for plan in story.plans:
-        yield from plan_blocks(plan, anchor)
+        yield from build_plan_blocks(plan, anchor)
 
 
-def columns_grid(history: TableHistory) -> Grid:
+def build_columns_grid(history: TableHistory) -> Grid:
     """The columns of the newest version, each with the version since which it is as it is."""
     schema = history.latest.schema
     renamed = any(c.emitted_name not in (None, c.name) for c in schema.columns)
@@ -67,61 +74,63 @@ def columns_grid(history: TableHistory) -> Grid:
     for column in schema.columns:
         cells: list[Inline] = [(Text(column.name, code=True),)]
         cells += [(Text(column.emitted_name or "not seen", code=column.emitted_name is not None),)] * renamed
-        cells += _attributes(history, column)
+        cells += _build_attributes(history, column)
         cells += [(Text(column.comment or ""),)] * commented
         rows.append(tuple(cells))
     latest = history.latest
-    caption = f"Version {words.label(latest, latest.revision)}, id {latest.id}"
+    caption = f"Version {words.format_version(latest, latest.revision)}, id {latest.id}"
     return Grid(caption, tuple(header + ["comment"] * commented), tuple(rows))
 
 
-def timeline(story: Story) -> Timeline:
+def build_timeline(story: TableChapter) -> TimelineBlock:
     """Every version and revision with its interval of the source's log and what changed."""
     begun = {stage.version.incarnation: stage for stage in reversed(story.stages)}
-    events = [_event(stage, stage is begun[stage.version.incarnation]) for stage in story.stages]
+    events = [_build_event(stage, stage is begun[stage.version.incarnation]) for stage in story.stages]
     ends = [e for e in story.history.events if e.kind in ("dropped", "renamed")]
     for event in ends[-1:] if story.history.ended else ():
         label = "Renamed" if event.kind == "renamed" else "Dropped"
         other = ((Text("now "), Text(str(event.other), code=True)),) if event.other else ()
-        severity = worst(story.ending)
+        severity = find_worst(story.ending)
         badges = () if severity == "off" else (Text(severity, words.SEVERITY_TONES[severity]),)
-        events.append(Event(label, words.when(event.at), words.SEVERITY_TONES[severity], other, badges))
-    return Timeline("", tuple(events))
+        events.append(
+            Event(label, words.format_coordinates(event.at), words.SEVERITY_TONES[severity], other, badges)
+        )
+    return TimelineBlock("", tuple(events))
 
 
-def matrix(story: Story) -> Grid:
+def build_matrix(story: TableChapter) -> Grid:
     """Findings against the seven readers."""
     rows = []
     for stage in story.stages:
         for judged in stage.findings:
             finding = judged.finding
-            step = words.label(stage.version, stage.revision.number)
-            subject = Text(words.dotted(finding.path) or "table", code=bool(finding.path))
+            step = words.format_version(stage.version, stage.revision.number)
+            subject = Text(words.join_path(finding.path) or "table", code=bool(finding.path))
             rule = Text(finding.rule, link=judged.anchor)
-            rows.append(((subject,), (Text(step),), (rule,), *verdict_cells(judged)))
+            rows.append(((subject,), (Text(step),), (rule,), *build_verdict_cells(judged)))
     for judged in story.ending:
         rule = Text(judged.finding.rule, link=judged.anchor)
-        rows.append(((Text("table"),), (Text("end"),), (rule,), *verdict_cells(judged)))
+        rows.append(((Text("table"),), (Text("end"),), (rule,), *build_verdict_cells(judged)))
     return Grid("Verdict of each change for each reader", MATRIX_HEADER, tuple(rows))
 
 
-def verdict_cells(judged: Judged) -> tuple[Inline, ...]:
+def build_verdict_cells(judged: JudgedFinding) -> tuple[Inline, ...]:
     """One cell a reader."""
-    return tuple(_verdict(judged.finding.verdicts.get(reader)) for reader in READERS)
+    return tuple(_build_verdict(judged.finding.verdicts.get(reader)) for reader in READERS)
 
 
-def introduction(history: TableHistory) -> Inline:
+def build_introduction(history: TableHistory) -> Inline:
     """Who the table is, in one line."""
     table, latest = history.table, history.latest
     records = history.records
     parts = [
-        f"  {words.connector_name(history.connector)}",
+        f"  {words.name_connector(history.connector)}",
         f"stream {table.stream}",
-        words.count(len(history.versions), "version"),
-        words.count(records, "record"),
+        words.format_count(len(history.versions), "version"),
+        words.format_count(records, "record"),
     ]
     if latest.incarnation > 1:
-        parts.append(f"created {words.count(latest.incarnation, 'time')} under this name")
+        parts.append(f"created {words.format_count(latest.incarnation, 'time')} under this name")
     if history.identity == "weak":
         parts.append("named by its topic alone")
     names = [a.name for a in history.aliases if a.kind == "topic"]
@@ -131,7 +140,7 @@ def introduction(history: TableHistory) -> Inline:
     return (Text(str(table), code=True), Text(text, "muted"), *gone)
 
 
-def _attributes(history: TableHistory, column: Column) -> list[Inline]:
+def _build_attributes(history: TableHistory, column: Column) -> list[Inline]:
     schema = history.latest.schema
     place = schema.key.index(column.name) + 1 if column.name in schema.key else 0
     in_key = "" if not place else "key" if len(schema.key) == 1 else f"key {place}"
@@ -146,58 +155,62 @@ def _attributes(history: TableHistory, column: Column) -> list[Inline]:
             Text(null, "muted" if column.nullable else "plain"),
             *(PROVISIONAL if doubtful else ()),
         ),
-        (Text(words.default(column.default), code=True), *open_default) if has_default else _NOTHING,
+        (Text(words.format_default(column.default), code=True), *open_default) if has_default else _NOTHING,
         (Text(in_key), *(PROVISIONAL if "key" in unsure else ())) if in_key else _NOTHING,
-        (Text(f"v{since(history, column)}"),),
+        (Text(f"v{find_first_version(history, column)}"),),
     ]
 
 
-def _event(stage: Stage, earliest: bool) -> Event:
+def _build_event(stage: ChapterStage, earliest: bool) -> Event:
     """A revision as an event; the `earliest` of a life says with what it began."""
     version, revision = stage.version, stage.revision
-    number = words.label(version, revision.number)
+    number = words.format_version(version, revision.number)
     first = revision.number == 0
-    lines = list(words.changes(told(stage.changes)))
+    lines = list(words.describe_changes(select_shown_changes(stage.changes)))
     if first and earliest and not stage.changes:
-        columns = words.count(len(version.schema.columns), "column")
+        columns = words.format_count(len(version.schema.columns), "column")
         again = "created again: " if version.incarnation > 1 else ""
-        lines.append((Text(f"{again}{columns}, key {words.key(revision.schema.key)}"),))
+        lines.append((Text(f"{again}{columns}, key {words.format_key(revision.schema.key)}"),))
     if not lines:
         lines.append((Text("other attributes only", "muted"),))
-    lines += late.lines(version, revision.number)
+    lines += late.build_lines(version, revision.number)
     badges: list[Text] = []
     if stage.findings and stage.severity != "off":
         badges.append(Text(stage.severity, words.SEVERITY_TONES[stage.severity]))
     if first and version.status != "confirmed":
         badges.append(Text(version.status, words.STATUS_TONES[version.status]))
-    if first and (spoke := words.evidence(version)):
+    if first and (spoke := words.describe_evidence(version)):
         badges.append(Text(spoke, "muted"))
-    when = late.began(version, stage.changes) if first else late.revised(version, revision, stage.changes)
-    tone = words.SEVERITY_TONES[stage.severity] if stage.severity != "off" else _calm(stage)
+    when = (
+        late.describe_begin(version, stage.changes)
+        if first
+        else late.describe_revision(version, revision, stage.changes)
+    )
+    tone = words.SEVERITY_TONES[stage.severity] if stage.severity != "off" else _choose_calm_tone(stage)
     return Event(f"Version {number}", when, tone, tuple(lines), tuple(badges))
 
 
-def _calm(stage: Stage) -> Tone:
+def _choose_calm_tone(stage: ChapterStage) -> Tone:
     return "good" if stage.revision.number == 0 else "muted"
 
 
-def _verdict(verdict: Verdict | None) -> Inline:
+def _build_verdict(verdict: Verdict | None) -> Inline:
     return _NOTHING if verdict is None else (Text(verdict, _VERDICTS[verdict]),)
 
 
-def questions(history: TableHistory) -> Iterator[Block]:
+def build_questions(history: TableHistory) -> Iterator[Block]:
     """What a person may have to answer: disagreements, suspected renames, provisional facts."""
     for found in history.disagreements:
-        yield _disagreement(found)
+        yield _build_disagreement(found)
     for version in history.versions:
         for candidate in version.candidates:
             if candidate.grade != "stated":
-                yield _candidate(history, version, candidate)
+                yield _build_candidate(history, version, candidate)
     if history.latest.unconfirmed:
-        yield late.provisional(history.latest, history.latest.revision)
+        yield late.build_provisional_notice(history.latest, history.latest.revision)
 
 
-def _disagreement(found: Disagreement) -> Notice:
+def _build_disagreement(found: Disagreement) -> Notice:
     numbers = ", ".join(str(v) for v in found.versions)
     places = tuple(f"{m.topic}[{m.partition}]@{m.offset}" for m in found.marks[:3])
     records: Inline = (Text(", ".join(places), code=True),)
@@ -211,7 +224,7 @@ def _disagreement(found: Disagreement) -> Notice:
     )
 
 
-def _candidate(history: TableHistory, version: SchemaVersion, found: RenameCandidate) -> Notice:
+def _build_candidate(history: TableHistory, version: SchemaVersion, found: RenameCandidate) -> Notice:
     evidence = "; ".join(found.evidence)
     names = f"{history.table}@{version.number} {found.old} {found.new}"
     return Notice(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
 from schemaman.compat.judge import Severity
-from schemaman.debezium.records import Mark, Position
+from schemaman.debezium.records import Coordinates, Position
 from schemaman.history.versions import SchemaVersion, Status
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import (
@@ -19,8 +19,8 @@ from schemaman.model.diff import (
     ChangeKey,
     ChangeNullable,
     ChangeType,
+    ColumnOrField,
     DropColumn,
-    Member,
     MoveColumn,
     RenameColumn,
 )
@@ -38,73 +38,85 @@ _CONNECTORS = {
 }  # fmt: skip
 
 
-def connector_name(connector: str) -> str:
+def name_connector(connector: str) -> str:
     """The product's own spelling of a connector's name."""
     return _CONNECTORS.get(connector, connector)
 
 
-def count(number: int, one: str, many: str = "") -> str:
+def format_count(number: int, one: str, many: str = "") -> str:
     """`1 table`, `2 tables`, `1 200 records`."""
-    return f"{figure(number)} {one if number == 1 else many or one + 's'}"
+    return f"{format_number(number)} {one if number == 1 else many or one + 's'}"
 
 
-def figure(number: int) -> str:
+def format_number(number: int) -> str:
     """A whole number, its thousands set apart."""
     return f"{number:,}".replace(",", "\u202f")
 
 
-def change(found: Change) -> Inline:
+def describe_change(found: Change) -> Inline:
     """A change as a line: a sign, the column, what happened to it."""
     match found:
         case AddColumn(path, column, _):
-            return (Text("+ "), _name(path), Text(f"  {_kind(column)}"))
+            return (Text("+ "), _format_name(path), Text(f"  {_describe_type(column)}"))
         case DropColumn(path, column):
-            return (Text("- "), _name(path), Text(f"  {_kind(column)}"))
+            return (Text("- "), _format_name(path), Text(f"  {_describe_type(column)}"))
         case RenameColumn(path, name):
-            return (Text("→ "), _name(path), Text(" is now called "), _name((*path[:-1], name)))
+            return (Text("→ "), _format_name(path), Text(" is now called "), _format_name((*path[:-1], name)))
         case MoveColumn(path, after):
-            return (Text("↕ "), _name(path), *_behind(after))
+            return (Text("↕ "), _format_name(path), *_describe_move(after))
         case ChangeType(path, old, new):
-            return (Text("~ "), _name(path), Text(f"  {format_type(old)} → {format_type(new)}"))
+            return (Text("~ "), _format_name(path), Text(f"  {format_type(old)} → {format_type(new)}"))
         case ChangeNullable(path, _, new):
-            return (Text("~ "), _name(path), Text("  may be NULL now" if new else "  is NOT NULL now"))
+            return (Text("~ "), _format_name(path), Text("  may be NULL now" if new else "  is NOT NULL now"))
         case ChangeDefault(path, old, new):
-            return (Text("~ "), _name(path), Text(f"  default {default(old)} → {default(new)}"))
+            return (
+                Text("~ "),
+                _format_name(path),
+                Text(f"  default {format_default(old)} → {format_default(new)}"),
+            )
         case ChangeComment(path, old, new):
-            return (Text("~ "), *_subject(path), Text(f"  comment {_quoted(old)} → {_quoted(new)}"))
+            return (
+                Text("~ "),
+                *_format_subject(path),
+                Text(f"  comment {_quote_text(old)} → {_quote_text(new)}"),
+            )
         case ChangeAttribute(path, attribute, old, new):
             words = {"source_type": "database type", "emitted_name": "name on the wire", "id": "column id"}
-            return (Text("~ "), _name(path), Text(f"  {words[attribute]} {_known(old)} → {_known(new)}"))
+            return (
+                Text("~ "),
+                _format_name(path),
+                Text(f"  {words[attribute]} {_format_value(old)} → {_format_value(new)}"),
+            )
         case ChangeKey(old_key, new_key):
-            return (Text("~ key  "), Text(f"{key(old_key)} → {key(new_key)}"))
+            return (Text("~ key  "), Text(f"{format_key(old_key)} → {format_key(new_key)}"))
         case _:
             assert_never(found)
 
 
-def changes(found: Sequence[Change]) -> Iterator[Inline]:
+def describe_changes(found: Sequence[Change]) -> Iterator[Inline]:
     """A line for each change; a column that took the name of one that went is said to be another."""
     gone = {c.path for c in found if isinstance(c, DropColumn)}
     for each in found:
         again = isinstance(each, AddColumn) and each.path in gone
-        yield (*change(each), *((Text("  another column of that name", "muted"),) if again else ()))
+        yield (*describe_change(each), *((Text("  another column of that name", "muted"),) if again else ()))
 
 
-def key(columns: tuple[str, ...]) -> str:
+def format_key(columns: tuple[str, ...]) -> str:
     """A key in words."""
     return f"({', '.join(columns)})" if columns else "none"
 
 
-def default(value: Scalar) -> str:
+def format_default(value: Scalar) -> str:
     """A default in words; texts in quotes."""
     return "none" if value is None else repr(value) if isinstance(value, str) else str(value).lower()
 
 
-def dotted(path: Path) -> str:
+def join_path(path: Path) -> str:
     """A path in dots."""
     return ".".join(path)
 
 
-def position(found: Position) -> str:
+def format_position(found: Position) -> str:
     """A source position as a person writes it: PostgreSQL's as `X/Y`."""
     match found.kind:
         case "none":
@@ -121,7 +133,7 @@ def position(found: Position) -> str:
             return f"{found.kind.upper()} {found.value}"
 
 
-def time(epoch_ms: int | None) -> str:
+def format_time(epoch_ms: int | None) -> str:
     """RFC 3339 in UTC; `time unknown` where the source told none."""
     if epoch_ms is None:
         return "time unknown"
@@ -132,37 +144,39 @@ def time(epoch_ms: int | None) -> str:
     return at.strftime("%Y-%m-%d %H:%M:%S") + (f".{epoch_ms % 1000:03d}" if epoch_ms % 1000 else "") + " UTC"
 
 
-def when(found: Mark) -> str:
+def format_coordinates(found: Coordinates) -> str:
     """Where and when a record stands, the source's own words first."""
-    place = position(found.position) or f"{found.topic}[{found.partition}]@{found.offset}"
-    return f"{time(found.ts_ms)} · {place}"
+    place = format_position(found.position) or f"{found.topic}[{found.partition}]@{found.offset}"
+    return f"{format_time(found.ts_ms)} · {place}"
 
 
-def began(version: SchemaVersion) -> str:
+def describe_begin(version: SchemaVersion) -> str:
     """The interval in which a version began."""
     if version.after is None:
-        return f"first seen {when(version.at)}"
-    return f"after {when(version.after)}, no later than {when(version.at)}"
+        return f"first seen {format_coordinates(version.at)}"
+    return f"after {format_coordinates(version.after)}, no later than {format_coordinates(version.at)}"
 
 
-def evidence(version: SchemaVersion) -> str:
+def describe_evidence(version: SchemaVersion) -> str:
     """Who spoke for a version, and how often: `17 records emitted, 1 declared`; what it may share."""
-    told = [f"{figure(e.records)} {e.witness}" for e in version.evidence if e.records]
+    told = [f"{format_number(e.records)} {e.witness}" for e in version.evidence if e.records]
     if not told:
         return ""
     number, _, witness = told[0].partition(" ")
     told[0] = f"{number} {'record' if number == '1' else 'records'} {witness}"
     if version.shared:
-        told.append(f"and of {figure(version.shared)} more nobody can say whether they are of this version")
+        told.append(
+            f"and of {format_number(version.shared)} more nobody can say whether they are of this version"
+        )
     return ", ".join(told)
 
 
-def label(version: SchemaVersion, revision: int) -> str:
+def format_version(version: SchemaVersion, revision: int) -> str:
     """`3`, and `3.2` for its second revision of attributes."""
     return f"{version.number}.{revision}" if revision else str(version.number)
 
 
-def unconfirmed(fact: str) -> str:
+def describe_fact(fact: str) -> str:
     """A fact that may be from the future, in words: `the key`, `that name is nullable`."""
     kind, _, column = fact.partition(":")
     if kind == "key":
@@ -170,30 +184,30 @@ def unconfirmed(fact: str) -> str:
     return f"whether {column} may be NULL" if kind == "nullable" else f"the {kind} of {column}"
 
 
-def _name(path: Path) -> Text:
-    return Text(dotted(path), code=True)
+def _format_name(path: Path) -> Text:
+    return Text(join_path(path), code=True)
 
 
-def _subject(path: Path) -> Inline:
-    return (_name(path),) if path else (Text("table"),)
+def _format_subject(path: Path) -> Inline:
+    return (_format_name(path),) if path else (Text("table"),)
 
 
-def _kind(member: Member) -> str:
+def _describe_type(member: ColumnOrField) -> str:
     words = [format_type(member.type), "" if member.nullable else "NOT NULL"]
     if isinstance(member, Column) and member.default is not None:
-        words.append(f"DEFAULT {default(member.default)}")
+        words.append(f"DEFAULT {format_default(member.default)}")
     return " ".join(word for word in words if word)
 
 
-def _behind(after: str | None) -> Inline:
+def _describe_move(after: str | None) -> Inline:
     if after is None:
         return (Text("  now stands first"),)
     return (Text("  now stands behind "), Text(after, code=True))
 
 
-def _quoted(text: str | None) -> str:
+def _quote_text(text: str | None) -> str:
     return "none" if text is None else repr(text)
 
 
-def _known(value: str | int | None) -> str:
+def _format_value(value: str | int | None) -> str:
     return "none" if value is None else str(value)

@@ -50,7 +50,7 @@ UnsignedMode = Literal["long", "precise"]
 
 
 @dataclass(frozen=True, slots=True)
-class Modes:
+class ConnectorModes:
     """The settings of a connector that decide how values travel; None for one that nobody told.
 
     They matter where records bring no schema, and `binary` also where bytes travel as text. Source: Debezium
@@ -66,15 +66,15 @@ class Modes:
     unsigned: UnsignedMode | None = None
 
 
-UNTOLD = Modes()
+UNKNOWN_MODES = ConnectorModes()
 Mode = TypeVar("Mode", bound=str)
 
 
-class UntoldMode(ValueError):
+class UnknownMode(ValueError):
     """A cell could have been written in several modes; the message is the reason."""
 
 
-def node_of(type: Type, modes: Modes) -> Node:
+def build_node(type: Type, modes: ConnectorModes) -> Node:
     """The schema that a cell of that type would have brought.
 
     Source: Debezium JdbcValueConverters, TemporalPrecisionMode, BinlogValueConverters.
@@ -86,58 +86,62 @@ def node_of(type: Type, modes: Modes) -> Node:
         case Boolean():
             return {"type": "boolean"}
         case Integer(64, False):
-            return _unsigned(_told(modes.unsigned, "bigint.unsigned.handling.mode"))
+            return _build_unsigned(_require_mode(modes.unsigned, "bigint.unsigned.handling.mode"))
         case Integer():
             # the next larger number holds all that have no sign; JSON tells them apart by nothing
             return {"type": "int64"}
         case Floating(bits):
             return {"type": "float" if bits == 32 else "double"}
         case Decimal(_, scale):
-            return _decimal(_told(modes.decimal, "decimal.handling.mode"), scale)
+            return _build_decimal(_require_mode(modes.decimal, "decimal.handling.mode"), scale)
         case Numeric():
-            return _numeric(_told(modes.decimal, "decimal.handling.mode"))
+            return _build_numeric(_require_mode(modes.decimal, "decimal.handling.mode"))
         case String() | Enum() | EnumSet():
             return {"type": "string"}
         case Json() | Uuid() | Xml():
             return {"type": "string", "name": f"{_D}{type.__class__.__name__}"}
         case Binary():
-            return {"type": "bytes" if _told(modes.binary, "binary.handling.mode") == "bytes" else "string"}
+            return {
+                "type": "bytes"
+                if _require_mode(modes.binary, "binary.handling.mode") == "bytes"
+                else "string"
+            }
         case Bits():
             return {"type": "bytes", "name": f"{_D}Bits"}
         case Date() | Time() | Timestamp():
-            return _temporal(type, modes.time)
+            return _build_temporal(type, modes.time)
         case Interval():
             name = {"numeric": "MicroDuration", "string": "Interval"}
             return {
                 "type": "int64" if modes.interval == "numeric" else "string",
-                "name": _T + name[_told(modes.interval, "interval.handling.mode")],
+                "name": _T + name[_require_mode(modes.interval, "interval.handling.mode")],
             }
         case Array(element, _):
-            return {"type": "array", "items": node_of(element, modes)}
+            return {"type": "array", "items": build_node(element, modes)}
         case Map(key, value, _):
-            if _told(modes.hstore, "hstore.handling.mode") == "json":
+            if _require_mode(modes.hstore, "hstore.handling.mode") == "json":
                 return {"type": "string", "name": f"{_D}Json"}
-            return {"type": "map", "keys": node_of(key, modes), "values": node_of(value, modes)}
+            return {"type": "map", "keys": build_node(key, modes), "values": build_node(value, modes)}
         case Struct(fields):
             # No mode changes what is written inside of one. Source: Debezium io.debezium.data.geometry.
             inside = replace(modes, binary="bytes")
-            parts = [{**node_of(f.type, inside), "field": f.name} for f in fields]
+            parts = [{**build_node(f.type, inside), "field": f.name} for f in fields]
             return {"type": "struct", "fields": parts}
         case Union() | Unknown():
-            raise UntoldMode(f"nobody tells the type: {format_type(type)}")
+            raise UnknownMode(f"nobody tells the type: {format_type(type)}")
 
 
-def _told(mode: Mode | None, setting: str) -> Mode:
+def _require_mode(mode: Mode | None, setting: str) -> Mode:
     if mode is None:
-        raise UntoldMode(f"it came without a schema, and nobody told {setting}")
+        raise UnknownMode(f"it came without a schema, and nobody told {setting}")
     return mode
 
 
-def _unsigned(mode: UnsignedMode) -> Node:
-    return {"type": "int64"} if mode == "long" else _decimal("precise", 0)
+def _build_unsigned(mode: UnsignedMode) -> Node:
+    return {"type": "int64"} if mode == "long" else _build_decimal("precise", 0)
 
 
-def _decimal(mode: DecimalMode, scale: int) -> Node:
+def _build_decimal(mode: DecimalMode, scale: int) -> Node:
     match mode:
         case "precise":
             return {"type": "bytes", "name": DECIMAL, "parameters": {"scale": str(scale)}}
@@ -147,24 +151,24 @@ def _decimal(mode: DecimalMode, scale: int) -> Node:
             return {"type": "double"}
 
 
-def _numeric(mode: DecimalMode) -> Node:
+def _build_numeric(mode: DecimalMode) -> Node:
     if mode != "precise":
-        return _decimal(mode, 0)
+        return _build_decimal(mode, 0)
     value: Mapping[str, object] = {"type": "bytes", "field": "value"}
     scale: Mapping[str, object] = {"type": "int32", "field": "scale"}
     return {"type": "struct", "name": f"{_D}VariableScaleDecimal", "fields": [scale, value]}
 
 
-def _temporal(type: Date | Time | Timestamp, mode: TimeMode | None) -> Node:
+def _build_temporal(type: Date | Time | Timestamp, mode: TimeMode | None) -> Node:
     if isinstance(type, Time | Timestamp) and type.zoned:
         return {"type": "string", "name": f"{_T}Zoned{type.__class__.__name__}"}
-    kind, told = type.__class__.__name__, _told(mode, "time.precision.mode")
+    kind, told = type.__class__.__name__, _require_mode(mode, "time.precision.mode")
     if told == "isostring":
         return {"type": "string", "name": f"{_T}Iso{kind}"}
-    return {"type": "int64", "name": _T + _unit(type, told) + kind}
+    return {"type": "int64", "name": _T + _choose_unit(type, told) + kind}
 
 
-def _unit(type: Date | Time | Timestamp, mode: str) -> str:
+def _choose_unit(type: Date | Time | Timestamp, mode: str) -> str:
     if isinstance(type, Date):
         return ""
     match mode:

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 
-from schemaman.sink.values.values import EXACT, Convert, UnfitValue, Value, told
+from schemaman.sink.values.values import EXACT, Convert, UnfitValue, Value, abbreviate_value
 
 ReadBytes = Callable[[object], bytes]
 """From a written value to its bytes. Raises UnfitValue."""
@@ -26,62 +26,64 @@ _DIGITS = 1 << 17
 """Digits behind the point, and before it. Source: PostgreSQL, numeric: up to 16383 and 131072."""
 
 
-def unscaled(data: bytes, scale: int) -> Decimal:
+def read_unscaled(data: bytes, scale: int) -> Decimal:
     """The number of those bytes, with just that scale; a negative scale counts zeros before the point."""
     if not data:
         raise UnfitValue("a decimal number without a byte")
     return EXACT.scaleb(Decimal(int.from_bytes(data, "big", signed=True)), -scale)
 
 
-def of_scale(scale: int, read_bytes: ReadBytes) -> Convert:
+def make_decimal_reader(scale: int, read_bytes: ReadBytes) -> Convert:
     """How a Decimal of that scale is read: bytes, or a JSON number where `decimal.format` is NUMERIC."""
 
     def read(value: object) -> Value:
         if type(value) is int or type(value) is Decimal:
-            return rescaled(Decimal(value), scale)
-        return unscaled(read_bytes(value), scale)
+            return rescale_number(Decimal(value), scale)
+        return read_unscaled(read_bytes(value), scale)
 
     return read
 
 
-def variable_scale(read_bytes: ReadBytes) -> Convert:
+def make_variable_scale_reader(read_bytes: ReadBytes) -> Convert:
     """How a VariableScaleDecimal is read: a struct of `scale` and `value`."""
 
     def read(value: object) -> Value:
         if not isinstance(value, Mapping) or type(value.get("scale")) is not int:
-            raise UnfitValue(f"{told(value)} is no decimal number with its scale")
+            raise UnfitValue(f"{abbreviate_value(value)} is no decimal number with its scale")
         if abs(value["scale"]) > _SCALES:
             raise UnfitValue(f"no decimal number has a scale of {value['scale']}")
-        return unscaled(read_bytes(value.get("value")), value["scale"])
+        return read_unscaled(read_bytes(value.get("value")), value["scale"])
 
     return read
 
 
-def rescaled(number: Decimal, scale: int) -> Decimal:
+def rescale_number(number: Decimal, scale: int) -> Decimal:
     """The same number with that scale. Raises UnfitValue if digits would be lost."""
     if not number.is_finite():
         return number
     try:
         return EXACT.quantize(number, Decimal((0, (1,), -scale)))
     except ArithmeticError:
-        raise UnfitValue(f"{told_number(number)} has more than {scale} digits behind the point") from None
+        raise UnfitValue(
+            f"{abbreviate_number(number)} has more than {scale} digits behind the point"
+        ) from None
 
 
-def of_text(value: object) -> Decimal:
+def read_decimal_text(value: object) -> Decimal:
     """A decimal number written out, as mode `string` does; NaN and the infinities too."""
     try:
         if type(value) is not str:
             raise InvalidOperation
         number = Decimal(value)
     except InvalidOperation:
-        raise UnfitValue(f"{told(value)} is no decimal number") from None
+        raise UnfitValue(f"{abbreviate_value(value)} is no decimal number") from None
     exponent = number.as_tuple().exponent
     if isinstance(exponent, int) and (exponent < -_SCALES or (number and number.adjusted() > _DIGITS)):
-        raise UnfitValue(f"{told(value)} is greater or finer than the numbers of any database")
+        raise UnfitValue(f"{abbreviate_value(value)} is greater or finer than the numbers of any database")
     return number
 
 
-def of_double(scale: int) -> Convert:
+def make_double_reader(scale: int) -> Convert:
     """A number of that scale which was written as a double, as mode `double` does.
 
     Raises UnfitValue where a double does not tell it: from sixteen digits on, several numbers of that scale
@@ -89,7 +91,7 @@ def of_double(scale: int) -> Convert:
     """
 
     def read(value: object) -> Value:
-        number = double(value)
+        number = read_double(value)
         if not math.isfinite(number):
             return Decimal(number)
         exact = round(Decimal(number), max(scale, 0)) if scale < 400 else Decimal(number)
@@ -104,38 +106,38 @@ def of_double(scale: int) -> Convert:
     return read
 
 
-def double(value: object) -> float:
+def read_double(value: object) -> float:
     """A number of 64 bits; JSON has no NaN and no infinities, which come as texts."""
     if type(value) is float:
         return value
     if type(value) is int or isinstance(value, Decimal):
-        number = _as_float(value)
+        number = _to_float(value)
         if type(value) is int and int(number) != value:
-            raise UnfitValue(f"{told(value)} is no number of 64 bits")
+            raise UnfitValue(f"{abbreviate_value(value)} is no number of 64 bits")
         return number
     if type(value) is str and value in _SPECIAL:
         return _SPECIAL[value]
-    raise UnfitValue(f"{told(value)} is no floating-point number")
+    raise UnfitValue(f"{abbreviate_value(value)} is no floating-point number")
 
 
-def single(value: object) -> float:
+def read_single(value: object) -> float:
     """A number of 32 bits: JSON tells as many digits of it as tell it from its neighbours."""
-    number = double(value)
+    number = read_double(value)
     try:
         (rounded,) = _SINGLE.unpack(_SINGLE.pack(number))
     except OverflowError:
-        raise UnfitValue(f"{told(value)} is no number of 32 bits") from None
+        raise UnfitValue(f"{abbreviate_value(value)} is no number of 32 bits") from None
     return float(rounded)
 
 
-def told_number(number: Decimal) -> str:
+def abbreviate_number(number: Decimal) -> str:
     """A number in a message."""
     text = format(number, "f")
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-def _as_float(value: int | Decimal) -> float:
+def _to_float(value: int | Decimal) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise UnfitValue(f"{told(value)} is no number of 64 bits") from None
+        raise UnfitValue(f"{abbreviate_value(value)} is no number of 64 bits") from None

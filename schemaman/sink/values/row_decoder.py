@@ -10,58 +10,58 @@ from dataclasses import dataclass, field
 from decimal import Decimal as Number
 from typing import Any
 
-from schemaman.debezium.converters.connect import Node, type_of
+from schemaman.debezium.converters.connect import Node, read_type
 from schemaman.model.schema import Column
 from schemaman.model.types import Decimal, Integer
 from schemaman.sink.values import to_source as source
-from schemaman.sink.values.connector_modes import UNTOLD, Modes, UntoldMode, node_of
-from schemaman.sink.values.from_connect import PLAIN, Written, is_plain, reader
-from schemaman.sink.values.unavailable import PLACEHOLDER, Marks, marks
-from schemaman.sink.values.values import Convert, UnfitValue, Value, told
+from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes, UnknownMode, build_node
+from schemaman.sink.values.from_connect import PLAIN, CellEncoding, is_plain, make_reader
+from schemaman.sink.values.unavailable import PLACEHOLDER, Placeholders, list_placeholders
+from schemaman.sink.values.values import Convert, UnfitValue, Value, abbreviate_value
 
-Cell = tuple[str, str, Marks, type | None, Convert | None]
+Cell = tuple[str, str, Placeholders, type | None, Convert | None]
 """Field, column, what stands for an unavailable value, and how a value is read: it must be of a type of
 Python and is taken as it is, or it is converted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedRow:
     """The cells of a row under the names of their columns, without those that are unavailable.
 
-    `unread` says of those that could not be had why that is, where a decoder goes on without them.
+    `unread_reasons` says of those that could not be had why that is, where a decoder goes on without them.
     """
 
     row: Mapping[str, Value]
     unavailable: frozenset[str]
-    unread: Mapping[str, str] = field(default_factory=dict)
+    unread_reasons: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def missing(self) -> Mapping[str, str]:
+    def missing_reasons(self) -> Mapping[str, str]:
         """Why each cell that the row lacks is not there; empty of one that is whole."""
-        return {**dict.fromkeys(self.unavailable, "the value was not sent"), **self.unread}
+        return {**dict.fromkeys(self.unavailable, "the value was not sent"), **self.unread_reasons}
 
 
 class UnreadableCell(ValueError):
     """A cell that cannot be had exactly; the message names its column and says why."""
 
 
-Decoder = Callable[[Mapping[str, object]], Decoded]
+Decoder = Callable[[Mapping[str, object]], DecodedRow]
 _ALL: frozenset[str] = frozenset()
 _FAULTS = (UnfitValue, AttributeError, AssertionError, ArithmeticError, TypeError)
 """What a cell that is not as its schema says makes converters raise."""
 
 
-def decoder(cells: Sequence[Cell]) -> Decoder:
+def make_decoder(cells: Sequence[Cell]) -> Decoder:
     """The decoder of rows with those cells.
 
     It raises UnreadableCell for a cell that is missing or cannot be had exactly; also where it is null, if
     its field is no such column: the record is of a structure that nobody has told of yet.
     """
     for _, column, *_, read in cells:
-        if isinstance(read, source.NotCarried):
-            return _refusing(f"{column}: {read.reason}")
+        if isinstance(read, source.IncompatibleType):
+            return _make_refusing_decoder(f"{column}: {read.reason}")
 
-    def decode(row: Mapping[str, Any]) -> Decoded:
+    def decode(row: Mapping[str, Any]) -> DecodedRow:
         found: dict[str, Value] = {}
         missing: list[str] = []
         name = ""
@@ -77,39 +77,41 @@ def decoder(cells: Sequence[Cell]) -> Decoder:
                 elif type(value) is expected:
                     found[name] = value
                 else:
-                    raise UnfitValue(f"{told(value)} is no {expected.__name__ if expected else 'value'}")
+                    raise UnfitValue(
+                        f"{abbreviate_value(value)} is no {expected.__name__ if expected else 'value'}"
+                    )
         except KeyError:
             raise UnreadableCell(f"{name}: the record has no such field") from None
         except _FAULTS as fault:
             raise UnreadableCell(f"{name}: {fault}") from None
-        return Decoded(found, frozenset(missing) if missing else _ALL)
+        return DecodedRow(found, frozenset(missing) if missing else _ALL)
 
     return decode
 
 
-def _refusing(reason: str) -> Decoder:
+def _make_refusing_decoder(reason: str) -> Decoder:
     """The decoder of rows of which a field is no value of its column, whatever they hold."""
 
-    def decode(row: Mapping[str, Any]) -> Decoded:
+    def decode(row: Mapping[str, Any]) -> DecodedRow:
         raise UnreadableCell(reason)
 
     return decode
 
 
-def lenient(cells: Sequence[Cell]) -> Decoder:
+def make_lenient_decoder(cells: Sequence[Cell]) -> Decoder:
     """The decoder of rows of which only a part is asked: of what is missing or cannot be had it says why."""
-    whole, each = decoder(cells), {made[1]: decoder([made]) for made in cells}
+    whole, each = make_decoder(cells), {made[1]: make_decoder([made]) for made in cells}
 
-    def decode(row: Mapping[str, Any]) -> Decoded:
+    def decode(row: Mapping[str, Any]) -> DecodedRow:
         try:
             return whole(row)
         except UnreadableCell:
-            return _as_far_as_can_be_had(each, row)
+            return _decode_partly(each, row)
 
     return decode
 
 
-def _as_far_as_can_be_had(each: Mapping[str, Decoder], row: Mapping[str, Any]) -> Decoded:
+def _decode_partly(each: Mapping[str, Decoder], row: Mapping[str, Any]) -> DecodedRow:
     found: dict[str, Value] = {}
     unavailable: set[str] = set()
     unread: dict[str, str] = {}
@@ -121,14 +123,14 @@ def _as_far_as_can_be_had(each: Mapping[str, Decoder], row: Mapping[str, Any]) -
         else:
             found |= one.row
             unavailable |= one.unavailable
-    return Decoded(found, frozenset(unavailable), unread)
+    return DecodedRow(found, frozenset(unavailable), unread)
 
 
-def cell(
+def make_cell(
     field: Node,
     column: Column,
-    written: Written,
-    modes: Modes = UNTOLD,
+    written: CellEncoding,
+    modes: ConnectorModes = UNKNOWN_MODES,
     *,
     whole: bool = False,
     placeholder: bytes = PLACEHOLDER,
@@ -141,31 +143,43 @@ def cell(
         UnreadableInput: the field is no Connect schema.
     """
     kind = str(field.get("type")).lower()
-    wire, unavailable = type_of(field), () if whole else marks(field, written, placeholder)
-    convert = source.converter(wire, column.type, modes)
+    wire, unavailable = read_type(field), () if whole else list_placeholders(field, written, placeholder)
+    convert = source.make_converter(wire, column.type, modes)
     if kind in PLAIN and convert is None and is_plain(field):
         return field["field"], column.name, unavailable, PLAIN[kind], None
-    if isinstance(convert, source.NotCarried):
+    if isinstance(convert, source.IncompatibleType):
         return field["field"], column.name, (), None, convert
-    read = reader(field, written)
-    return field["field"], column.name, unavailable, None, read if convert is None else _both(read, convert)
+    read = make_reader(field, written)
+    return (
+        field["field"],
+        column.name,
+        unavailable,
+        None,
+        read if convert is None else _chain_converters(read, convert),
+    )
 
 
-def untold(field: str, column: Column, modes: Modes, written: Written, placeholder: bytes) -> Cell:
+def make_cell_by_modes(
+    field: str, column: Column, modes: ConnectorModes, written: CellEncoding, placeholder: bytes
+) -> Cell:
     """How a field is read that brings no schema; one that nobody can read is refused where it has a value.
 
     Raises:
         UnreadableInput: the type of the column cannot travel at all.
     """
     try:
-        node = {**node_of(column.type, modes), "field": field}
-        made = cell(node, column, written, modes, placeholder=placeholder)
-        return _or_whole(made) if isinstance(column.type, Decimal) and column.type.scale <= 0 else made
-    except UntoldMode as reason:
-        return field, column.name, (), None, _refused(str(reason))
+        node = {**build_node(column.type, modes), "field": field}
+        made = make_cell(node, column, written, modes, placeholder=placeholder)
+        return (
+            _accept_whole_number(made)
+            if isinstance(column.type, Decimal) and column.type.scale <= 0
+            else made
+        )
+    except UnknownMode as reason:
+        return field, column.name, (), None, _make_refusal(str(reason))
 
 
-def _or_whole(made: Cell) -> Cell:
+def _accept_whole_number(made: Cell) -> Cell:
     """The cell of a decimal without digits behind the point, which may come as a whole number in any mode.
 
     Source: Debezium OracleValueConverters.getNumericSchema: by width, whatever `decimal.handling.mode` says.
@@ -177,12 +191,12 @@ def _or_whole(made: Cell) -> Cell:
             return Number(value)
         if convert is not None:
             return convert(value)
-        raise UnfitValue(f"{told(value)} is no decimal number")
+        raise UnfitValue(f"{abbreviate_value(value)} is no decimal number")
 
     return field, name, unavailable, None, read
 
 
-def sign_is_untold(column: Column) -> bool:
+def is_sign_unknown(column: Column) -> bool:
     """Whether only events tell of a column of MySQL that it has 64 bits: it may have no sign at the source.
 
     Source: Debezium `bigint.unsigned.handling.mode`, by default `long`: BIGINT UNSIGNED travels as int64.
@@ -190,10 +204,10 @@ def sign_is_untold(column: Column) -> bool:
     return column.type == Integer(64) and column.source_type is None
 
 
-def of_untold_sign(made: Cell) -> Cell:
+def refuse_unknown_sign(made: Cell) -> Cell:
     """The cell of such a column: a negative number may be one of the upper half, and is refused."""
     field, name, unavailable, expected, convert = made
-    if isinstance(convert, source.NotCarried):
+    if isinstance(convert, source.IncompatibleType):
         return made
 
     def doubt(value: object) -> Value:
@@ -209,14 +223,14 @@ def of_untold_sign(made: Cell) -> Cell:
     return field, name, unavailable, expected, doubt
 
 
-def _refused(reason: str) -> Convert:
+def _make_refusal(reason: str) -> Convert:
     def refuse(value: object) -> Value:
         raise UnfitValue(reason)
 
     return refuse
 
 
-def _both(read: Convert, convert: Convert) -> Convert:
+def _chain_converters(read: Convert, convert: Convert) -> Convert:
     def both(value: object) -> Value:
         return convert(read(value))
 

@@ -20,60 +20,62 @@ Names = Mapping[Path, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Renaming:
+class FieldRenaming:
     """How values of a column of an earlier version get the names of today: `type` is theirs by then.
 
-    Members that have a value must `wait`, for the reasons told.
+    Members that have a value must `undecided`, for the reasons told.
     """
 
     type: Type
-    before: Type
+    source_type: Type
     names: Names
-    wait: Mapping[Path, str] = field(default_factory=dict)
+    undecided: Mapping[Path, str] = field(default_factory=dict)
 
-    def value(self, value: Value) -> Value:
+    def rename_value(self, value: Value) -> Value:
         """A value of the column with the names of today; what is none of its type stays as it is.
 
         Raises UnfitValue where a member has a value that waits.
         """
-        return _value(value, self.before, self, ())
+        return _rename_value(value, self.source_type, self, ())
 
 
-def renaming(
+def make_renaming(
     type: Type,
     lake: Type,
     names: Names,
     gone: Collection[Path] = (),
     wait: Mapping[Path, str] | None = None,
     sure: Names | None = None,
-) -> Renaming | None:
+) -> FieldRenaming | None:
     """How values of a type come to the names that a lake's type has; None where nothing is renamed.
 
     `gone` are members that left, and whose names others have now; `wait` tells why others have to wait.
     `sure` are names that a lake has for them, or they have no place; no name of their own counts.
     """
     waiting = wait or {}
-    taken = dict(_taken(type, lake, _Told(names, sure or {}, frozenset({*gone, *waiting})), ()))
-    return Renaming(_type(type, taken, ()), type, taken, waiting) if taken else None
+    taken = dict(
+        _find_lake_names(type, lake, _FieldNames(names, sure or {}, frozenset({*gone, *waiting})), ())
+    )
+    return FieldRenaming(_rename_type(type, taken, ()), type, taken, waiting) if taken else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _FieldNames:
     """What is said of members: their names of now, those of which a lake is known to bear none but that."""
 
-    now: Names
-    sure: Names
-    gone: Collection[Path]
+    current: Names
+    certain: Names
+    dropped: Collection[Path]
 
-    def of(self, fields: Collection[Field], lake: Collection[str], at: Path) -> dict[str, str]:
+    def assign_names(self, fields: Collection[Field], lake: Collection[str], at: Path) -> dict[str, str]:
         """The names of a struct's members in a lake that has these; none is that of two.
 
         What the lake is known to call one goes before what it is called now, and that before its own name.
         """
-        stay = [(*at, f.name) for f in fields if (*at, f.name) not in self.gone]
-        own = {here: here[-1] for here in stay if here not in self.sure}
+        stay = [(*at, f.name) for f in fields if (*at, f.name) not in self.dropped]
+        own = {here: here[-1] for here in stay if here not in self.certain}
         found: dict[str, str] = {}
-        for names in (self.sure, own | {**self.now}, own):
+        for names in (self.certain, own | {**self.current}, own):
             taken = {name.lower() for name in found.values()}
             wanted = {here[-1]: names[here] for here in stay if here in names and here[-1] not in found}
             several = Counter(name.lower() for name in wanted.values())
@@ -83,64 +85,66 @@ class _Told:
         return found
 
 
-def _taken(type: Type, lake: Type, told: _Told, at: Path) -> Iterator[tuple[Path, str]]:
+def _find_lake_names(type: Type, lake: Type, told: _FieldNames, at: Path) -> Iterator[tuple[Path, str]]:
     """The names that the lake has; one of which another has the name gets none that a struct has."""
     match type, lake:
         case Struct(fields), Struct(others):
             there = {f.name.lower(): f.type for f in others}
-            names = told.of(fields, there.keys(), at)
+            names = told.assign_names(fields, there.keys(), at)
             for field in fields:
                 here, now = (*at, field.name), names.get(field.name)
-                if here in told.gone:
+                if here in told.dropped:
                     yield here, f"{field.name}, which left"
                 elif now is None and field.name.lower() in there:
                     yield here, f"{field.name}, whose name another one has"
                 elif now is not None and now != field.name:
                     yield here, now
-                if here not in told.gone and now is not None:
-                    yield from _taken(field.type, there[now.lower()], told, here)
+                if here not in told.dropped and now is not None:
+                    yield from _find_lake_names(field.type, there[now.lower()], told, here)
         case Array(element), Array(other):
-            yield from _taken(element, other, told, (*at, "element"))
+            yield from _find_lake_names(element, other, told, (*at, "element"))
         case Map(_, member), Map(_, other):
-            yield from _taken(member, other, told, (*at, "value"))
+            yield from _find_lake_names(member, other, told, (*at, "value"))
         case _:
             return
 
 
-def _type(type: Type, names: Names, at: Path) -> Type:
+def _rename_type(type: Type, names: Names, at: Path) -> Type:
     match type:
         case Struct(fields):
             paths = [(field, (*at, field.name)) for field in fields]
             return Struct(
                 tuple(
-                    replace(field, name=names.get(here, field.name), type=_type(field.type, names, here))
+                    replace(
+                        field, name=names.get(here, field.name), type=_rename_type(field.type, names, here)
+                    )
                     for field, here in paths
                 )
             )
         case Array(element):
-            return replace(type, element=_type(element, names, (*at, "element")))
+            return replace(type, element=_rename_type(element, names, (*at, "element")))
         case Map(_, member):
-            return replace(type, value=_type(member, names, (*at, "value")))
+            return replace(type, value=_rename_type(member, names, (*at, "value")))
         case _:
             return type
 
 
-def _value(value: Value, type: Type, to: Renaming, at: Path) -> Value:
+def _rename_value(value: Value, type: Type, to: FieldRenaming, at: Path) -> Value:
     match type:
         case Struct(fields) if isinstance(value, Mapping):
             types = {field.name: field.type for field in fields}
-            waits = next((n for n in value if value[n] is not None and (*at, n) in to.wait), None)
+            waits = next((n for n in value if value[n] is not None and (*at, n) in to.undecided), None)
             if waits is not None:
-                raise UnfitValue(to.wait[*at, waits])
+                raise UnfitValue(to.undecided[*at, waits])
             return {
-                to.names.get((*at, name), name): _value(one, types[name], to, (*at, name))
+                to.names.get((*at, name), name): _rename_value(one, types[name], to, (*at, name))
                 if name in types
                 else one
                 for name, one in value.items()
             }
         case Array(element) if isinstance(value, tuple | list):
-            return tuple(_value(one, element, to, (*at, "element")) for one in value)
+            return tuple(_rename_value(one, element, to, (*at, "element")) for one in value)
         case Map(_, member) if isinstance(value, Mapping):
-            return {key: _value(one, member, to, (*at, "value")) for key, one in value.items()}
+            return {key: _rename_value(one, member, to, (*at, "value")) for key, one in value.items()}
         case _:
             return value

@@ -10,18 +10,18 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta
 
-from schemaman.sink.values.values import Beyond, UnfitValue, Value, told
+from schemaman.sink.values.values import OutOfRange, UnfitValue, Value, abbreviate_value
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a timestamp without a zone
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _FIRST, _LAST = date.min.toordinal() - _EPOCH_DAY, date.max.toordinal() - _EPOCH_DAY
 _DAY_US = 86_400_000_000
-_INFINITE = dict.fromkeys((9_223_372_036_825_200_000, (1 << 63) - 1), Beyond("infinity"))
-_INFINITE |= dict.fromkeys((-9_223_372_036_832_400_000, -(1 << 63)), Beyond("-infinity"))
+_INFINITE = dict.fromkeys((9_223_372_036_825_200_000, (1 << 63) - 1), OutOfRange("infinity"))
+_INFINITE |= dict.fromkeys((-9_223_372_036_832_400_000, -(1 << 63)), OutOfRange("-infinity"))
 """PostgreSQL's infinite timestamps, whatever the unit. Source: PGStatement.DATE_POSITIVE_INFINITY and
 DATE_NEGATIVE_INFINITY of the JDBC driver, which Debezium hands on; old releases, the ends of 64 bits.
 """
-_INFINITE_DAYS = {-622_191_234: Beyond("infinity"), 622_191_233: Beyond("-infinity")}
+_INFINITE_DAYS = {-622_191_234: OutOfRange("infinity"), 622_191_233: OutOfRange("-infinity")}
 """The same as days, cut to 32 bits: no date of PostgreSQL is so early, and none so late was ever meant."""
 
 _LATEST_YEAR = 294_276
@@ -29,92 +29,92 @@ _LATEST_YEAR = 294_276
 last ones of Java, `-292275055-05-16T23:00:00Z`. Source: PostgreSQL manual, date/time types; recordings."""
 
 _TIME = re.compile(r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?\Z")
-_STAMP = re.compile(
+_TIMESTAMP = re.compile(
     r"([+-]?\d{4,})-(\d\d)-(\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.(\d+))?(Z|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?\Z"
 )
 
 
-def whole(value: object) -> int:
+def require_whole(value: object) -> int:
     """A whole number. Raises UnfitValue for anything else."""
     if type(value) is not int:
-        raise UnfitValue(f"{told(value)} is no whole number")
+        raise UnfitValue(f"{abbreviate_value(value)} is no whole number")
     return value
 
 
-def day(value: object) -> Value:
+def read_date(value: object) -> Value:
     """Days since 1970-01-01 as a date."""
-    days = whole(value)
+    days = require_whole(value)
     if _FIRST <= days <= _LAST:
         return date.fromordinal(days + _EPOCH_DAY)
-    return _INFINITE_DAYS.get(days) or Beyond(_civil(days))
+    return _INFINITE_DAYS.get(days) or OutOfRange(_format_date(days))
 
 
-def timestamp_ms(value: object) -> Value:
+def read_timestamp_ms(value: object) -> Value:
     """Milliseconds since 1970-01-01 as a timestamp without a zone."""
-    count = whole(value)
-    return _INFINITE.get(count) or timestamp_us(count * 1000)
+    count = require_whole(value)
+    return _INFINITE.get(count) or read_timestamp_us(count * 1000)
 
 
-def timestamp_us(value: object) -> Value:
+def read_timestamp_us(value: object) -> Value:
     """Microseconds since 1970-01-01 as a timestamp without a zone."""
-    count = whole(value)
+    count = require_whole(value)
     days, inside = divmod(count, _DAY_US)
     if _FIRST <= days <= _LAST:
         return _EPOCH + timedelta(days=days, microseconds=inside)
-    return _INFINITE.get(count) or Beyond(f"{_civil(days)}T{clock(inside * 1000)}")
+    return _INFINITE.get(count) or OutOfRange(f"{_format_date(days)}T{format_time(inside * 1000)}")
 
 
-def timestamp_ns(value: object) -> Value:
-    """Nanoseconds since 1970-01-01 as a timestamp without a zone; `Beyond` if microseconds do not tell it."""
-    count = whole(value)
+def read_timestamp_ns(value: object) -> Value:
+    """Nanoseconds since 1970-01-01 as a timestamp without a zone; `OutOfRange` if microseconds do not tell it."""
+    count = require_whole(value)
     if count in _INFINITE:  # which end in zeros, and would be days of the year 2262
         return _INFINITE[count]
     micros, nanos = divmod(count, 1000)
     if not nanos:
-        return timestamp_us(micros)
+        return read_timestamp_us(micros)
     days, inside = divmod(count, _DAY_US * 1000)
-    return Beyond(f"{_civil(days)}T{clock(inside)}")
+    return OutOfRange(f"{_format_date(days)}T{format_time(inside)}")
 
 
-def instant_ms(value: object) -> Value:
+def read_instant_ms(value: object) -> Value:
     """Milliseconds since 1970-01-01 as an instant."""
-    return _at_utc(timestamp_ms(value))
+    return _set_utc(read_timestamp_ms(value))
 
 
-def instant_us(value: object) -> Value:
+def read_instant_us(value: object) -> Value:
     """Microseconds since 1970-01-01 as an instant."""
-    return _at_utc(timestamp_us(value))
+    return _set_utc(read_timestamp_us(value))
 
 
-def instant_ns(value: object) -> Value:
+def read_instant_ns(value: object) -> Value:
     """Nanoseconds since 1970-01-01 as an instant."""
-    return _at_utc(timestamp_ns(value))
+    return _set_utc(read_timestamp_ns(value))
 
 
-def _at_utc(value: Value) -> Value:
+def _set_utc(value: Value) -> Value:
     if isinstance(value, datetime):
         return value.replace(tzinfo=UTC)
-    if isinstance(value, Beyond) and "infinity" not in value.text:
-        return Beyond(f"{value.text}Z")
+    if isinstance(value, OutOfRange) and "infinity" not in value.text:
+        return OutOfRange(f"{value.text}Z")
     return value
 
 
-def time_ms(value: object) -> Value:
+def read_time_ms(value: object) -> Value:
     """Milliseconds past midnight as text; MySQL's TIME may be negative, and longer than a day."""
-    return clock(whole(value) * 1_000_000)
+    return format_time(require_whole(value) * 1_000_000)
 
 
-def time_us(value: object) -> Value:
+def read_time_us(value: object) -> Value:
     """Microseconds past midnight as text."""
-    return clock(whole(value) * 1000)
+    return format_time(require_whole(value) * 1000)
 
 
-def time_ns(value: object) -> Value:
+def read_time_ns(value: object) -> Value:
     """Nanoseconds past midnight as text."""
-    return clock(whole(value))
+    return format_time(require_whole(value))
 
 
-def clock(nanos: int) -> str:
+def format_time(nanos: int) -> str:
     """A time of day, or a span in hours: `HH:MM:SS` and what is behind the point without trailing zeros."""
     sign = "-" if nanos < 0 else ""
     seconds, rest = divmod(abs(nanos), 1_000_000_000)
@@ -122,57 +122,57 @@ def clock(nanos: int) -> str:
     return f"{text}.{rest:09d}".rstrip("0") if rest else text
 
 
-def local_time(value: object) -> Value:
+def read_local_time(value: object) -> Value:
     """A time of day in the words of ISO 8601, without its `Z`, which is none of the source's."""
-    hours, minutes, seconds, fraction, _ = _time_parts(value)
-    return _time_text(hours, minutes, seconds, fraction)
+    hours, minutes, seconds, fraction, _ = _split_time(value)
+    return _join_time(hours, minutes, seconds, fraction)
 
 
-def zoned_time(value: object) -> Value:
+def read_zoned_time(value: object) -> Value:
     """A time of day with an offset, in the words of ISO 8601."""
-    hours, minutes, seconds, fraction, offset = _time_parts(value)
+    hours, minutes, seconds, fraction, offset = _split_time(value)
     if offset is None:
-        raise UnfitValue(f"the time {told(value)} has no offset")
-    return _time_text(hours, minutes, seconds, fraction) + offset
+        raise UnfitValue(f"the time {abbreviate_value(value)} has no offset")
+    return _join_time(hours, minutes, seconds, fraction) + offset
 
 
-def _time_parts(value: object) -> tuple[str, str, str, str, str | None]:
+def _split_time(value: object) -> tuple[str, str, str, str, str | None]:
     found = _TIME.match(value) if isinstance(value, str) else None
     if found is None:
-        raise UnfitValue(f"{told(value)} is no time of day")
+        raise UnfitValue(f"{abbreviate_value(value)} is no time of day")
     hours, minutes, seconds, fraction, offset = found.groups()
     return hours, minutes, seconds or "00", fraction or "", offset
 
 
-def _time_text(hours: str, minutes: str, seconds: str, fraction: str) -> str:
+def _join_time(hours: str, minutes: str, seconds: str, fraction: str) -> str:
     behind = fraction.rstrip("0")
     return f"{hours}:{minutes}:{seconds}" + (f".{behind}" if behind else "")
 
 
-def iso_day(value: object) -> Value:
+def read_iso_date(value: object) -> Value:
     """A date in the words of ISO 8601; Debezium writes it with a `Z`."""
-    text = _text(value).removesuffix("Z")
+    text = _require_text(value).removesuffix("Z")
     if text in ("infinity", "-infinity"):
-        return Beyond(text)
+        return OutOfRange(text)
     found = re.fullmatch(r"([+-]?\d{4,})-(\d\d)-(\d\d)", text)
     if found is None:
-        raise UnfitValue(f"{told(value)} is no date")
+        raise UnfitValue(f"{abbreviate_value(value)} is no date")
     try:
         return date(int(found[1]), int(found[2]), int(found[3]))
     except ValueError:
-        return _beyond(value, int(found[1]), text)
+        return _read_far_year(value, int(found[1]), text)
 
 
-def iso_timestamp(value: object) -> Value:
+def read_iso_timestamp(value: object) -> Value:
     """A timestamp without a zone in the words of ISO 8601; its `Z` is none of the source's."""
-    return _stamp(value, zoned=False)
+    return _read_timestamp(value, zoned=False)
 
 
-def zoned_timestamp(value: object) -> Value:
+def read_zoned_timestamp(value: object) -> Value:
     """An instant in the words of ISO 8601 with an offset, at UTC."""
     if (
         type(value) is str
-        and len(value) in _USUAL
+        and len(value) in _USUAL_LENGTHS
         and value[4] == "-"
         and value[10] == "T"
         and value[-1] == "Z"
@@ -181,44 +181,44 @@ def zoned_timestamp(value: object) -> Value:
             return datetime.fromisoformat(value)
         except ValueError:
             pass
-    return _stamp(value, zoned=True)
+    return _read_timestamp(value, zoned=True)
 
 
-_USUAL = range(20, 28)
+_USUAL_LENGTHS = range(20, 28)
 """How long an instant is as Debezium writes it, with up to six digits behind the point."""
 
 
-def _stamp(value: object, zoned: bool) -> Value:
-    text = _text(value)
-    found = _STAMP.match(text)
+def _read_timestamp(value: object, zoned: bool) -> Value:
+    text = _require_text(value)
+    found = _TIMESTAMP.match(text)
     if found is None:
         if text in ("infinity", "-infinity"):
-            return Beyond(text)
-        raise UnfitValue(f"{told(value)} is no timestamp")
+            return OutOfRange(text)
+        raise UnfitValue(f"{abbreviate_value(value)} is no timestamp")
     year, month, inside, at, fraction, offset = found.groups()
     if zoned and offset is None:
-        raise UnfitValue(f"the timestamp {told(value)} has no offset")
+        raise UnfitValue(f"the timestamp {abbreviate_value(value)} has no offset")
     fraction = (fraction or "").rstrip("0")
     if len(fraction) > 6:
-        return Beyond(text)
+        return OutOfRange(text)
     try:
         local = datetime.fromisoformat(f"{year}-{month}-{inside}T{at}")
         local = local.replace(microsecond=int(fraction.ljust(6, "0")))
         # a shift may lead out of the years that Python knows
-        return (local - _offset(offset)).replace(tzinfo=UTC) if zoned else local
+        return (local - _parse_offset(offset)).replace(tzinfo=UTC) if zoned else local
     except (ValueError, OverflowError):
-        return _beyond(value, int(year), text)
+        return _read_far_year(value, int(year), text)
 
 
-def _beyond(value: object, year: int, text: str) -> Value:
+def _read_far_year(value: object, year: int, text: str) -> Value:
     if 1 < year < 9999:
-        raise UnfitValue(f"{told(value)} is no date of the calendar")
+        raise UnfitValue(f"{abbreviate_value(value)} is no date of the calendar")
     if abs(year) > _LATEST_YEAR:
-        return Beyond("infinity" if year > 0 else "-infinity")
-    return Beyond(text)
+        return OutOfRange("infinity" if year > 0 else "-infinity")
+    return OutOfRange(text)
 
 
-def _offset(text: str | None) -> timedelta:
+def _parse_offset(text: str | None) -> timedelta:
     if text in (None, "Z"):
         return timedelta()
     digits = re.sub(r"\D", "", text or "").ljust(6, "0")
@@ -226,17 +226,17 @@ def _offset(text: str | None) -> timedelta:
     return -span if (text or "").startswith("-") else span
 
 
-def duration_us(value: object) -> Value:
+def read_duration_us(value: object) -> Value:
     """A span of microseconds in the words of ISO 8601, days of 24 hours: `P1DT2H3M4.5S`."""
-    return duration(whole(value) * 1000)
+    return format_duration(require_whole(value) * 1000)
 
 
-def duration_ns(value: object) -> Value:
+def read_duration_ns(value: object) -> Value:
     """A span of nanoseconds in the words of ISO 8601."""
-    return duration(whole(value))
+    return format_duration(require_whole(value))
 
 
-def duration(nanos: int) -> str:
+def format_duration(nanos: int) -> str:
     """A span in the words of ISO 8601; a negative one has its sign in front."""
     seconds, rest = divmod(abs(nanos), 1_000_000_000)
     days, seconds = divmod(seconds, 86_400)
@@ -248,13 +248,13 @@ def duration(nanos: int) -> str:
     return f"{'-' if nanos < 0 else ''}P{text or 'T0S'}"
 
 
-def _text(value: object) -> str:
+def _require_text(value: object) -> str:
     if type(value) is not str:
-        raise UnfitValue(f"{told(value)} is no text")
+        raise UnfitValue(f"{abbreviate_value(value)} is no text")
     return value
 
 
-def _civil(days: int) -> str:
+def _format_date(days: int) -> str:
     """The day of any year, days since 1970-01-01, in ISO 8601; years above 9999 and below 0 with a sign."""
     cycles, rest = divmod(days - _FIRST, 146_097)  # days of 400 years, from year 1 on
     inside = date.fromordinal(rest + 1)

@@ -31,143 +31,151 @@ from schemaman.model.types import (
     Type,
 )
 from schemaman.sink.values import decimals as numbers
-from schemaman.sink.values.to_lake_options import chosen
-from schemaman.sink.values.values import EXACT, Beyond, Convert, Unfit, UnfitValue, Value, told
+from schemaman.sink.values.to_lake_options import choose_converter
+from schemaman.sink.values.values import (
+    EXACT,
+    Convert,
+    OutOfRange,
+    UnfitColumn,
+    UnfitValue,
+    Value,
+    abbreviate_value,
+)
 
 _BEYOND = '`local_timestamp = "string"` keeps such values in a new table'
 _FINER = re.compile(r"(?!0000)[0-9]{4}-[^.]*\.[0-9]{7}")
 """How a time of the years 1 to 9999 begins that is finer than microseconds."""
 
 
-def fitter(source: Type, lake: Type) -> Convert:
+def make_fitter(source: Type, lake: Type) -> Convert:
     """How values of a source's type become those of a lake's type; it raises UnfitValue for one that cannot.
 
     What comes out: bool, int, float, Decimal of the lake's scale, str, bytes, date, datetime (aware for
     TIMESTAMP, naive for TIMESTAMP_NTZ), list for an array, dict for maps and structs (under the lake's
     names).
     """
-    other = chosen(source, lake)
+    other = choose_converter(source, lake)
     if other is not None:
         return other
     match lake:
         case Array(element) if isinstance(source, Array):
-            return _array(fitter(source.element, element))
+            return _make_array_fitter(make_fitter(source.element, element))
         case Map(key, member) if isinstance(source, Map):
-            return _map(fitter(source.key, key), fitter(source.value, member))
+            return _make_map_fitter(make_fitter(source.key, key), make_fitter(source.value, member))
         case Struct(fields) if isinstance(source, Struct):
-            return _struct(source.fields, fields)
+            return _make_struct_fitter(source.fields, fields)
         case String(length):
-            return _text(length)
+            return _make_text_fitter(length)
         case Boolean() if isinstance(source, Boolean):
-            return _truth
+            return _fit_boolean
         case Boolean() if isinstance(source, Integer):
-            return _boolean
+            return _fit_flag
         case Integer(bits, True) if isinstance(source, Integer | Decimal | Numeric | Boolean):
-            return _integer(bits)
+            return _make_integer_fitter(bits)
         case Decimal(precision, scale) if isinstance(source, Integer | Decimal | Numeric | Boolean):
-            return _decimal(precision, scale)
+            return _make_decimal_fitter(precision, scale)
         case Floating(bits) if isinstance(source, Integer | Decimal | Numeric | Floating):
-            return _floating(bits)
+            return _make_floating_fitter(bits)
         case Binary(length) if isinstance(source, Binary | Bits):
-            return _bytes(length)
+            return _make_bytes_fitter(length)
         case Date() if isinstance(source, Date):
-            return _date
+            return _fit_date
         case Timestamp(_, zoned) if isinstance(source, Timestamp) and source.zoned == zoned:
-            return _timestamp(zoned)
+            return _make_timestamp_fitter(zoned)
         case Timestamp(_, False) if isinstance(source, Date):
-            return _midnight
+            return _fit_midnight
         case _:
-            return _never(f"{format_type(lake)} holds no values of {format_type(source)}")
+            return _make_refusal(f"{format_type(lake)} holds no values of {format_type(source)}")
 
 
-def fit(value: Value, source: Type, lake: Type, column: str) -> Value | Unfit:
+def fit_value(value: Value, source: Type, lake: Type, column: str) -> Value | UnfitColumn:
     """One value as a lake's type holds it, or why it cannot; None is None."""
     if value is None:
         return None
     try:
-        return _fitter(source, lake)(value)
+        return _make_fitter(source, lake)(value)
     except UnfitValue as reason:
-        return Unfit(column, str(reason))
+        return UnfitColumn(column, str(reason))
 
 
-_fitter = lru_cache(1 << 12)(fitter)
+_make_fitter = lru_cache(1 << 12)(make_fitter)
 """Made once for each pair of types."""
 
 
-def _never(reason: str) -> Convert:
+def _make_refusal(reason: str) -> Convert:
     def convert(value: object) -> Value:
         raise UnfitValue(reason)
 
     return convert
 
 
-def _truth(value: object) -> Value:
+def _fit_boolean(value: object) -> Value:
     if not isinstance(value, bool):
-        raise UnfitValue(f"{told(value)} is neither true nor false")
+        raise UnfitValue(f"{abbreviate_value(value)} is neither true nor false")
     return value
 
 
-def _boolean(value: object) -> Value:
+def _fit_flag(value: object) -> Value:
     if value in (0, 1):
         return value == 1
-    raise UnfitValue(f"{told(value)} is neither 0 nor 1, and the lake holds a BOOLEAN")
+    raise UnfitValue(f"{abbreviate_value(value)} is neither 0 nor 1, and the lake holds a BOOLEAN")
 
 
-def _integer(bits: int) -> Convert:
+def _make_integer_fitter(bits: int) -> Convert:
     limit = 1 << (bits - 1)
     name = format_type(Integer(bits))
 
     def convert(value: object) -> Value:
         if isinstance(value, Number):
-            value = _whole(value)
+            value = _require_whole(value)
         if not isinstance(value, int) or not -limit <= value < limit:
-            raise UnfitValue(f"{told(value)} does not fit {name}")
+            raise UnfitValue(f"{abbreviate_value(value)} does not fit {name}")
         return int(value)
 
     return convert
 
 
-def _whole(value: Number) -> int:
+def _require_whole(value: Number) -> int:
     if not value.is_finite() or value != EXACT.to_integral_value(value):
-        raise UnfitValue(f"{numbers.told_number(value)} is no whole number")
+        raise UnfitValue(f"{numbers.abbreviate_number(value)} is no whole number")
     return int(value)
 
 
-def _decimal(precision: int, scale: int) -> Convert:
+def _make_decimal_fitter(precision: int, scale: int) -> Convert:
     limit = Number(10) ** (precision - scale)
     name = format_type(Decimal(precision, scale))
 
     def convert(value: object) -> Value:
         if not isinstance(value, int | Number):
-            raise UnfitValue(f"{told(value)} is no number")
+            raise UnfitValue(f"{abbreviate_value(value)} is no number")
         number = Number(value)
         if not number.is_finite():
             raise UnfitValue(f"{name} has no {number}")
         if not -limit < number < limit:
-            raise UnfitValue(f"{numbers.told_number(number)} has too many digits for {name}")
-        return numbers.rescaled(number, scale)
+            raise UnfitValue(f"{numbers.abbreviate_number(number)} has too many digits for {name}")
+        return numbers.rescale_number(number, scale)
 
     return convert
 
 
-def _floating(bits: int) -> Convert:
+def _make_floating_fitter(bits: int) -> Convert:
     name = format_type(Floating(bits))
 
     def convert(value: object) -> Value:
-        number = numbers.double(value)
+        number = numbers.read_double(value)
         if bits == 32:
-            number = numbers.single(number)
+            number = numbers.read_single(number)
         if number == value or number != number:
             return number
-        raise UnfitValue(f"{told(value)} is not exactly a number of {name}")
+        raise UnfitValue(f"{abbreviate_value(value)} is not exactly a number of {name}")
 
     return convert
 
 
-def _bytes(length: int | None) -> Convert:
+def _make_bytes_fitter(length: int | None) -> Convert:
     def convert(value: object) -> Value:
         if type(value) is not bytes:
-            raise UnfitValue(f"{told(value)} is no bytes")
+            raise UnfitValue(f"{abbreviate_value(value)} is no bytes")
         if length is not None and len(value) > length:
             raise UnfitValue(f"{len(value)} bytes are more than {length}")
         return value
@@ -175,42 +183,42 @@ def _bytes(length: int | None) -> Convert:
     return convert
 
 
-def _date(value: object) -> Value:
+def _fit_date(value: object) -> Value:
     if type(value) is date:
         return value
-    raise UnfitValue(_outside(value, "DATE"))
+    raise UnfitValue(_explain_out_of_range(value, "DATE"))
 
 
-def _midnight(value: object) -> Value:
+def _fit_midnight(value: object) -> Value:
     if type(value) is date:
         return datetime.combine(value, time())
-    raise UnfitValue(_outside(value, "TIMESTAMP_NTZ"))
+    raise UnfitValue(_explain_out_of_range(value, "TIMESTAMP_NTZ"))
 
 
-def _timestamp(zoned: bool) -> Convert:
+def _make_timestamp_fitter(zoned: bool) -> Convert:
     name = "TIMESTAMP" if zoned else "TIMESTAMP_NTZ"
 
     def convert(value: object) -> Value:
         if type(value) is datetime and (value.tzinfo is not None) == zoned:
             return value
-        raise UnfitValue(_outside(value, name))
+        raise UnfitValue(_explain_out_of_range(value, name))
 
     return convert
 
 
-def _outside(value: object, name: str) -> str:
-    if isinstance(value, Beyond) and _FINER.match(value.text):
+def _explain_out_of_range(value: object, name: str) -> str:
+    if isinstance(value, OutOfRange) and _FINER.match(value.text):
         instead = '`nanoseconds = "string"` keeps such values in a new table'
         return f"{value.text} is finer than the microseconds of {name}; {instead}"
-    if isinstance(value, Beyond):
+    if isinstance(value, OutOfRange):
         text = f"{value.text} is no {name} of a lake: the years 1 to 9999, in microseconds"
         return f"{text}; {_BEYOND}" if name == "TIMESTAMP_NTZ" else text
-    return f"{told(value)} is no {name}"
+    return f"{abbreviate_value(value)} is no {name}"
 
 
-def _text(length: int | None) -> Convert:
+def _make_text_fitter(length: int | None) -> Convert:
     def convert(value: object) -> Value:
-        text = value if type(value) is str else _as_text(value)
+        text = value if type(value) is str else _format_value(value)
         if not text.isascii():
             _check_unicode(text)
         if length is not None and len(text) > length:
@@ -227,7 +235,7 @@ def _check_unicode(text: str) -> None:
         raise UnfitValue("a text with half a surrogate pair, which is no Unicode") from None
 
 
-def _as_text(value: object) -> str:
+def _format_value(value: object) -> str:
     """A value of a source in words that tell it exactly, where a lake's column is text."""
     match value:
         case bool():
@@ -238,7 +246,7 @@ def _as_text(value: object) -> str:
             return repr(value)
         case Number():
             return format(value, "f")
-        case Beyond(text):
+        case OutOfRange(text):
             return text
         case datetime():
             # As a recipe writes what it turns into text: without zeros at the end.
@@ -247,22 +255,22 @@ def _as_text(value: object) -> str:
         case date():
             return value.isoformat()
         case _:
-            raise UnfitValue(f"{told(value)} is no text")
+            raise UnfitValue(f"{abbreviate_value(value)} is no text")
 
 
-def _array(element: Convert) -> Convert:
+def _make_array_fitter(element: Convert) -> Convert:
     def convert(value: object) -> Value:
         if not isinstance(value, tuple | list):
-            raise UnfitValue(f"{told(value)} is no array")
+            raise UnfitValue(f"{abbreviate_value(value)} is no array")
         return [None if one is None else element(one) for one in value]
 
     return convert
 
 
-def _map(key: Convert, member: Convert) -> Convert:
+def _make_map_fitter(key: Convert, member: Convert) -> Convert:
     def convert(value: object) -> Value:
         if not isinstance(value, Mapping):
-            raise UnfitValue(f"{told(value)} is no map")
+            raise UnfitValue(f"{abbreviate_value(value)} is no map")
         if None in value:
             raise UnfitValue("a map with a null for a key")
         return {key(k): None if v is None else member(v) for k, v in value.items()}
@@ -270,18 +278,18 @@ def _map(key: Convert, member: Convert) -> Convert:
     return convert
 
 
-def _struct(source: tuple[Field, ...], lake: tuple[Field, ...]) -> Convert:
+def _make_struct_fitter(source: tuple[Field, ...], lake: tuple[Field, ...]) -> Convert:
     """Members belong together by name, without regard to case, as the lake knows names."""
     there = {f.name.lower(): f for f in source}
     pairs = []
     for field in lake:
         own = there.pop(field.name.lower(), None)
-        pairs.append((field.name, None, _never("")) if own is None else _pair(field, own))
+        pairs.append((field.name, None, _make_refusal("")) if own is None else _pair_fields(field, own))
     left = tuple(field.name for field in there.values())
 
     def convert(value: object) -> Value:
         if not isinstance(value, Mapping):
-            raise UnfitValue(f"{told(value)} is no struct")
+            raise UnfitValue(f"{abbreviate_value(value)} is no struct")
         extra = next((name for name in left if value.get(name) is not None), None)
         if extra is not None:
             raise UnfitValue(f"the lake's struct has no member {extra!r}")
@@ -294,5 +302,5 @@ def _struct(source: tuple[Field, ...], lake: tuple[Field, ...]) -> Convert:
     return convert
 
 
-def _pair(lake: Field, own: Field) -> tuple[str, str | None, Convert]:
-    return lake.name, own.name, fitter(own.type, lake.type)
+def _pair_fields(lake: Field, own: Field) -> tuple[str, str | None, Convert]:
+    return lake.name, own.name, make_fitter(own.type, lake.type)

@@ -33,48 +33,48 @@ from schemaman.model.types import (
     Unknown,
     Uuid,
 )
-from schemaman.sink.values.values import Beyond, Convert, UnfitValue, Value, told
-from schemaman.sink.values.variant import document
+from schemaman.sink.values.values import Convert, OutOfRange, UnfitValue, Value, abbreviate_value
+from schemaman.sink.values.variant import check_document
 
 _TIME = re.compile(r"(-?)(\d+):(\d\d):(\d\d)(?:\.(\d+))?")
 _MICROSECONDS = 6
 
 
-def _members(value: object) -> Value:
+def _split_set(value: object) -> Value:
     return list[Value](str(value).split(",")) if value else []
 
 
-def chosen(source: Type, lake: Type) -> Convert | None:
+def choose_converter(source: Type, lake: Type) -> Convert | None:
     """How values get the form that was chosen for them; None where the form is the usual one."""
     match source, lake:
         case ((Array() | Map() | Struct()), String()):
-            return json_text
+            return format_json
         case Json(), Unknown("variant"):
-            return document
+            return check_document
         case Struct(), Binary():
-            return _well_known_binary
+            return _fit_geometry
         case Uuid(), Binary():
-            return _uuid
+            return _fit_uuid
         case EnumSet(), Array(String()):
-            return _members
+            return _split_set
         case Time(_, False), Integer(64):
-            return _microseconds
+            return _fit_microseconds
         case Timestamp(_, False), Timestamp(_, True):
-            return _as_if_utc
+            return _assume_utc
         case Numeric(), Floating(64):
-            return _nearest
+            return _fit_nearest
         case Decimal(precision, scale), Floating(64) if max(precision, precision - scale) > MAX_DIGITS:
-            return _nearest
+            return _fit_nearest
         case _:
             return None
 
 
-def json_text(value: object) -> Value:
+def format_json(value: object) -> Value:
     """A nested value as JSON: numbers digit by digit, bytes as hexadecimal text, times as text."""
-    return _json(value)
+    return _format_json(value)
 
 
-def _json(value: object) -> str:
+def _format_json(value: object) -> str:
     match value:
         case None | bool() | str():
             return json.dumps(value, ensure_ascii=False)
@@ -91,36 +91,38 @@ def _json(value: object) -> str:
             return json.dumps(value.isoformat().replace("+00:00", "Z"))
         case date():
             return json.dumps(value.isoformat())
-        case Beyond(text):
+        case OutOfRange(text):
             return json.dumps(text)
         case tuple() | list():
-            return f"[{','.join(_json(one) for one in value)}]"
+            return f"[{','.join(_format_json(one) for one in value)}]"
         case Mapping():
-            members = (f"{json.dumps(str(k), ensure_ascii=False)}:{_json(v)}" for k, v in value.items())
+            members = (
+                f"{json.dumps(str(k), ensure_ascii=False)}:{_format_json(v)}" for k, v in value.items()
+            )
             return "{" + ",".join(members) + "}"
         case _:
-            raise UnfitValue(f"{told(value)} is no JSON")
+            raise UnfitValue(f"{abbreviate_value(value)} is no JSON")
 
 
-def _uuid(value: object) -> Value:
+def _fit_uuid(value: object) -> Value:
     try:
         return UUID(str(value)).bytes
     except ValueError:
-        raise UnfitValue(f"{told(value)} is no UUID") from None
+        raise UnfitValue(f"{abbreviate_value(value)} is no UUID") from None
 
 
-def _well_known_binary(value: object) -> Value:
+def _fit_geometry(value: object) -> Value:
     shape = value.get("wkb") if isinstance(value, Mapping) else None
     if shape is None or isinstance(shape, bytes):
         return shape
-    raise UnfitValue(f"{told(value)} is no geometry")
+    raise UnfitValue(f"{abbreviate_value(value)} is no geometry")
 
 
-def _microseconds(value: object) -> Value:
+def _fit_microseconds(value: object) -> Value:
     """Microseconds since midnight; MySQL's TIME may be negative and longer than a day."""
     found = _TIME.fullmatch(value) if isinstance(value, str) else None
     if found is None:
-        raise UnfitValue(f"{told(value)} is no time of day")
+        raise UnfitValue(f"{abbreviate_value(value)} is no time of day")
     sign, hours, minutes, seconds, digits = found.groups()
     digits = (digits or "").rstrip("0")
     if len(digits) > _MICROSECONDS:
@@ -130,15 +132,17 @@ def _microseconds(value: object) -> Value:
     return -micros if sign else micros
 
 
-def _as_if_utc(value: object) -> Value:
+def _assume_utc(value: object) -> Value:
     if type(value) is datetime and value.tzinfo is None:
         return value.replace(tzinfo=UTC)
-    raise UnfitValue(f"{value.text if isinstance(value, Beyond) else told(value)} is no TIMESTAMP of a lake")
+    raise UnfitValue(
+        f"{value.text if isinstance(value, OutOfRange) else abbreviate_value(value)} is no TIMESTAMP of a lake"
+    )
 
 
-def _nearest(value: object) -> Value:
+def _fit_nearest(value: object) -> Value:
     if isinstance(value, Number | int):
         number = float(value)
         if isfinite(number) or not Number(value).is_finite():
             return number
-    raise UnfitValue(f"{told(value)} is no number of DOUBLE")
+    raise UnfitValue(f"{abbreviate_value(value)} is no number of DOUBLE")

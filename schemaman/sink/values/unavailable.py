@@ -20,19 +20,24 @@ from typing import Any
 from uuid import UUID
 
 from schemaman.debezium.converters.connect import DECIMAL, Node
-from schemaman.sink.values.from_connect import Written
+from schemaman.sink.values.from_connect import CellEncoding
 
 PLACEHOLDER = b"__debezium_unavailable_value"
 """Source: Debezium `unavailable.value.placeholder`, its default."""
 PARAMETER = "__debezium.unavailable.value.placeholder"
 """Where the newest releases tell it in the schema. Source: Debezium UnavailableValuePlaceholderParameter."""
 
-Marks = tuple[object, ...]
+Placeholders = tuple[object, ...]
 
-_FAR = -99_999_999.0
+_FAR_COORDINATE = -99_999_999.0
 _GEOMETRY = {"wkb": bytes.fromhex("0101000020e6100000000000fc83d797c1000000fc83d797c1"), "srid": 4326}
 _GEOGRAPHY = {"wkb": bytes.fromhex("0101000020e61000000c21e7fdff7f66401842cefbff7f5640"), "srid": 4326}
-_POINT = {"x": _FAR, "y": _FAR, "wkb": struct.pack("<BIdd", 1, 1, _FAR, _FAR), "srid": None}
+_POINT = {
+    "x": _FAR_COORDINATE,
+    "y": _FAR_COORDINATE,
+    "wkb": struct.pack("<BIdd", 1, 1, _FAR_COORDINATE, _FAR_COORDINATE),
+    "srid": None,
+}
 _SHAPES: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "io.debezium.data.geometry.Geometry": (_GEOMETRY, _GEOGRAPHY),
     "io.debezium.data.geometry.Geography": (_GEOGRAPHY, _GEOMETRY),
@@ -44,7 +49,7 @@ Source: Debezium UnchangedToastedPlaceholder, in its newest sources; `Point.crea
 """
 
 
-def configured(text: str) -> bytes:
+def parse_placeholder(text: str) -> bytes:
     """The placeholder that is configured under `unavailable.value.placeholder`: a text, or `hex:` and digits.
 
     Source: Debezium RelationalDatabaseConnectorConfig.getUnavailableValuePlaceholder.
@@ -55,13 +60,13 @@ def configured(text: str) -> bytes:
     return bytes.fromhex(text.removeprefix("hex:")) if text.startswith("hex:") else text.encode()
 
 
-def marks(node: Node, written: Written, placeholder: bytes = PLACEHOLDER) -> Marks:
+def list_placeholders(node: Node, written: CellEncoding, placeholder: bytes = PLACEHOLDER) -> Placeholders:
     """The raw forms that stand for an unavailable value in cells of a schema node; empty if there is none."""
-    return _marks(json.dumps(node, sort_keys=True, default=str), written, placeholder)
+    return _list_placeholders(json.dumps(node, sort_keys=True, default=str), written, placeholder)
 
 
 @lru_cache(maxsize=1 << 14)
-def _marks(text: str, written: Written, placeholder: bytes) -> Marks:
+def _list_placeholders(text: str, written: CellEncoding, placeholder: bytes) -> Placeholders:
     node = json.loads(text)
     kind, name = str(node.get("type")).lower(), node.get("name")
     word = placeholder.decode(errors="replace")
@@ -73,46 +78,46 @@ def _marks(text: str, written: Written, placeholder: bytes) -> Marks:
             coded = (base64.b64encode(placeholder), base64.urlsafe_b64encode(placeholder))
             return tuple(dict.fromkeys((word, *(c.decode() for c in coded), placeholder.hex())))
         case "bytes":
-            return (_bytes(placeholder, written),)
+            return (_write_bytes(placeholder, written),)
         case "map":
             return ({word: word}, [[word, word]], [{"key": word, "value": word}])
         case "array" if isinstance(node.get("items"), dict):
-            return _array(node["items"], written, placeholder)
+            return _list_array_placeholders(node["items"], written, placeholder)
         case "struct" if name == "io.debezium.data.VariableScaleDecimal":
-            return ({"scale": 0, "value": _bytes(placeholder, written)},)
+            return ({"scale": 0, "value": _write_bytes(placeholder, written)},)
         case "struct" if isinstance(name, str) and name in _SHAPES:
-            shapes = ({**shape, "wkb": _bytes(shape["wkb"], written)} for shape in _SHAPES[name])
+            shapes = ({**shape, "wkb": _write_bytes(shape["wkb"], written)} for shape in _SHAPES[name])
             return tuple(shapes)
         case _:
             return ()
 
 
-def _array(items: Node, written: Written, placeholder: bytes) -> Marks:
+def _list_array_placeholders(items: Node, written: CellEncoding, placeholder: bytes) -> Placeholders:
     kind, name = str(items.get("type")).lower(), items.get("name")
     word = placeholder.decode(errors="replace")
     match kind:
         case "string" if name == "io.debezium.data.Uuid":
-            return ([_uuid(placeholder)], [word])
+            return ([_make_uuid(placeholder)], [word])
         case "string":
-            forms = _marks(json.dumps(dict(items), default=str), written, placeholder)
+            forms = _list_placeholders(json.dumps(dict(items), default=str), written, placeholder)
             return tuple([form] for form in forms)
         case "bytes" if name != DECIMAL:
-            return ([_bytes(placeholder, written)],)
+            return ([_write_bytes(placeholder, written)],)
         case "int32" | "int64":
-            return ([_signed(byte) for byte in placeholder],)
+            return ([_to_signed_byte(byte) for byte in placeholder],)
         case _:
             return ()
 
 
-def _signed(byte: int) -> int:
+def _to_signed_byte(byte: int) -> int:
     """Java's bytes have a sign."""
     return byte - 256 if byte > 127 else byte
 
 
-def _bytes(data: bytes, written: Written) -> object:
+def _write_bytes(data: bytes, written: CellEncoding) -> object:
     return base64.b64encode(data).decode() if written == "json" else data
 
 
-def _uuid(placeholder: bytes) -> str:
+def _make_uuid(placeholder: bytes) -> str:
     """As Java's UUID.nameUUIDFromBytes makes it: version 3 of the bytes alone."""
     return str(UUID(bytes=hashlib.md5(placeholder, usedforsecurity=False).digest(), version=3))

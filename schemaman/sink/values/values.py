@@ -1,6 +1,6 @@
 """What a cell of a row holds, exactly as its logical type says, and how a value that fits nowhere is told.
 
-Law: a value is never rounded, cut or replaced by null: it is exact, or it is `Unfit`.
+Law: a value is never rounded, cut or replaced by null: it is exact, or it is `UnfitColumn`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Beyond:
+class OutOfRange:
     """A date or a timestamp that Python's types cannot hold; `text` in ISO 8601, or `infinity`, `-infinity`.
 
     It is infinite, outside of the years 1 to 9999, or finer than microseconds.
@@ -23,7 +23,7 @@ class Beyond:
 
 
 Value = (
-    None | bool | int | float | Decimal | str | bytes | date | datetime | Beyond
+    None | bool | int | float | Decimal | str | bytes | date | datetime | OutOfRange
     | tuple["Value", ...] | list["Value"] | Mapping[Any, "Value"]
 )  # fmt: skip
 """A cell, by its logical type.
@@ -34,7 +34,7 @@ brings. String, Uuid, Json, Xml, Enum, EnumSet: str as it was emitted. Binary: b
 little-endian. Date: date. Timestamp: datetime, aware (UTC) if zoned, else naive. Time: text `HH:MM:SS` with
 only the digits behind the point that are not trailing zeros, and its offset if zoned; Interval: text of ISO
 8601. Array: tuple, in the lake a list; Map and Struct: Mapping. Dates and timestamps that are out of
-the range of Python: `Beyond`."""
+the range of Python: `OutOfRange`."""
 
 Convert = Callable[[object], Value]
 """From a value to the next form of it; never called with None. Raises UnfitValue."""
@@ -45,7 +45,7 @@ class UnfitValue(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Unfit:
+class UnfitColumn:
     """That a row cannot be written as it is, and why: its column, and the reason in words."""
 
     column: str
@@ -61,7 +61,7 @@ EXACT = Context(
 """Arithmetic that raises instead of rounding; PostgreSQL's numeric has up to 147,455 digits."""
 
 
-def told(value: object) -> str:
+def abbreviate_value(value: object) -> str:
     """A value in a message: its beginning, as it would stand in a program."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

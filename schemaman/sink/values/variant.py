@@ -12,29 +12,33 @@ from decimal import Decimal as Number
 from typing import NoReturn
 
 from schemaman.migration.type_mapping import MAX_DIGITS
-from schemaman.sink.values.values import UnfitValue, Value, told
+from schemaman.sink.values.values import UnfitValue, Value, abbreviate_value
 
-_DEEPEST = 500
+_MAX_DEPTH = 500
 """Of nested arrays and objects; Jackson, with which Spark reads, ends at 1000."""
-_LONGEST = 4 << 20
+_MAX_LENGTH = 4 << 20
 """Of characters; a VARIANT has at most 16 MiB. Source: Spark `VariantUtil.SIZE_LIMIT`."""
-_LONGEST_NUMBER = 1_000
+_MAX_DIGITS = 1_000
 """Of digits. Source: Jackson `StreamReadConstraints.DEFAULT_MAX_NUM_LEN`."""
 
 
-def document(value: object) -> Value:
+def check_document(value: object) -> Value:
     """The text of a document that a VARIANT holds exactly.
 
     Source: Spark `VariantBuilder`: whole numbers of 64 bits and decimals of 38 digits are kept as such, all
     other numbers as doubles; a key that comes twice is an error.
     """
     if type(value) is not str:
-        raise UnfitValue(f"{told(value)} is no JSON text")
-    if len(value) > _LONGEST:
+        raise UnfitValue(f"{abbreviate_value(value)} is no JSON text")
+    if len(value) > _MAX_LENGTH:
         raise UnfitValue(f"a document of {len(value)} characters is too large for a VARIANT")
     try:
         found = json.loads(
-            value, object_pairs_hook=_object, parse_float=_number, parse_int=_number, parse_constant=_constant
+            value,
+            object_pairs_hook=_check_object,
+            parse_float=_check_number,
+            parse_int=_check_number,
+            parse_constant=_refuse_constant,
         )
         _check_depth(found)
         if "\\u" in value:
@@ -50,16 +54,16 @@ def document(value: object) -> Value:
     return value
 
 
-def _object(members: list[tuple[str, object]]) -> dict[str, object]:
+def _check_object(members: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(members)
     if len(found) < len(members):
         raise UnfitValue("a document with a key that comes twice, which a VARIANT cannot hold")
     return found
 
 
-def _number(text: str) -> int:
+def _check_number(text: str) -> int:
     """Raises UnfitValue for a number that would be rounded; nothing asks for the number itself."""
-    number = Number(text) if len(text) <= _LONGEST_NUMBER else Number("NaN")
+    number = Number(text) if len(text) <= _MAX_DIGITS else Number("NaN")
     digits, exponent = number.as_tuple().digits, number.as_tuple().exponent
     plain = "e" not in text.lower() and isinstance(exponent, int)
     if plain and max(len(digits), -int(exponent)) <= MAX_DIGITS:
@@ -70,7 +74,7 @@ def _number(text: str) -> int:
     return 0
 
 
-def _constant(text: str) -> NoReturn:
+def _refuse_constant(text: str) -> NoReturn:
     raise UnfitValue(f"a document with {text}, which is no JSON")
 
 
@@ -78,12 +82,12 @@ def _check_depth(found: object) -> None:
     level, depth = [found], 0
     while level:
         depth += 1
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise RecursionError
-        level = [one for each in level for one in _members(each)]
+        level = [one for each in level for one in _list_children(each)]
 
 
-def _members(found: object) -> Iterable[object]:
+def _list_children(found: object) -> Iterable[object]:
     match found:
         case dict():
             return found.values()

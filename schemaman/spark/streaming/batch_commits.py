@@ -17,22 +17,22 @@ from pyspark.sql import SparkSession
 
 from schemaman.migration.properties.names import BATCH_PROPERTY
 from schemaman.migration.spark_sql import literal
-from schemaman.spark.sql_errors import RAISED, failure
+from schemaman.spark.sql_errors import RAISED, make_failure
 from schemaman.store.edge_hashes import Extents
 
-_ICEBERG_STAMP = f"spark.sql.iceberg.snapshot-property.{BATCH_PROPERTY}"
+_ICEBERG_PROPERTY = f"spark.sql.iceberg.snapshot-property.{BATCH_PROPERTY}"
 _DELTA_APP = "spark.databricks.delta.write.txnAppId"
 _DELTA_VERSION = "spark.databricks.delta.write.txnVersion"
-_DELTA_WORDS = "spark.databricks.delta.commitInfo.userMetadata"
+_DELTA_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _COMMITS = 1_000
 """So many commits of a Delta table are looked at; each that is ours tells the highest number before it."""
 
-Standing = Literal["new", "written", "used"]
+CommitState = Literal["new", "written", "used"]
 """Of a batch in a table: `written` is this very batch, `used` its number, or a higher one, by another."""
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class StreamBatch:
     """A batch of a query that can be told from all others: the query by `app`, the batch by its number.
 
     `offsets` tell where it begins and ends in each partition: a checkpoint that was put back, or edited,
@@ -44,46 +44,46 @@ class Batch:
     offsets: str = ""
 
     @property
-    def words(self) -> dict[str, object]:
+    def commit_metadata(self) -> dict[str, object]:
         """What a commit says of it."""
         return {BATCH_PROPERTY: self.number, "app": self.app, "offsets": self.offsets}
 
 
-def offsets_of(extents: Extents) -> str:
+def hash_offsets(extents: Extents) -> str:
     """The first and last offsets of the partitions of a batch, as a hash of them."""
     return sha256(repr(sorted(extents.items())).encode()).hexdigest()[:16]
 
 
 @dataclass(slots=True)
-class _Told:
+class _KnownBatches:
     """What a Delta table says of one query: its batches, and the highest number."""
 
     batches: set[tuple[int, str]]
     highest: int = -1
 
 
-class Stamps:
+class BatchCommits:
     """What tables say of batches; of a Delta table it is read once, and then known."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, str], _Told] = {}
+        self._known: dict[tuple[str, str], _KnownBatches] = {}
 
-    def standing(self, spark: SparkSession, format: str, table: str, batch: Batch) -> Standing:
+    def find_state(self, spark: SparkSession, format: str, table: str, batch: StreamBatch) -> CommitState:
         """How a batch stands to a table (its name in SQL). Raises `StatementFailed`."""
         if format == "iceberg":
             query = (
                 f"SELECT 1 FROM {table}.snapshots "
-                f"WHERE summary[{literal(BATCH_PROPERTY)}] = {literal(_json(batch.words))} LIMIT 1"
+                f"WHERE summary[{literal(BATCH_PROPERTY)}] = {literal(_format_json(batch.commit_metadata))} LIMIT 1"
             )
-            return "written" if _texts(spark, query, "1") else "new"
-        told = self._told.get((table, batch.app)) or self._read(spark, table, batch.app)
+            return "written" if _read_column(spark, query, "1") else "new"
+        told = self._known.get((table, batch.app)) or self._read_known(spark, table, batch.app)
         if (batch.number, batch.offsets) in told.batches:
             return "written"
         return "used" if batch.number <= told.highest else "new"
 
     @contextmanager
-    def stamped(
-        self, spark: SparkSession, format: str, table: str, batch: Batch | None, standing: Standing
+    def set_commit_metadata(
+        self, spark: SparkSession, format: str, table: str, batch: StreamBatch | None, standing: CommitState
     ) -> Iterator[None]:
         """Settings under which a write says which batch it is; Delta then refuses to write one twice.
 
@@ -91,37 +91,39 @@ class Stamps:
         Source: Delta "Idempotent table writes in foreachBatch"; Iceberg "Spark writes", snapshot properties.
         """
         # Known again once the write is through: who fails may have written.
-        told = None if batch is None else self._told.pop((table, batch.app), None)
-        with _settings(spark, {} if batch is None else _settings_of(format, batch, standing, told)):
+        told = None if batch is None else self._known.pop((table, batch.app), None)
+        with _set_settings(spark, {} if batch is None else _make_settings(format, batch, standing, told)):
             yield
         if batch is not None and told is not None:
             told.batches.add((batch.number, batch.offsets))
             told.highest = max(told.highest, batch.number)
-            self._told[table, batch.app] = told
+            self._known[table, batch.app] = told
 
-    def _read(self, spark: SparkSession, table: str, app: str) -> _Told:
-        found = _Told(set())
-        for text in _texts(spark, f"DESCRIBE HISTORY {table} LIMIT {_COMMITS}", "userMetadata"):
-            words = _words(text)
+    def _read_known(self, spark: SparkSession, table: str, app: str) -> _KnownBatches:
+        found = _KnownBatches(set())
+        for text in _read_column(spark, f"DESCRIBE HISTORY {table} LIMIT {_COMMITS}", "userMetadata"):
+            words = _parse_metadata(text)
             if words.get("app") == app:
                 number = int(str(words[BATCH_PROPERTY]))
                 found.batches.add((number, str(words.get("offsets"))))
                 found.highest = max(found.highest, number, int(str(words.get("highest", -1))))
-        self._told[table, app] = found
+        self._known[table, app] = found
         return found
 
 
-def _settings_of(format: str, batch: Batch, standing: Standing, told: _Told | None) -> dict[str, str]:
+def _make_settings(
+    format: str, batch: StreamBatch, standing: CommitState, told: _KnownBatches | None
+) -> dict[str, str]:
     if format == "iceberg":
-        return {_ICEBERG_STAMP: _json(batch.words)}
+        return {_ICEBERG_PROPERTY: _format_json(batch.commit_metadata)}
     highest = max(batch.number, told.highest if told is not None else -1)
-    words = {_DELTA_WORDS: _json({**batch.words, "highest": highest})}
+    words = {_DELTA_METADATA: _format_json({**batch.commit_metadata, "highest": highest})}
     once = {_DELTA_APP: batch.app, _DELTA_VERSION: str(batch.number)}
     return words if standing == "used" else {**once, **words}
 
 
 @contextmanager
-def _settings(spark: SparkSession, told: dict[str, str]) -> Iterator[None]:
+def _set_settings(spark: SparkSession, told: dict[str, str]) -> Iterator[None]:
     before = {key: spark.conf.get(key, None) for key in told}
     for key, value in told.items():
         spark.conf.set(key, value)
@@ -135,15 +137,15 @@ def _settings(spark: SparkSession, told: dict[str, str]) -> Iterator[None]:
                 spark.conf.set(key, old)
 
 
-def _texts(spark: SparkSession, statement: str, column: str) -> list[str]:
+def _read_column(spark: SparkSession, statement: str, column: str) -> list[str]:
     """A column of what a statement answers, without nulls."""
     try:
         return [str(row[column]) for row in spark.sql(statement).collect() if row[column] is not None]
     except RAISED as error:
-        raise failure(error, statement) from error
+        raise make_failure(error, statement) from error
 
 
-def _words(text: str) -> dict[str, object]:
+def _parse_metadata(text: str) -> dict[str, object]:
     """What a commit says of its batch; nothing where it is none of ours."""
     try:
         words = json.loads(text)
@@ -152,5 +154,5 @@ def _words(text: str) -> dict[str, object]:
     return words if isinstance(words, dict) and BATCH_PROPERTY in words else {}
 
 
-def _json(words: dict[str, object]) -> str:
+def _format_json(words: dict[str, object]) -> str:
     return json.dumps(words, sort_keys=True)

@@ -11,23 +11,23 @@ from schemaman.migration.plan import Plan
 class TableReport:
     """What became of one lake table in a batch.
 
-    Of its `records`, `rows` rows were merged, `ended` records belong to an earlier life of the source table,
-    and `aside` stand in quarantine; `replayed` came out of it. `steps` are the statements that changed the
-    structure of the table. `stopped` is the reason why it takes nothing now, and `plan` what would be done to
+    Of its `records`, `rows` rows were merged, `ended_incarnation` records belong to an earlier life of the source table,
+    and `quarantined` stand in quarantine; `replayed` came out of it. `steps` are the statements that changed the
+    structure of the table. `blocked` is the reason why it takes nothing now, and `plan` what would be done to
     it: the text of `planfile.to_text` is the file that `schemaman approve` reads. `notes` say what the policy
-    left out: with `left` the records of a table that it does not want.
+    left out: with `ignored` the records of a table that it does not want.
     """
 
     source_table: str
     lake_table: str
     records: int = 0
     rows: int = 0
-    ended: int = 0
-    aside: int = 0
+    ended_incarnation: int = 0
+    quarantined: int = 0
     replayed: int = 0
     steps: tuple[str, ...] = ()
-    stopped: str | None = None
-    left: int = 0
+    blocked: str | None = None
+    ignored: int = 0
     notes: tuple[str, ...] = ()
     plan: Plan | None = None
 

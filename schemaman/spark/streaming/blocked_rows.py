@@ -14,21 +14,25 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from schemaman.sink.row_mapping import RowMap
-from schemaman.spark.streaming.decoded import decoded
-from schemaman.spark.streaming.micro_batch import apart
-from schemaman.spark.streaming.quarantine import UNPLACED, Held, Quarantine
-from schemaman.spark.streaming.row_staging import Reading
-from schemaman.spark.streaming.table_writer import NotUnderstood, Waiting
-from schemaman.spark.streaming.unread_records import Unread
-from schemaman.spark.streaming.unread_records import unread as unread_of
+from schemaman.spark.streaming.decoded import decode_batch
+from schemaman.spark.streaming.micro_batch import copy_records
+from schemaman.spark.streaming.quarantine import UNKNOWN_TABLE, Quarantine, QuarantinedTable
+from schemaman.spark.streaming.row_staging import ReadingContext
+from schemaman.spark.streaming.table_writer import FindUnread, FindWaiting
+from schemaman.spark.streaming.unread_records import UnreadRecords
+from schemaman.spark.streaming.unread_records import make_unread_records as unread_of
 
-KNOWN = 10_000
+MAX_KNOWN = 10_000
 """So many records that nobody understood are known one by one; of more only how early they begin."""
 
 
-def waiting(
-    spark: SparkSession, quarantine: Quarantine, reading: Reading, small: int, held: Held | None
-) -> Waiting | None:
+def make_waiting_query(
+    spark: SparkSession,
+    quarantine: Quarantine,
+    reading: ReadingContext,
+    small: int,
+    held: QuarantinedTable | None,
+) -> FindWaiting | None:
     """Tells the rows of a lake table of which records still wait; None if nothing did before this batch.
 
     `held` is what did. Up to `small` records are read in this process. The result raises `StatementFailed`.
@@ -39,38 +43,38 @@ def waiting(
     def told(to: RowMap) -> arrow.Table | None:
         if not quarantine.keep_bytes:
             return None
-        records = quarantine.records(spark, reading.stream, held)
-        rows = decoded(spark, apart(records, small), reading)
+        records = quarantine.read_records(spark, reading.stream, held)
+        rows = decode_batch(spark, copy_records(records, small), reading)
         try:
-            return rows.of(held.source_table).waiting(to)
+            return rows.select_table(held.source_table).map_waiting(to)
         finally:
-            rows.done()
+            rows.release()
 
     return told
 
 
-def not_understood(
+def make_unread_query(
     spark: SparkSession,
     quarantine: Quarantine,
     stream: str,
-    held: Mapping[tuple[str, str], Held],
+    held: Mapping[tuple[str, str], QuarantinedTable],
     come: int,
-) -> NotUnderstood | None:
+) -> FindUnread | None:
     """Tells which records of a stream nobody understood, once those of its batch stand in quarantine, too.
 
     `held` is what stood there before, by lake and source table; `come` of the batch have joined it. None if
     there are none.
     """
-    if not come and (UNPLACED, "") not in held:
+    if not come and (UNKNOWN_TABLE, "") not in held:
         return None
 
     lost = not quarantine.keep_bytes
 
     @cache
-    def ask() -> Unread:
-        records = quarantine.records(spark, stream, Held(UNPLACED, "", come, 0))
-        few = records.select("topic", "partition", "offset", "key").limit(KNOWN + 1).toArrow()
-        if few.num_rows <= KNOWN:
+    def ask() -> UnreadRecords:
+        records = quarantine.read_records(spark, stream, QuarantinedTable(UNKNOWN_TABLE, "", come, 0))
+        few = records.select("topic", "partition", "offset", "key").limit(MAX_KNOWN + 1).toArrow()
+        if few.num_rows <= MAX_KNOWN:
             return unread_of((tuple(row.values()) for row in few.to_pylist()), lost=lost)
         first = records.groupBy("topic", "partition").agg(F.min("offset")).collect()
         return unread_of(((*row, None) for row in first), crowded=True, lost=lost)

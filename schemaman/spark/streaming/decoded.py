@@ -15,61 +15,66 @@ import pyarrow.compute as compute
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemaman.sink.reader import Last
+from schemaman.sink.reader import LastRecord
 from schemaman.sink.row_change import RowChange
 from schemaman.sink.row_mapping import RowMap
-from schemaman.sink.upsert import Place
+from schemaman.sink.upsert import TopicOffset
 from schemaman.spark.streaming.micro_batch import COLUMNS, RAW
 from schemaman.spark.streaming.row_staging import (
     CHANGE,
     CHANGE_ARROW,
     DECODED,
-    ENDED,
+    ENDED_INCARNATION,
     ChangeFolder,
     ChangeMapper,
-    Reading,
+    ReadingContext,
     RecordDecoder,
 )
-from schemaman.spark.streaming.staged_columns import HelperColumns, staged_ddl, staged_helpers, staged_schema
-from schemaman.spark.streaming.unread_records import NONE_UNREAD, Unread
+from schemaman.spark.streaming.staged_columns import (
+    HelperColumns,
+    make_staged_ddl,
+    make_staged_helpers,
+    make_staged_schema,
+)
+from schemaman.spark.streaming.unread_records import NO_UNREAD, UnreadRecords
 
 SMALL = 10_000
 """Up to so many records a batch is decoded in this process: starting tasks would take longer."""
 
-Doubted = tuple[str, str, int, int]
+AmbiguousRecord = tuple[str, str, int, int]
 """Source table, topic, partition and offset of a record whose order cannot be told for sure."""
 
-_DOUBTS = 1_000
-_PLACE = ("topic", "partition", "offset")
+_MAX_AMBIGUOUS = 1_000
+_RECORD_KEY = ("topic", "partition", "offset")
 _REACH = ("source_table", "topic", "partition")
-_PLACE_DDL = "topic string, partition int, offset bigint, reason string"
+_RECORD_KEY_DDL = "topic string, partition int, offset bigint, reason string"
 _ROWS_A_TASK = 20_000
 _REJECTED = "source_table IS NULL AND reason IS NOT NULL"
 
 
-def _looked_at(helpers: HelperColumns) -> Column:
+def _needs_probe(helpers: HelperColumns) -> Column:
     """Whether the table has to be asked before a staged row can be written."""
     needs = F.coalesce(F.col(helpers.needs_row), F.lit(False))
     return needs | F.col(helpers.unsent).isNotNull() | F.col(helpers.since).isNotNull()
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedRows:
     """Rows ready to be written, as a data frame to merge from; and the records that cannot be, with reasons.
 
-    `needing` of the rows need a look at the table: it must have a value, or may have a newer one; `ended`
+    `needing_probe` of the rows need a look at the table: it must have a value, or may have a newer one; `ended_incarnation`
     records went with an earlier life.
     """
 
     rows: DataFrame
     count: int
-    needing: int
-    ended: int
-    aside: Mapping[Place, str]
+    needing_probe: int
+    ended_incarnation: int
+    unwritable: Mapping[TopicOffset, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class RecordCount:
     """How many records there are, where the newest TRUNCATE among them stands, and their versions."""
 
     records: int = 0
@@ -77,68 +82,72 @@ class Count:
     versions: frozenset[int] = frozenset()
 
 
-class Decoded(Protocol):
+class DecodedBatch(Protocol):
     """Records of a batch with what each says of which row."""
 
-    def counted(self) -> dict[str | None, Count]:
+    def count_records(self) -> dict[str | None, RecordCount]:
         """Records by table; under None those not understood."""
 
-    def reached(self) -> list[tuple[str, str, int, str, Last]]:
+    def find_progress(self) -> list[tuple[str, str, int, str, LastRecord]]:
         """The greatest order and the last record of each table in each partition."""
 
-    def doubted(self) -> list[Doubted]:
+    def find_ambiguous(self) -> list[AmbiguousRecord]:
         """Records whose order cannot be told for sure, not too many: first those that tell no place."""
 
-    def of(self, source_table: str) -> Decoded:
+    def select_table(self, source_table: str) -> DecodedBatch:
         """The records of one table."""
 
-    def truncates(self) -> Decoded:
+    def select_truncates(self) -> DecodedBatch:
         """Those of the records that are TRUNCATEs."""
 
-    def truncate(self, order: str) -> RowChange:
+    def find_truncate(self, order: str) -> RowChange:
         """The TRUNCATE that stands at a place."""
 
-    def staged(
+    def stage_rows(
         self,
         to: RowMap,
         count: int,
         floor: str,
         waiting: arrow.Table | None = None,
-        unread: Unread = NONE_UNREAD,
-    ) -> Staged:
+        unread: UnreadRecords = NO_UNREAD,
+    ) -> StagedRows:
         """The changes folded by key into rows of a lake table; without TRUNCATEs where it has a key.
 
-        `waiting` are the rows of which records wait in quarantine, `unread` records that nobody understood:
+        `map_waiting` are the rows of which records wait in quarantine, `unread` records that nobody understood:
         some of these have to wait behind them.
         """
 
-    def waiting(self, to: RowMap) -> arrow.Table:
-        """What these records make wait as long as they are in quarantine: for `staged`."""
+    def map_waiting(self, to: RowMap) -> arrow.Table:
+        """What these records make wait as long as they are in quarantine: for `stage_rows`."""
 
-    def rejected(self) -> DataFrame:
+    def select_rejected(self) -> DataFrame:
         """The records that were not understood, with their reasons."""
 
-    def whole(self, reason: str) -> DataFrame:
+    def give_reason(self, reason: str) -> DataFrame:
         """All of the records, with one reason."""
 
-    def chosen(self, reasons: Mapping[Place, str]) -> DataFrame:
+    def select_records(self, reasons: Mapping[TopicOffset, str]) -> DataFrame:
         """The records at some places, with a reason for each."""
 
-    def done(self) -> None:
+    def release(self) -> None:
         """Nobody asks any more."""
 
 
-def decoded(spark: SparkSession, raw: DataFrame | arrow.Table, reading: Reading) -> Decoded:
+def decode_batch(spark: SparkSession, raw: DataFrame | arrow.Table, reading: ReadingContext) -> DecodedBatch:
     """The records of a batch, decoded where they are, those of a partition in the order of their offsets."""
     if isinstance(raw, DataFrame):
-        spread = raw.repartition("topic", "partition").sortWithinPartitions(*_PLACE)
-        return Spread(spark, spread.mapInArrow(RecordDecoder(reading), DECODED).persist())
-    ordered = raw.sort_by([(name, "ascending") for name in _PLACE])
+        spread = raw.repartition("topic", "partition").sortWithinPartitions(*_RECORD_KEY)
+        return ExecutorBatch(spark, spread.mapInArrow(RecordDecoder(reading), DECODED).persist())
+    ordered = raw.sort_by([(name, "ascending") for name in _RECORD_KEY])
     batches = list(RecordDecoder(reading)(ordered.to_batches()))
-    return Local(spark, arrow.Table.from_batches(batches)) if batches else Local(spark, _nothing(raw))
+    return (
+        LocalBatch(spark, arrow.Table.from_batches(batches))
+        if batches
+        else LocalBatch(spark, _make_empty_table(raw))
+    )
 
 
-def _nothing(raw: arrow.Table) -> arrow.Table:
+def _make_empty_table(raw: arrow.Table) -> arrow.Table:
     added = {"source_table": arrow.string(), "row_order": arrow.string(), "op": arrow.string(),
              "change": arrow.binary(), "reason": arrow.string(), "version": arrow.int32()}  # fmt: skip
     empty = raw.slice(0, 0)
@@ -148,29 +157,31 @@ def _nothing(raw: arrow.Table) -> arrow.Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Local:
+class LocalBatch:
     """Records in this process."""
 
     spark: SparkSession
     table: arrow.Table
 
-    def counted(self) -> dict[str | None, Count]:
-        """See `Decoded`."""
-        found: dict[str | None, Count] = {}
+    def count_records(self) -> dict[str | None, RecordCount]:
+        """See `DecodedBatch`."""
+        found: dict[str | None, RecordCount] = {}
         names = ("source_table", "op", "row_order", "reason", "version")
         columns = (self.table.column(n).to_pylist() for n in names)
         for table, op, order, reason, version in zip(*columns, strict=True):
             if table is None and reason is None:
                 continue
-            count = found.get(table, Count())
+            count = found.get(table, RecordCount())
             newest = max(count.truncated or "", order) if op == "t" else count.truncated
             new = version is not None and version not in count.versions
-            found[table] = Count(count.records + 1, newest, count.versions | ({version} if new else set()))
+            found[table] = RecordCount(
+                count.records + 1, newest, count.versions | ({version} if new else set())
+            )
         return found
 
-    def reached(self) -> list[tuple[str, str, int, str, Last]]:
-        """See `Decoded`."""
-        found: dict[tuple[str, str, int], tuple[str, Last]] = {}
+    def find_progress(self) -> list[tuple[str, str, int, str, LastRecord]]:
+        """See `DecodedBatch`."""
+        found: dict[tuple[str, str, int], tuple[str, LastRecord]] = {}
         rows = self.table.filter(compute.is_null(self.table["reason"]))
         columns = (rows.column(n).to_pylist() for n in (*_REACH, "row_order", "offset", "op", "key"))
         valued = compute.is_valid(rows["value"]).to_pylist()
@@ -181,104 +192,108 @@ class Local:
                 found[here] = (max(found[here][0], order) if here in found else order, last)
         return [(*here, order, last) for here, (order, last) in found.items()]
 
-    def doubted(self) -> list[Doubted]:
-        """See `Decoded`."""
+    def find_ambiguous(self) -> list[AmbiguousRecord]:
+        """See `DecodedBatch`."""
         there = compute.and_(
             compute.is_valid(self.table["source_table"]), compute.is_valid(self.table["reason"])
         )
         rows = self.table.filter(there).sort_by([("reason", "descending"), ("offset", "ascending")])
-        rows = rows.slice(0, _DOUBTS)
+        rows = rows.slice(0, _MAX_AMBIGUOUS)
         return list(zip(*(rows[n].to_pylist() for n in (*_REACH, "offset")), strict=True))
 
-    def of(self, source_table: str) -> Local:
-        """See `Decoded`."""
-        return Local(self.spark, self.table.filter(compute.equal(self.table["source_table"], source_table)))
+    def select_table(self, source_table: str) -> LocalBatch:
+        """See `DecodedBatch`."""
+        return LocalBatch(
+            self.spark, self.table.filter(compute.equal(self.table["source_table"], source_table))
+        )
 
-    def truncates(self) -> Local:
-        """See `Decoded`."""
-        return Local(self.spark, self.table.filter(compute.equal(self.table["op"], "t")))
+    def select_truncates(self) -> LocalBatch:
+        """See `DecodedBatch`."""
+        return LocalBatch(self.spark, self.table.filter(compute.equal(self.table["op"], "t")))
 
-    def truncate(self, order: str) -> RowChange:
-        """See `Decoded`."""
-        found = self.truncates().table
-        return _change(found.filter(compute.equal(found["row_order"], order))["change"][0].as_py())
+    def find_truncate(self, order: str) -> RowChange:
+        """See `DecodedBatch`."""
+        found = self.select_truncates().table
+        return _unpickle_change(found.filter(compute.equal(found["row_order"], order))["change"][0].as_py())
 
-    def staged(
+    def stage_rows(
         self,
         to: RowMap,
         count: int,
         floor: str,
         waiting: arrow.Table | None = None,
-        unread: Unread = NONE_UNREAD,
-    ) -> Staged:
-        """See `Decoded`."""
-        mapped = self._mapped(ChangeMapper(to, unread=unread)).to_pylist()
+        unread: UnreadRecords = NO_UNREAD,
+    ) -> StagedRows:
+        """See `DecodedBatch`."""
+        mapped = self._map_changes(ChangeMapper(to, unread=unread)).to_pylist()
         mapped += [] if waiting is None else waiting.to_pylist()
         mapped.sort(
             key=lambda r: (r["row_key"] or b"", r["row_order"], r["topic"], r["partition"], r["offset"])
         )
         ordered = arrow.RecordBatch.from_pylist(mapped, CHANGE_ARROW)
-        rows = arrow.Table.from_batches(list(ChangeFolder(to, floor)([ordered])), staged_schema(to))
-        helpers = staged_helpers(to)
+        rows = arrow.Table.from_batches(list(ChangeFolder(to, floor)([ordered])), make_staged_schema(to))
+        helpers = make_staged_helpers(to)
         reasons = rows[helpers.reason]
         good, bad = rows.filter(compute.is_null(reasons)), rows.filter(compute.is_valid(reasons))
         faults = list(zip(bad[helpers.reason].to_pylist(), bad[helpers.places].to_pylist(), strict=True))
-        ended = sum(reason == ENDED for reason, _ in faults)
-        aside = _aside(faults)
+        ended = sum(reason == ENDED_INCARNATION for reason, _ in faults)
+        aside = _collect_unwritable(faults)
         told = compute.or_(compute.is_valid(good[helpers.unsent]), compute.is_valid(good[helpers.since]))
         asked = compute.or_kleene(good[helpers.needs_row], told)
         needing = sum(map(bool, asked.to_pylist()))
-        return Staged(_frame(self.spark, good, staged_ddl(to)), good.num_rows, needing, ended, aside)
+        return StagedRows(
+            _create_frame(self.spark, good, make_staged_ddl(to)), good.num_rows, needing, ended, aside
+        )
 
-    def waiting(self, to: RowMap) -> arrow.Table:
-        """See `Decoded`."""
-        return self._mapped(ChangeMapper(to, waiting=True))
+    def map_waiting(self, to: RowMap) -> arrow.Table:
+        """See `DecodedBatch`."""
+        return self._map_changes(ChangeMapper(to, waiting=True))
 
-    def _mapped(self, mapper: ChangeMapper) -> arrow.Table:
+    def _map_changes(self, mapper: ChangeMapper) -> arrow.Table:
         taken = self.table.filter(compute.not_equal(self.table["op"], "t")) if mapper.to.key else self.table
         return arrow.Table.from_batches(mapper(taken.select(list(mapper.columns)).to_batches()), CHANGE_ARROW)
 
-    def rejected(self) -> DataFrame:
-        """See `Decoded`."""
+    def select_rejected(self) -> DataFrame:
+        """See `DecodedBatch`."""
         table = self.table
         lost = compute.and_(compute.is_null(table["source_table"]), compute.is_valid(table["reason"]))
-        return self._told(table.filter(lost))
+        return self._make_frame(table.filter(lost))
 
-    def whole(self, reason: str) -> DataFrame:
-        """See `Decoded`."""
-        return self._told(self.table).withColumn("reason", F.lit(reason))
+    def give_reason(self, reason: str) -> DataFrame:
+        """See `DecodedBatch`."""
+        return self._make_frame(self.table).withColumn("reason", F.lit(reason))
 
-    def chosen(self, reasons: Mapping[Place, str]) -> DataFrame:
-        """See `Decoded`."""
-        places = list(zip(*(self.table[n].to_pylist() for n in _PLACE), strict=True))
+    def select_records(self, reasons: Mapping[TopicOffset, str]) -> DataFrame:
+        """See `DecodedBatch`."""
+        places = list(zip(*(self.table[n].to_pylist() for n in _RECORD_KEY), strict=True))
         here = self.table.filter(arrow.array([place in reasons for place in places]))
         told = [reasons[place] for place in places if place in reasons]
         at = here.schema.get_field_index("reason")
-        return self._told(here.set_column(at, "reason", arrow.array(told, arrow.string())))
+        return self._make_frame(here.set_column(at, "reason", arrow.array(told, arrow.string())))
 
-    def done(self) -> None:
-        """See `Decoded`."""
+    def release(self) -> None:
+        """See `DecodedBatch`."""
 
-    def _told(self, table: arrow.Table) -> DataFrame:
-        return _frame(self.spark, table.select([*COLUMNS, "reason"]), f"{RAW}, reason string")
+    def _make_frame(self, table: arrow.Table) -> DataFrame:
+        return _create_frame(self.spark, table.select([*COLUMNS, "reason"]), f"{RAW}, reason string")
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ExecutorBatch:
     """Records on the executors."""
 
     spark: SparkSession
     rows: DataFrame
 
-    def counted(self) -> dict[str | None, Count]:
-        """See `Decoded`."""
+    def count_records(self) -> dict[str | None, RecordCount]:
+        """See `DecodedBatch`."""
         told = self.rows.where("source_table IS NOT NULL OR reason IS NOT NULL").groupBy("source_table")
         newest = F.max(F.when(F.col("op") == "t", F.col("row_order")))
         found = told.agg(F.count("*"), newest, F.collect_set("version")).collect()
-        return {text: Count(count, at, frozenset(versions)) for text, count, at, versions in found}
+        return {text: RecordCount(count, at, frozenset(versions)) for text, count, at, versions in found}
 
-    def reached(self) -> list[tuple[str, str, int, str, Last]]:
-        """See `Decoded`."""
+    def find_progress(self) -> list[tuple[str, str, int, str, LastRecord]]:
+        """See `DecodedBatch`."""
         gone = F.when((F.col("op") == "d") & F.col("value").isNotNull(), F.col("key"))
         last = F.max(F.col("offset")), F.max_by(gone, F.col("offset"))
         rows = self.rows.where("row_order IS NOT NULL AND reason IS NULL")
@@ -288,94 +303,96 @@ class Spread:
             for table, topic, partition, order, offset, key in told.collect()
         ]
 
-    def doubted(self) -> list[Doubted]:
-        """See `Decoded`."""
+    def find_ambiguous(self) -> list[AmbiguousRecord]:
+        """See `DecodedBatch`."""
         rows = self.rows.where("source_table IS NOT NULL AND reason IS NOT NULL")
-        first = rows.orderBy(F.col("reason").desc(), "offset").limit(_DOUBTS)
+        first = rows.orderBy(F.col("reason").desc(), "offset").limit(_MAX_AMBIGUOUS)
         found = first.select(*_REACH, "offset").collect()
         return [(text, topic, partition, offset) for text, topic, partition, offset in found]
 
-    def of(self, source_table: str) -> Spread:
-        """See `Decoded`."""
-        return Spread(self.spark, self.rows.where(F.col("source_table") == source_table))
+    def select_table(self, source_table: str) -> ExecutorBatch:
+        """See `DecodedBatch`."""
+        return ExecutorBatch(self.spark, self.rows.where(F.col("source_table") == source_table))
 
-    def truncates(self) -> Spread:
-        """See `Decoded`."""
-        return Spread(self.spark, self.rows.where("op = 't'"))
+    def select_truncates(self) -> ExecutorBatch:
+        """See `DecodedBatch`."""
+        return ExecutorBatch(self.spark, self.rows.where("op = 't'"))
 
-    def truncate(self, order: str) -> RowChange:
-        """See `Decoded`."""
-        here = self.truncates().rows.where(F.col("row_order") == order)
-        return _change(here.select("change").limit(1).collect()[0][0])
+    def find_truncate(self, order: str) -> RowChange:
+        """See `DecodedBatch`."""
+        here = self.select_truncates().rows.where(F.col("row_order") == order)
+        return _unpickle_change(here.select("change").limit(1).collect()[0][0])
 
-    def staged(
+    def stage_rows(
         self,
         to: RowMap,
         count: int,
         floor: str,
         waiting: arrow.Table | None = None,
-        unread: Unread = NONE_UNREAD,
-    ) -> Staged:
-        """See `Decoded`."""
-        mapped = self._mapped(ChangeMapper(to, unread=unread))
+        unread: UnreadRecords = NO_UNREAD,
+    ) -> StagedRows:
+        """See `DecodedBatch`."""
+        mapped = self._map_changes(ChangeMapper(to, unread=unread))
         if waiting is not None:
-            mapped = mapped.union(_frame(self.spark, waiting, CHANGE))
+            mapped = mapped.union(_create_frame(self.spark, waiting, CHANGE))
         by_key = mapped.repartition(1 + count // _ROWS_A_TASK, "row_key")
-        ordered = by_key.sortWithinPartitions("row_key", "row_order", *_PLACE)
-        rows = ordered.mapInArrow(ChangeFolder(to, floor), staged_ddl(to)).persist()
-        helpers = staged_helpers(to)
-        reason, needed = F.col(helpers.reason), _looked_at(helpers)
+        ordered = by_key.sortWithinPartitions("row_key", "row_order", *_RECORD_KEY)
+        rows = ordered.mapInArrow(ChangeFolder(to, floor), make_staged_ddl(to)).persist()
+        helpers = make_staged_helpers(to)
+        reason, needed = F.col(helpers.reason), _needs_probe(helpers)
         counts = rows.agg(
-            F.count_if(reason.isNull()), F.count_if(needed), F.count_if(reason == ENDED)
+            F.count_if(reason.isNull()), F.count_if(needed), F.count_if(reason == ENDED_INCARNATION)
         ).collect()[0]
-        faults = rows.where(reason.isNotNull() & (reason != ENDED)).select(reason, helpers.places)
-        aside = _aside((f[0], f[1]) for f in faults.toLocalIterator())
+        faults = rows.where(reason.isNotNull() & (reason != ENDED_INCARNATION)).select(reason, helpers.places)
+        aside = _collect_unwritable((f[0], f[1]) for f in faults.toLocalIterator())
         good = rows.where(reason.isNull())
-        return Staged(good, counts[0] or 0, counts[1] or 0, counts[2] or 0, aside)
+        return StagedRows(good, counts[0] or 0, counts[1] or 0, counts[2] or 0, aside)
 
-    def waiting(self, to: RowMap) -> arrow.Table:
-        """See `Decoded`."""
-        return self._mapped(ChangeMapper(to, waiting=True)).toArrow()
+    def map_waiting(self, to: RowMap) -> arrow.Table:
+        """See `DecodedBatch`."""
+        return self._map_changes(ChangeMapper(to, waiting=True)).toArrow()
 
-    def _mapped(self, mapper: ChangeMapper) -> DataFrame:
+    def _map_changes(self, mapper: ChangeMapper) -> DataFrame:
         taken = self.rows.where("op <> 't'") if mapper.to.key else self.rows
         return taken.select(*mapper.columns).mapInArrow(mapper, CHANGE)
 
-    def rejected(self) -> DataFrame:
-        """See `Decoded`."""
+    def select_rejected(self) -> DataFrame:
+        """See `DecodedBatch`."""
         return self.rows.where(_REJECTED).select(*COLUMNS, "reason")
 
-    def whole(self, reason: str) -> DataFrame:
-        """See `Decoded`."""
+    def give_reason(self, reason: str) -> DataFrame:
+        """See `DecodedBatch`."""
         return self.rows.select(*COLUMNS).withColumn("reason", F.lit(reason))
 
-    def chosen(self, reasons: Mapping[Place, str]) -> DataFrame:
-        """See `Decoded`."""
-        told = self.spark.createDataFrame([(*p, reason) for p, reason in reasons.items()], _PLACE_DDL)
-        return self.rows.select(*COLUMNS).join(F.broadcast(told), list(_PLACE)).select(*COLUMNS, "reason")
+    def select_records(self, reasons: Mapping[TopicOffset, str]) -> DataFrame:
+        """See `DecodedBatch`."""
+        told = self.spark.createDataFrame([(*p, reason) for p, reason in reasons.items()], _RECORD_KEY_DDL)
+        return (
+            self.rows.select(*COLUMNS).join(F.broadcast(told), list(_RECORD_KEY)).select(*COLUMNS, "reason")
+        )
 
-    def done(self) -> None:
-        """See `Decoded`."""
+    def release(self) -> None:
+        """See `DecodedBatch`."""
         self.rows.unpersist()
 
 
-def _change(data: bytes) -> RowChange:
+def _unpickle_change(data: bytes) -> RowChange:
     change = pickle.loads(data)
     assert isinstance(change, RowChange)
     return change
 
 
-def _aside(faults: Iterable[tuple[str, Iterable[Mapping[str, Any]]]]) -> dict[Place, str]:
+def _collect_unwritable(faults: Iterable[tuple[str, Iterable[Mapping[str, Any]]]]) -> dict[TopicOffset, str]:
     """The reason of each record that cannot be written."""
     return {
         (place["topic"], place["partition"], place["offset"]): reason
         for reason, places in faults
-        if reason != ENDED
+        if reason != ENDED_INCARNATION
         for place in places
     }
 
 
-def _frame(spark: SparkSession, table: arrow.Table, ddl: str) -> DataFrame:
+def _create_frame(spark: SparkSession, table: arrow.Table, ddl: str) -> DataFrame:
     """An Arrow table as a data frame of just these types: Arrow does not tell all that Spark asks."""
     return (
         spark.createDataFrame(table.combine_chunks(), ddl)

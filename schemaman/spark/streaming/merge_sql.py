@@ -18,12 +18,12 @@ from schemaman.migration.targets._types import has_variant
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column
 from schemaman.model.types import Array, Map, Struct, Type
-from schemaman.spark.streaming.staged_columns import HelperColumns, helper_columns
+from schemaman.spark.streaming.staged_columns import HelperColumns, make_helper_columns
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def merge_rows(
+def format_merge(
     table: str,
     staged: str,
     columns: Sequence[Column],
@@ -39,41 +39,45 @@ def merge_rows(
     """
     own = [c.name for c in columns if c.name not in (ORDER, DELETED)]
     names = [*own, ORDER, DELETED]
-    helpers = helper_columns(columns)
-    later = f"(t.{q(ORDER)} IS NULL OR s.{q(ORDER)} > t.{q(ORDER)})"
-    values = {c.name: value_of(f"s.{q(c.name)}", c.type) for c in columns}
-    dead = _dead(truncated)
-    sets = [f"t.{q(n)} = {_kept(helpers, i, n, values[n], dead)}" for i, n in enumerate(own) if n not in key]
-    sets += [f"t.{q(n)} = s.{q(n)}" for n in (ORDER, DELETED)]
+    helpers = make_helper_columns(columns)
+    later = f"(t.{quote(ORDER)} IS NULL OR s.{quote(ORDER)} > t.{quote(ORDER)})"
+    values = {c.name: format_value(f"s.{quote(c.name)}", c.type) for c in columns}
+    dead = _format_deleted(truncated)
+    sets = [
+        f"t.{quote(n)} = {_format_kept(helpers, i, n, values[n], dead)}"
+        for i, n in enumerate(own)
+        if n not in key
+    ]
+    sets += [f"t.{quote(n)} = s.{quote(n)}" for n in (ORDER, DELETED)]
     lines = [
         f"MERGE INTO {table} t USING {staged} s",
-        f"ON {' AND '.join(f't.{q(k)} <=> s.{q(k)}' for k in key)}",
+        f"ON {' AND '.join(f't.{quote(k)} <=> s.{quote(k)}' for k in key)}",
         f"WHEN MATCHED AND {later} THEN UPDATE SET {', '.join(sets)}",
-        f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(q, names))}) "
+        f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(quote, names))}) "
         f"VALUES ({', '.join(values[n] for n in names)})",
     ]
     if truncated is not None:
         place = literal(truncated)
-        older = f"NOT coalesce(t.{q(DELETED)}, false) AND coalesce(t.{q(ORDER)}, '') < {place}"
+        older = f"NOT coalesce(t.{quote(DELETED)}, false) AND coalesce(t.{quote(ORDER)}, '') < {place}"
         ended = {DELETED: "true", ORDER: place}
-        ended |= {name: _constant(value) for name, value in (beside or {}).items()}
-        sets = [f"t.{q(name)} = {text}" for name, text in ended.items()]
+        ended |= {name: _format_constant(value) for name, value in (beside or {}).items()}
+        sets = [f"t.{quote(name)} = {text}" for name, text in ended.items()]
         lines.append(f"WHEN NOT MATCHED BY SOURCE AND {older} THEN UPDATE SET {', '.join(sets)}")
     return "\n".join(lines)
 
 
-def append_rows(table: str, staged: str, columns: Sequence[Column]) -> str:
+def format_append(table: str, staged: str, columns: Sequence[Column]) -> str:
     """Rows of a table without a key: each record once, known by its stream, topic, partition and offset."""
     names = [c.name for c in columns]
-    same = " AND ".join(f"t.{q(n)} = s.{q(n)}" for n in (STREAM, TOPIC, PARTITION, OFFSET))
+    same = " AND ".join(f"t.{quote(n)} = s.{quote(n)}" for n in (STREAM, TOPIC, PARTITION, OFFSET))
     return (
         f"MERGE INTO {table} t USING {staged} s\nON {same}\n"
-        f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(q, names))}) "
-        f"VALUES ({', '.join(value_of(f's.{q(c.name)}', c.type) for c in columns)})"
+        f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(quote, names))}) "
+        f"VALUES ({', '.join(format_value(f's.{quote(c.name)}', c.type) for c in columns)})"
     )
 
 
-def without_old_row(
+def format_missing_row_query(
     table: str, staged: str, key: Sequence[str], helpers: HelperColumns, truncated: str | None = None
 ) -> str:
     """The staged rows of which a value must be in the table, and no row of the table can have it.
@@ -84,25 +88,25 @@ def without_old_row(
     staged row stays as it is. Nor does the table have a value that was not sent since it knew the row to be
     gone, at the order in the column `unsent` or later.
     """
-    on = " AND ".join(f"t.{q(k)} <=> s.{q(k)}" for k in key)
-    order, dead = f"t.{q(ORDER)}", _dead(truncated)
+    on = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in key)
+    order, dead = f"t.{quote(ORDER)}", _format_deleted(truncated)
     # a row that was there before the first batch has nothing that tells it from one that is not there
-    there = f"t.{q(helpers.needs_row)}"
+    there = f"t.{quote(helpers.needs_row)}"
     has = f"{there} AND NOT {dead}"
     for column in (helpers.behind, helpers.anew):
-        has += f" AND (s.{q(column)} IS NULL OR {order} > s.{q(column)})"
-    came, ends = f"substring_index({order}, '/', -1)", f"substring_index(s.{q(helpers.unread)}, '/', "
-    has += f" AND (s.{q(helpers.unread)} IS NULL OR {came} BETWEEN {ends}1) AND {ends}-1))"
-    has = f"{order} >= s.{q(ORDER)} OR ({has})"
-    gone = f"{dead} AND {order} >= s.{q(helpers.unsent)} AND {order} < s.{q(ORDER)}"
-    rows = f"(SELECT *, true AS {q(helpers.needs_row)} FROM {table})"
+        has += f" AND (s.{quote(column)} IS NULL OR {order} > s.{quote(column)})"
+    came, ends = f"substring_index({order}, '/', -1)", f"substring_index(s.{quote(helpers.unread)}, '/', "
+    has += f" AND (s.{quote(helpers.unread)} IS NULL OR {came} BETWEEN {ends}1) AND {ends}-1))"
+    has = f"{order} >= s.{quote(ORDER)} OR ({has})"
+    gone = f"{dead} AND {order} >= s.{quote(helpers.unsent)} AND {order} < s.{quote(ORDER)}"
+    rows = f"(SELECT *, true AS {quote(helpers.needs_row)} FROM {table})"
     return (
         f"SELECT s.* FROM {staged} s LEFT JOIN {rows} t ON {on} "
-        f"WHERE (s.{q(helpers.needs_row)} AND NOT coalesce({has}, false)) OR coalesce({gone}, false)"
+        f"WHERE (s.{quote(helpers.needs_row)} AND NOT coalesce({has}, false)) OR coalesce({gone}, false)"
     )
 
 
-def with_newer_row(
+def format_newer_row_query(
     table: str, staged: str, key: Sequence[str], left: Sequence[tuple[int, Column]], helpers: HelperColumns
 ) -> str:
     """The staged rows with another value of a column that `left` than a row of the table that is newer.
@@ -110,21 +114,21 @@ def with_newer_row(
     The number of a column is that in `kept`; the order of the value stands in the column `since`. A row that
     is in the table already, since its batch comes again, is none of them.
     """
-    on = " AND ".join(f"t.{q(k)} <=> s.{q(k)}" for k in key)
-    newer = f"t.{q(ORDER)} > s.{q(helpers.since)} AND t.{q(ORDER)} <> s.{q(ORDER)}"
-    newer += f" AND NOT coalesce(t.{q(DELETED)}, false)"
+    on = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in key)
+    newer = f"t.{quote(ORDER)} > s.{quote(helpers.since)} AND t.{quote(ORDER)} <> s.{quote(ORDER)}"
+    newer += f" AND NOT coalesce(t.{quote(DELETED)}, false)"
     others = " OR ".join(
-        f"(NOT array_contains(s.{q(helpers.kept)}, {number}) AND {_differs(column)})"
+        f"(NOT array_contains(s.{quote(helpers.kept)}, {number}) AND {_format_difference(column)})"
         for number, column in left
     )
     return f"SELECT s.* FROM {staged} s JOIN {table} t ON {on} AND {newer} AND ({others})"
 
 
-def _differs(column: Column) -> str:
+def _format_difference(column: Column) -> str:
     """Whether two values are not the same; of types that Spark does not compare they never are."""
     if has_variant(column.type) or _has_map(column.type):
         return "true"
-    return f"NOT (t.{q(column.name)} <=> s.{q(column.name)})"
+    return f"NOT (t.{quote(column.name)} <=> s.{quote(column.name)})"
 
 
 def _has_map(type: Type) -> bool:
@@ -140,28 +144,28 @@ def _has_map(type: Type) -> bool:
             return False
 
 
-def q(name: str) -> str:
+def quote(name: str) -> str:
     """A name in back-ticks."""
     return quote_name(name)
 
 
-def value_of(text: str, type: Type) -> str:
+def format_value(text: str, type: Type) -> str:
     """A staged value as the table holds it: a VARIANT is made of the text that it travelled as."""
     if not has_variant(type):
         return text
     match type:
         case Array(element):
-            return f"transform({text}, e -> {value_of('e', element)})"
+            return f"transform({text}, e -> {format_value('e', element)})"
         case Map(_, value):
-            return f"transform_values({text}, (k, v) -> {value_of('v', value)})"
+            return f"transform_values({text}, (k, v) -> {format_value('v', value)})"
         case Struct(fields):
-            made = (f"{literal(f.name)}, {value_of(f'{text}.{q(f.name)}', f.type)}" for f in fields)
+            made = (f"{literal(f.name)}, {format_value(f'{text}.{quote(f.name)}', f.type)}" for f in fields)
             return f"if({text} IS NULL, NULL, named_struct({', '.join(made)}))"
         case _:
             return f"parse_json({text})"
 
 
-def _constant(value: object) -> str:
+def _format_constant(value: object) -> str:
     """A value of a metadata column in a statement."""
     match value:
         case None:
@@ -176,18 +180,18 @@ def _constant(value: object) -> str:
             return literal(str(value))
 
 
-def _dead(truncated: str | None) -> str:
+def _format_deleted(truncated: str | None) -> str:
     """Whether a row of the table was deleted, or is ended by a TRUNCATE in the batch."""
-    deleted = f"coalesce(t.{q(DELETED)}, false)"
+    deleted = f"coalesce(t.{quote(DELETED)}, false)"
     if truncated is None:
         return deleted
-    return f"({deleted} OR coalesce(t.{q(ORDER)}, '') < {literal(truncated)})"
+    return f"({deleted} OR coalesce(t.{quote(ORDER)}, '') < {literal(truncated)})"
 
 
-def _kept(helpers: HelperColumns, number: int, name: str, value: str, dead: str) -> str:
+def _format_kept(helpers: HelperColumns, number: int, name: str, value: str, dead: str) -> str:
     """The value of the source, or of the table where the source brings none, or none that is newer."""
-    stays = f"array_contains(s.{q(helpers.kept)}, {number})"
-    words = f"s.{q(helpers.words)}"
-    newer = f"coalesce(try_element_at({words}, {number}) <= t.{q(ORDER)}, false)"
-    old = f"CASE WHEN s.{q(DELETED)} OR NOT {dead} THEN t.{q(name)} END"
+    stays = f"array_contains(s.{quote(helpers.kept)}, {number})"
+    words = f"s.{quote(helpers.words)}"
+    newer = f"coalesce(try_element_at({words}, {number}) <= t.{quote(ORDER)}, false)"
+    old = f"CASE WHEN s.{quote(DELETED)} OR NOT {dead} THEN t.{quote(name)} END"
     return f"CASE WHEN {stays} OR ({words} IS NOT NULL AND {newer}) THEN {old} ELSE {value} END"

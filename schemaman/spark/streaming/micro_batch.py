@@ -20,7 +20,7 @@ from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import CouldNotDo, UsageError
-from schemaman.ingest.chunks import CHUNK, Known, Take, chunks, together, wires
+from schemaman.ingest.chunks import CHUNK, ChunkPart, KnownOffsets, build_reading, merge_parts, read_chunks
 from schemaman.ingest.ingest import Intake, Summary
 from schemaman.registry import Registry
 from schemaman.store.edge_hashes import Extents
@@ -37,7 +37,7 @@ _TAKES = "take binary"
 _ARROW_TAKES = arrow.schema([("take", arrow.binary())])
 
 
-def raw_columns(batch: DataFrame) -> DataFrame:
+def select_raw_columns(batch: DataFrame) -> DataFrame:
     """The batch with the columns of `RAW` and no others; headers are empty where it has none.
 
     Source: Spark "Structured Streaming + Kafka Integration Guide", columns of a source.
@@ -58,23 +58,23 @@ def raw_columns(batch: DataFrame) -> DataFrame:
     return batch.select(*there, *lit).select(*COLUMNS)
 
 
-def gathered(batch: DataFrame, most: int) -> arrow.Table | None:
+def gather_rows(batch: DataFrame, most: int) -> arrow.Table | None:
     """The batch in this process if it has no more than so many records; None if it has."""
     found = batch.limit(most + 1).toArrow()
     return found if found.num_rows <= most else None
 
 
-def apart(records: DataFrame, most: int) -> DataFrame | arrow.Table:
+def copy_records(records: DataFrame, most: int) -> DataFrame | arrow.Table:
     """Records of a lake table, apart from it: it may be written. Up to `most` here, else on the executors.
 
     Spark 4.1 finds no plan for a MERGE whose source is a view that reads an Iceberg table ("No plan for
     TableReference"), whether it is cached or not; a copy has no such plan.
     """
-    found = gathered(records, most)
+    found = gather_rows(records, most)
     return records.localCheckpoint() if found is None else found
 
 
-def remember(
+def record_batch(
     batch: DataFrame | arrow.Table,
     registry: Registry,
     stream: str,
@@ -91,15 +91,15 @@ def remember(
         StoreUnavailable: the store cannot be written.
     """
     intake = Intake(registry, stream, schemas, forms=forms)
-    known = intake.known if isinstance(batch, arrow.Table) else intake.known.within(_extents(batch))
+    known = intake.known if isinstance(batch, arrow.Table) else intake.known.restrict_to(_find_extents(batch))
     scanner = BatchScanner(known, schemas, forms)
     # A partition of a topic lies in one task, whose takes come in order.
-    taken = together(_takes(batch, scanner), wires(schemas, forms))
+    taken = merge_parts(_scan_batch(batch, scanner), build_reading(schemas, forms))
     intake.enter(taken)
     return intake.summary, {(topic, part): (low, high) for topic, part, low, high in taken.extents}
 
 
-def _extents(batch: DataFrame) -> Extents:
+def _find_extents(batch: DataFrame) -> Extents:
     """The first and the last offset of each place of a batch."""
     found = batch.groupBy("topic", "partition").agg(
         F.min("offset").alias("first"), F.max("offset").alias("last")
@@ -110,10 +110,12 @@ def _extents(batch: DataFrame) -> Extents:
         raise CouldNotDo(f"Spark gave up reading the batch: {error}") from error
 
 
-def _takes(batch: DataFrame | arrow.Table, scanner: BatchScanner) -> Iterator[Take]:
+def _scan_batch(batch: DataFrame | arrow.Table, scanner: BatchScanner) -> Iterator[ChunkPart]:
     if isinstance(batch, arrow.Table):
         ordered = batch.sort_by([("topic", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
-        yield from scanner.takes(record for part in ordered.to_batches() for record in records_of(part))
+        yield from scanner.scan_records(
+            record for part in ordered.to_batches() for record in read_records(part)
+        )
         return
     spread = batch.repartition("topic", "partition").sortWithinPartitions("topic", "partition", "offset")
     try:
@@ -127,28 +129,28 @@ def _takes(batch: DataFrame | arrow.Table, scanner: BatchScanner) -> Iterator[Ta
 class BatchScanner:
     """The function that tasks run: records in, takes out. It travels to the executors by pickle."""
 
-    known: Known
+    known: KnownOffsets
     schemas: SchemaLookup
     forms: Forms = AUTO
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
         """The takes of the records, chunk by chunk."""
-        for taken in self.takes(record for batch in batches for record in records_of(batch)):
+        for taken in self.scan_records(record for batch in batches for record in read_records(batch)):
             yield arrow.RecordBatch.from_pylist([{"take": pickle.dumps(taken)}], _ARROW_TAKES)
 
-    def takes(self, records: Iterable[Record]) -> Iterator[Take]:
+    def scan_records(self, records: Iterable[Record]) -> Iterator[ChunkPart]:
         """What records tell, which come in the order of their offsets."""
-        for _, taken in chunks(records, self.known, wires(self.schemas, self.forms), size=CHUNK):
+        for _, taken in read_chunks(records, self.known, build_reading(self.schemas, self.forms), size=CHUNK):
             yield taken
 
 
-def records_of(batch: arrow.RecordBatch) -> Iterator[Record]:
+def read_records(batch: arrow.RecordBatch) -> Iterator[Record]:
     """The rows of an Arrow batch of `RAW` as records."""
     columns = [batch.column(batch.schema.get_field_index(name)).to_pylist() for name in COLUMNS]
     for topic, partition, offset, timestamp, key, value, headers in zip(*columns, strict=True):
         told = tuple((h["key"], h["value"]) for h in headers or ())
-        yield Record(topic, partition, offset, _milliseconds(timestamp), key, value, told)
+        yield Record(topic, partition, offset, _to_milliseconds(timestamp), key, value, told)
 
 
-def _milliseconds(moment: datetime | None) -> int | None:
+def _to_milliseconds(moment: datetime | None) -> int | None:
     return None if moment is None else round(moment.timestamp() * 1000)

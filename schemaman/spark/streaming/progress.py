@@ -13,80 +13,82 @@ from operator import itemgetter
 
 from schemaman.debezium.observation import Observation
 from schemaman.model.schema import TableId
-from schemaman.sink.progress import Doubts, Here, Past, past_of, spans_of
-from schemaman.sink.reader import Last
-from schemaman.sink.row_order import offset_in
+from schemaman.sink.progress import OrderAmbiguity, ReadOrders, TablePartition, collect_orders, collect_spans
+from schemaman.sink.reader import LastRecord
+from schemaman.sink.row_order import parse_offset
 
-_MANY, _NEWEST = 128, 64
+_MAX_ORDERS, _KEPT_ORDERS = 128, 64
 """So many orders are remembered of a table in a partition; of those before the newest every second goes."""
 
-Reach = tuple[TableId, str, int, str, Last]
+Reach = tuple[TableId, str, int, str, LastRecord]
 """A table, a topic, a partition, and the greatest order and the last record that a batch had there."""
 
 
-class Reached:
+class StreamProgress:
     """What is known so far: from the history where a table is met first, then from batch to batch."""
 
     def __init__(self, testimony: Callable[[TableId], Sequence[Observation]]) -> None:
-        self._testimony = testimony
-        self._known: dict[TableId, dict[Here, tuple[str, ...]]] = {}
-        self._spans: dict[Here, tuple[tuple[int, int], ...]] = {}
-        self._read: set[Here] = set()
-        self.last: dict[tuple[str, int], Last] = {}
+        self._load_observations = testimony
+        self._known: dict[TableId, dict[TablePartition, tuple[str, ...]]] = {}
+        self._spans: dict[TablePartition, tuple[tuple[int, int], ...]] = {}
+        self._read: set[TablePartition] = set()
+        self.last: dict[tuple[str, int], LastRecord] = {}
 
-    def past(self, tables: Iterable[TableId]) -> Past:
+    def find_orders(self, tables: Iterable[TableId]) -> ReadOrders:
         """What was read of some tables."""
-        found: dict[Here, tuple[str, ...]] = {}
+        found: dict[TablePartition, tuple[str, ...]] = {}
         for table in tables:
             if table not in self._known:
-                told = self._testimony(table)
-                self._known[table] = {here: _thinned(orders) for here, orders in past_of(told).items()}
-                self._spans |= {here: _joined(spans) for here, spans in spans_of(told).items()}
+                told = self._load_observations(table)
+                self._known[table] = {
+                    here: _thin_orders(orders) for here, orders in collect_orders(told).items()
+                }
+                self._spans |= {here: _join_spans(spans) for here, spans in collect_spans(told).items()}
             found |= self._known[table]
         return found
 
-    def doubts(self, tables: Collection[TableId], *, gaps: bool) -> Doubts:
+    def find_ambiguity(self, tables: Collection[TableId], *, gaps: bool) -> OrderAmbiguity:
         """What is not known for sure of where records stand; `gaps`: they are not a whole batch."""
         spans = {here: spans for here, spans in self._spans.items() if here[0] in tables}
-        return Doubts(spans, frozenset(here for here in self._read if here[0] in tables), gaps)
+        return OrderAmbiguity(spans, frozenset(here for here in self._read if here[0] in tables), gaps)
 
-    def take(self, reaches: Iterable[Reach]) -> None:
+    def add_batch(self, reaches: Iterable[Reach]) -> None:
         """What a batch had."""
-        ended: dict[tuple[str, int], Last] = {}
+        ended: dict[tuple[str, int], LastRecord] = {}
         for table, topic, partition, order, last in reaches:
             ended[topic, partition] = max(ended.get((topic, partition), last), last, key=itemgetter(0))
             here = (table, topic, partition)
             self._read.add(here)
             before = self.last.get((topic, partition), (-1, None))[0]
-            self._spans[here] = _joined([*self._spans.get(here, ()), (before, last[0])])
-            self._know(here, order)
+            self._spans[here] = _join_spans([*self._spans.get(here, ()), (before, last[0])])
+            self._add_order(here, order)
         self.last |= ended
 
-    def understood(self, reaches: Iterable[Reach]) -> None:
+    def add_orders(self, reaches: Iterable[Reach]) -> None:
         """What has been understood of batches that were taken before."""
         for table, topic, partition, order, _ in reaches:
-            self._know((table, topic, partition), order)
+            self._add_order((table, topic, partition), order)
 
-    def _know(self, here: Here, order: str) -> None:
+    def _add_order(self, here: TablePartition, order: str) -> None:
         known = self._known.setdefault(here[0], {})
-        known[here] = _thinned(sorted({*known.get(here, ()), order}, key=offset_in))
+        known[here] = _thin_orders(sorted({*known.get(here, ()), order}, key=parse_offset))
 
 
-def _joined(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+def _join_spans(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Stretches by their offsets, not too many: those before the newest as one."""
     ordered = sorted(spans)
-    if len(ordered) <= _MANY:
+    if len(ordered) <= _MAX_ORDERS:
         return tuple(ordered)
-    older = ordered[:-_NEWEST]
-    return ((older[0][0], max(end for _, end in older)), *ordered[-_NEWEST:])
+    older = ordered[:-_KEPT_ORDERS]
+    return ((older[0][0], max(end for _, end in older)), *ordered[-_KEPT_ORDERS:])
 
 
-def _thinned(orders: Sequence[str]) -> tuple[str, ...]:
+def _thin_orders(orders: Sequence[str]) -> tuple[str, ...]:
     """Orders by their offsets without those that tell no more than one before them, and not too many."""
     told: list[str] = []
     for order in orders:
         if not told or order > told[-1]:
             told.append(order)
-    while len(told) > _MANY:
-        told = [told[0], *told[1:-_NEWEST:2], *told[-_NEWEST:]]
+    while len(told) > _MAX_ORDERS:
+        told = [told[0], *told[1:-_KEPT_ORDERS:2], *told[-_KEPT_ORDERS:]]
     return tuple(told)

@@ -11,38 +11,38 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemaman.history.versions import TableHistory
-from schemaman.migration.conditions import structure
-from schemaman.migration.spark_sql import create_namespace, literal, table_parts
-from schemaman.migration.target import Live
+from schemaman.migration.conditions import fingerprint_structure
+from schemaman.migration.spark_sql import create_namespace, literal, split_table_name
+from schemaman.migration.target import LakeTable
 from schemaman.migration.targets import delta, iceberg
-from schemaman.sink.reread import reading_of
+from schemaman.sink.reread import hash_reading
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.streaming.micro_batch import COLUMNS, HEADERS
-from schemaman.spark.streaming.row_staging import GONE_BEHIND, LATE, LOST, WAITS
-from schemaman.spark.streaming.truncate import EMPTIED
-from schemaman.spark.temp_view import view
+from schemaman.spark.streaming.row_staging import CAME_LATE, DELETE_WAITS, VALUE_LOST, WAITS_FOR_OLDER
+from schemaman.spark.streaming.truncate import TRUNCATED
+from schemaman.spark.temp_view import create_view
 
 _VIEW = "schemaman_set_aside"
 _MEMBERS = (
     "lake_table string, source_table string, stream string, topic string, `partition` int, `offset` bigint, "
     f"`timestamp` timestamp, `key` binary, `value` binary, headers {HEADERS}, reason string, attempt string"
 )
-_PLACE = ("lake_table", "stream", "topic", "partition", "offset")
-NO_OLD_ROW = "a value was not sent since it did not change, and the table has no row to keep it from"
+_RECORD_KEY = ("lake_table", "stream", "topic", "partition", "offset")
+NO_PREVIOUS_ROW = "a value was not sent since it did not change, and the table has no row to keep it from"
 """The reason of a record that can be written once an older one has come."""
 
-FOR_ANOTHER = (NO_OLD_ROW, WAITS, LOST, LATE, GONE_BEHIND)
+WAITING_REASONS = (NO_PREVIOUS_ROW, WAITS_FOR_OLDER, VALUE_LOST, CAME_LATE, DELETE_WAITS)
 """The reasons of records that wait for others to come or to go, so that they are tried with each batch."""
 
-UNPLACED = ""
+UNKNOWN_TABLE = ""
 """The lake table of records of which nobody knows whose they are."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class QuarantinedTable:
     """How many records of one source table stand in quarantine for one lake table.
 
-    `waiting` of them wait for another record, `emptied` of them since the source table was emptied. `which`
+    `waiting` of them wait for another record, `truncated` of them since the source table was emptied. `checksum`
     is the same for the same places, and hardly ever for others.
     """
 
@@ -50,11 +50,11 @@ class Held:
     source_table: str
     records: int
     waiting: int
-    emptied: int = 0
-    which: int = 0
+    truncated: int = 0
+    checksum: int = 0
 
 
-class Tried:
+class RetryLog:
     """What was tried of what is held.
 
     The same records are not tried twice where table and history are the same, but for such as wait for a row.
@@ -63,21 +63,21 @@ class Tried:
     def __init__(self) -> None:
         self._before: dict[tuple[str, str], object] = {}
 
-    def in_vain(self, held: Held, live: Live, history: TableHistory) -> bool:
+    def is_unchanged(self, held: QuarantinedTable, live: LakeTable, history: TableHistory) -> bool:
         """Whether to try them now would come to what it came to before.
 
         `history` is that of their table as people have answered it.
         """
         before = self._before.get((held.lake_table, held.source_table))
-        return not held.waiting and before == _seen(held, live, history)
+        return not held.waiting and before == _describe_attempt(held, live, history)
 
-    def note(self, held: Held, live: Live, history: TableHistory) -> None:
+    def record_attempt(self, held: QuarantinedTable, live: LakeTable, history: TableHistory) -> None:
         """They were tried, to the end: what could be written is. Who fails on the way tries again."""
-        self._before[held.lake_table, held.source_table] = _seen(held, live, history)
+        self._before[held.lake_table, held.source_table] = _describe_attempt(held, live, history)
 
 
-def _seen(held: Held, live: Live, history: TableHistory) -> object:
-    return structure(live.schema), reading_of(history), held.records, held.which
+def _describe_attempt(held: QuarantinedTable, live: LakeTable, history: TableHistory) -> object:
+    return fingerprint_structure(live.schema), hash_reading(history), held.records, held.checksum
 
 
 class Quarantine:
@@ -93,27 +93,31 @@ class Quarantine:
         self.name = (delta if format == "delta" else iceberg).TARGET.table_name(table)
         self._there = False
 
-    def held(self, spark: SparkSession, stream: str) -> tuple[Held, ...]:
+    def list_tables(self, spark: SparkSession, stream: str) -> tuple[QuarantinedTable, ...]:
         """What stands here, by lake and source table. Raises `StatementFailed`."""
         if not self._exists(spark):
             return ()
         rows = SparkExecutor(spark).query(
             "SELECT lake_table, source_table, count(*), "
-            f"count_if(reason IN ({', '.join(map(literal, FOR_ANOTHER))})), "
-            f"count_if(startswith(reason, {literal(EMPTIED)})), "
+            f"count_if(reason IN ({', '.join(map(literal, WAITING_REASONS))})), "
+            f"count_if(startswith(reason, {literal(TRUNCATED)})), "
             f"bit_xor(xxhash64(topic, `partition`, `offset`)) FROM {self.name} "
             f"WHERE stream = {literal(stream)} "
             "GROUP BY lake_table, source_table ORDER BY lake_table, source_table"
         )
-        return tuple(Held(str(t), str(s), *(int(str(n)) for n in numbers)) for t, s, *numbers in rows)
+        return tuple(
+            QuarantinedTable(str(t), str(s), *(int(str(n)) for n in numbers)) for t, s, *numbers in rows
+        )
 
-    def records(self, spark: SparkSession, stream: str, held: Held) -> DataFrame:
+    def read_records(self, spark: SparkSession, stream: str, held: QuarantinedTable) -> DataFrame:
         """The records that are held, with the columns of a batch."""
         mine = (F.col("stream") == stream) & (F.col("lake_table") == held.lake_table)
         mine &= F.col("source_table") == held.source_table
         return spark.table(self.name).where(mine).select(*COLUMNS)
 
-    def add(self, rows: DataFrame, stream: str, lake_table: str, source_table: str, attempt: str) -> None:
+    def add_records(
+        self, rows: DataFrame, stream: str, lake_table: str, source_table: str, attempt: str
+    ) -> None:
         """Keep records with their `reason`; one that stands here already gets the new one."""
         spark = rows.sparkSession
         if not self._exists(spark):
@@ -123,19 +127,19 @@ class Quarantine:
             F.lit(lake_table).alias("lake_table"),
             F.lit(source_table).alias("source_table"),
             F.lit(stream).alias("stream"),
-            *(none.get(n, F.col(n)).cast(_type_of(n)).alias(n) for n in COLUMNS),
+            *(none.get(n, F.col(n)).cast(_find_type(n)).alias(n) for n in COLUMNS),
             F.col("reason"),
             F.lit(attempt).alias("attempt"),
-        ).dropDuplicates(list(_PLACE))
-        same = " AND ".join(f"q.`{n}` = s.`{n}`" for n in _PLACE)
-        with view(told, _VIEW):
+        ).dropDuplicates(list(_RECORD_KEY))
+        same = " AND ".join(f"q.`{n}` = s.`{n}`" for n in _RECORD_KEY)
+        with create_view(told, _VIEW):
             SparkExecutor(spark).run(
                 f"MERGE INTO {self.name} q USING {_VIEW} s ON {same} "
                 "WHEN MATCHED THEN UPDATE SET q.reason = s.reason, q.attempt = s.attempt "
                 "WHEN NOT MATCHED THEN INSERT *"
             )
 
-    def release(self, spark: SparkSession, stream: str, held: Held, attempt: str) -> None:
+    def release_records(self, spark: SparkSession, stream: str, held: QuarantinedTable, attempt: str) -> None:
         """Let go of the records that are held, but for those that this attempt has put back."""
         SparkExecutor(spark).run(
             f"DELETE FROM {self.name} WHERE stream = {literal(stream)} "
@@ -149,13 +153,13 @@ class Quarantine:
 
     def _create(self, spark: SparkSession) -> None:
         executor = SparkExecutor(spark)
-        parts = () if "/" in self.table else table_parts(self.table)[:-1]
+        parts = () if "/" in self.table else split_table_name(self.table)[:-1]
         if parts and parts != ("default",):
             executor.run(create_namespace(parts))
         executor.run(f"CREATE TABLE {self.name} ({_MEMBERS}) USING {self.format}")
         self._there = True
 
 
-def _type_of(name: str) -> str:
+def _find_type(name: str) -> str:
     types = {"partition": "int", "offset": "bigint", "timestamp": "timestamp", "headers": HEADERS}
     return types.get(name, "binary" if name in ("key", "value") else "string")

@@ -13,77 +13,79 @@ from pyspark.sql import DataFrame, SparkSession
 
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
-from schemaman.registry import Memory
-from schemaman.sink.reread import reading_of
-from schemaman.spark.streaming.decoded import decoded
-from schemaman.spark.streaming.micro_batch import apart
-from schemaman.spark.streaming.progress import Reached
-from schemaman.spark.streaming.quarantine import UNPLACED, Held, Quarantine
-from schemaman.spark.streaming.row_staging import Reading, table_text
-from schemaman.spark.streaming.table_migration import Follower
+from schemaman.registry import RegistryStore
+from schemaman.sink.reread import hash_reading
+from schemaman.spark.streaming.decoded import decode_batch
+from schemaman.spark.streaming.micro_batch import copy_records
+from schemaman.spark.streaming.progress import StreamProgress
+from schemaman.spark.streaming.quarantine import UNKNOWN_TABLE, Quarantine, QuarantinedTable
+from schemaman.spark.streaming.row_staging import ReadingContext, format_table
+from schemaman.spark.streaming.table_migration import SinkTable
 
-PLACED = "it was not understood when it came, and is to be written now"
+RETRY_REASON = "it was not understood when it came, and is to be written now"
 """The reason of a record on its way from those that nobody understood into its table."""
 
-UNFOLLOWED = "it was not understood when it came, and no target of this job follows its table"
+NO_TARGET_REASON = "it was not understood when it came, and no target of this job follows its table"
 """The reason of a record that is left for whoever follows its table."""
 
 Histories = Mapping[TableId, TableHistory]
 
 
 @dataclass(slots=True)
-class Placing:
+class UnknownRecords:
     """Tries records of a stream again whenever a table of their topics is read otherwise than before."""
 
-    store: Memory
+    store: RegistryStore
     quarantine: Quarantine
     stream: str
     small: int
-    histories: Callable[[Iterable[TableId]], Histories]
-    reading: Callable[[Histories], Reading]
-    followers: Callable[[TableId], Sequence[Follower]]
-    reached: Reached
-    tried: object = field(default=None, init=False)
+    load_histories: Callable[[Iterable[TableId]], Histories]
+    make_reading: Callable[[Histories], ReadingContext]
+    list_sink_tables: Callable[[TableId], Sequence[SinkTable]]
+    progress: StreamProgress
+    last_attempt: object = field(default=None, init=False)
 
-    def place(self, spark: SparkSession, held: Iterable[Held], attempt: str) -> bool:
+    def retry_records(self, spark: SparkSession, held: Iterable[QuarantinedTable], attempt: str) -> bool:
         """Hand records over to the tables that they are of; whether there was anything to try.
 
         Raises `StatementFailed`: the quarantine cannot be written.
         """
-        unplaced = next((each for each in held if each.lake_table == UNPLACED), None)
+        unplaced = next((each for each in held if each.lake_table == UNKNOWN_TABLE), None)
         if unplaced is None or not self.quarantine.keep_bytes:
             return False
-        records = self.quarantine.records(spark, self.stream, unplaced)
-        histories = self.histories(self._tables(records))
-        now = (unplaced.records, {table: reading_of(history) for table, history in histories.items()})
-        if now == self.tried:
+        records = self.quarantine.read_records(spark, self.stream, unplaced)
+        histories = self.load_histories(self._find_tables(records))
+        now = (unplaced.records, {table: hash_reading(history) for table, history in histories.items()})
+        if now == self.last_attempt:
             return False
         self._hand_over(spark, records, histories, attempt)
-        self.quarantine.release(spark, self.stream, unplaced, attempt)
-        self.tried = now
+        self.quarantine.release_records(spark, self.stream, unplaced, attempt)
+        self.last_attempt = now
         return True
 
-    def _tables(self, records: DataFrame) -> set[TableId]:
+    def _find_tables(self, records: DataFrame) -> set[TableId]:
         topics = [row["topic"] for row in records.select("topic").distinct().collect()]
         told = (table for topic in topics for table in self.store.aliased(topic))
         return {table for table in told if table.stream == self.stream}
 
     def _hand_over(self, spark: SparkSession, records: DataFrame, histories: Histories, attempt: str) -> None:
         """What is understood now waits for its tables; what is not stays, with the reason of today."""
-        rows = decoded(spark, apart(records, self.small), self.reading(histories))
-        texts = {table_text(table): table for table in histories}
+        rows = decode_batch(spark, copy_records(records, self.small), self.make_reading(histories))
+        texts = {format_table(table): table for table in histories}
         try:
-            self.reached.understood((texts[told[0]], *told[1:]) for told in rows.reached())
-            for text in rows.counted():
+            self.progress.add_orders((texts[told[0]], *told[1:]) for told in rows.find_progress())
+            for text in rows.count_records():
                 if text is None:
-                    self.quarantine.add(rows.rejected(), self.stream, UNPLACED, "", attempt)
+                    self.quarantine.add_records(
+                        rows.select_rejected(), self.stream, UNKNOWN_TABLE, "", attempt
+                    )
                     continue
-                followers = self.followers(texts[text])
+                followers = self.list_sink_tables(texts[text])
                 for follower in followers:
-                    waiting = rows.of(text).whole(PLACED)
-                    self.quarantine.add(waiting, self.stream, follower.lake_table, text, attempt)
+                    waiting = rows.select_table(text).give_reason(RETRY_REASON)
+                    self.quarantine.add_records(waiting, self.stream, follower.lake_table, text, attempt)
                 if not followers:
-                    others = rows.of(text).whole(UNFOLLOWED)
-                    self.quarantine.add(others, self.stream, UNPLACED, "", attempt)
+                    others = rows.select_table(text).give_reason(NO_TARGET_REASON)
+                    self.quarantine.add_records(others, self.stream, UNKNOWN_TABLE, "", attempt)
         finally:
-            rows.done()
+            rows.release()

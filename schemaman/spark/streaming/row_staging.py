@@ -22,32 +22,32 @@ from schemaman.errors import SchemamanError
 from schemaman.history.versions import TableHistory
 from schemaman.migration.row_columns import DELETED, ORDER
 from schemaman.model.schema import TableId
-from schemaman.sink.progress import Doubts, Past
-from schemaman.sink.reader import Last, RowReader
+from schemaman.sink.progress import OrderAmbiguity, ReadOrders
+from schemaman.sink.reader import LastRecord, RowReader
 from schemaman.sink.row_change import RowChange, RowOutcome
-from schemaman.sink.row_mapping import Ended, RowMap, key_told, lake_change
-from schemaman.sink.row_order import NOWHERE, place_in
+from schemaman.sink.row_mapping import EndedIncarnation, RowMap, map_change, read_mapped_key
+from schemaman.sink.row_order import NO_POSITION_TEXT, parse_order
 from schemaman.sink.upsert import (
     LakeChange,
-    Place,
+    TopicOffset,
     Upsert,
-    folded,
+    fold_changes,
 )
-from schemaman.sink.values.connector_modes import UNTOLD, Modes
+from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.unavailable import PLACEHOLDER
-from schemaman.sink.values.values import Unfit
-from schemaman.spark.arrow_types import key_bytes, misfit, rows
-from schemaman.spark.streaming.micro_batch import COLUMNS, RAW, records_of
-from schemaman.spark.streaming.staged_columns import HelperColumns, staged_helpers, staged_schema
-from schemaman.spark.streaming.unread_records import NONE_UNREAD, Unread, span
+from schemaman.sink.values.values import UnfitColumn
+from schemaman.spark.arrow_types import encode_key, explain_misfit, make_batch
+from schemaman.spark.streaming.micro_batch import COLUMNS, RAW, read_records
+from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers, make_staged_schema
+from schemaman.spark.streaming.unread_records import NO_UNREAD, UnreadRecords, format_span
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingContext:
     """What executors need to read records: the histories of their tables, and how records are written.
 
     `modes` are settings of the connector, `placeholder` is what it writes for values that did not change,
-    `past` is what was read before, `doubts` is what is not known of it (`rows.horizon`), `last` the records
+    `read_orders` is what was read before, `ambiguity` is what is not known of it (`rows.horizon`), `last` the records
     that ended it.
     """
 
@@ -55,13 +55,13 @@ class Reading:
     schemas: SchemaLookup
     stream: str
     forms: Forms
-    modes: Modes = UNTOLD
+    modes: ConnectorModes = UNKNOWN_MODES
     placeholder: bytes = PLACEHOLDER
-    past: Past = field(default_factory=dict)
-    last: Mapping[tuple[str, int], Last] = field(default_factory=dict)
-    doubts: Doubts | None = None
+    read_orders: ReadOrders = field(default_factory=dict)
+    last: Mapping[tuple[str, int], LastRecord] = field(default_factory=dict)
+    ambiguity: OrderAmbiguity | None = None
 
-    def reader(self) -> Callable[[Record], RowOutcome]:
+    def make_reader(self) -> Callable[[Record], RowOutcome]:
         """The outcome of a record; it remembers what it has learnt of them."""
         return RowReader(
             self.histories,
@@ -70,9 +70,9 @@ class Reading:
             forms=self.forms,
             modes=self.modes,
             placeholder=self.placeholder,
-            past=self.past,
+            past=self.read_orders,
             last=self.last,
-            doubts=self.doubts,
+            doubts=self.ambiguity,
         ).read
 
 
@@ -83,7 +83,7 @@ DECODED = (
 
 The `reason` of a row is what of its order cannot be told for sure (`rows.horizon`)."""
 
-_ADDED = (("source_table", arrow.string()), ("row_order", arrow.string()), ("op", arrow.string()),
+_DECODED_COLUMNS = (("source_table", arrow.string()), ("row_order", arrow.string()), ("op", arrow.string()),
           ("change", arrow.binary()), ("reason", arrow.string()),
           ("version", arrow.int32()))  # fmt: skip
 CHANGE = (
@@ -96,33 +96,33 @@ CHANGE_ARROW = arrow.schema([
     ("reason", arrow.string()), ("unread", arrow.int64()),
 ])  # fmt: skip
 _ROWS_AT_ONCE = 2_000
-LOST = "a value was not sent since it did not change, and the row began anew before: nobody knows it"
-WAITS = (
+VALUE_LOST = "a value was not sent since it did not change, and the row began anew before: nobody knows it"
+WAITS_FOR_OLDER = (
     "a value was not sent since it did not change, and an older record of the row, which may have it, waits "
     "in quarantine: this one waits behind it"
 )
-LATE = (
+CAME_LATE = (
     "it came later than a newer one of its row, and has a value of a column that has left the source, or "
     "that later rows lack: nobody can tell whether that one still had the column"
 )
-GONE_BEHIND = (
+DELETE_WAITS = (
     "a delete that tells no place, and nobody understood an older record of its partition, which may be of "
     "its row and newer than where the delete would stand: it waits behind that one, or until somebody "
     "deletes that one from the quarantine (lake_table = '')"
 )
 WAITING = "waiting"
 """The reason of a record that is in quarantine already, and only shows what has to wait behind it."""
-ENDED = "ended"
+ENDED_INCARNATION = "ended"
 """The reason of a row that went with an earlier life of its table: nothing to do, and said in the report."""
 
 
-def table_text(table: TableId) -> str:
+def format_table(table: TableId) -> str:
     """A table as a batch names it: whole, and in one way."""
     return repr((table.stream, *table.levels))
 
 
-def table_named(text: str) -> TableId | None:
-    """The table that a text of `table_text` names; None for an empty one."""
+def parse_table(text: str) -> TableId | None:
+    """The table that a text of `format_table` names; None for an empty one."""
     if not text:
         return None
     stream, server, database, schema, table = ast.literal_eval(text)
@@ -133,16 +133,16 @@ def table_named(text: str) -> TableId | None:
 class RecordDecoder:
     """The function that tasks run: records in, decoded records out."""
 
-    reading: Reading
+    reading: ReadingContext
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
         """Each record with what it says."""
-        read = self.reading.reader()
+        read = self.reading.make_reader()
         for batch in batches:
-            told = [_said(read, record) for record in records_of(batch)]
-            added = [arrow.array([row.get(name) for row in told], type) for name, type in _ADDED]
+            told = [_read_record(read, record) for record in read_records(batch)]
+            added = [arrow.array([row.get(name) for row in told], type) for name, type in _DECODED_COLUMNS]
             columns = [batch.column(batch.schema.get_field_index(name)) for name in COLUMNS]
-            names = [*COLUMNS, *(name for name, _ in _ADDED)]
+            names = [*COLUMNS, *(name for name, _ in _DECODED_COLUMNS)]
             yield arrow.RecordBatch.from_arrays([*columns, *added], names=names)
 
 
@@ -157,7 +157,7 @@ class ChangeMapper:
 
     to: RowMap
     waiting: bool = False
-    unread: Unread = NONE_UNREAD
+    unread: UnreadRecords = NO_UNREAD
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -168,48 +168,54 @@ class ChangeMapper:
         """Each change with the key by which it is folded; what cannot be written with its reason."""
         for batch in batches:
             columns = [batch.column(i).to_pylist() for i in range(len(self.columns))]
-            found = [self._row(pickle.loads(change), *key) for change, *key in zip(*columns, strict=True)]
+            found = [self._map_row(pickle.loads(change), *key) for change, *key in zip(*columns, strict=True)]
             if self.waiting:
                 keyed = (row for row in found if row.get("row_key") is not None)
                 found = [row | {"reason": WAITING, "change": None} for row in keyed]
             yield arrow.RecordBatch.from_pylist(found, CHANGE_ARROW)
 
-    def _row(self, change: RowChange, kafka_key: bytes | None = None) -> dict[str, object]:
+    def _map_row(self, change: RowChange, kafka_key: bytes | None = None) -> dict[str, object]:
         row: dict[str, object] = {
             "row_order": change.order,
-            "topic": change.place.topic,
-            "partition": change.place.partition,
-            "offset": change.place.offset,
+            "topic": change.record.topic,
+            "partition": change.record.partition,
+            "offset": change.record.offset,
         }
-        told = lake_change(change, self.to)
+        told = map_change(change, self.to)
         match told:
-            case Ended():
-                return row | {"reason": ENDED}
-            case Unfit(column, reason):
-                key = key_told(change, self.to)
-                known = None if key is None else key_bytes(self.to.key_columns, key)
+            case EndedIncarnation():
+                return row | {"reason": ENDED_INCARNATION}
+            case UnfitColumn(column, reason):
+                key = read_mapped_key(change, self.to)
+                known = None if key is None else encode_key(self.to.key_columns, key)
                 return row | {"reason": f"{column}: {reason}", "row_key": known}
             case LakeChange():
-                faults = (misfit(c, told.values[c.name]) for c in self.to.columns if c.name in told.values)
+                faults = (
+                    explain_misfit(c, told.values[c.name]) for c in self.to.columns if c.name in told.values
+                )
                 fault = next((fault for fault in faults if fault), None)
-                if told.unavailable or self._stands_behind(change):
-                    row["unread"] = self.unread.before(told.place, kafka_key)
+                if told.unavailable or self._is_unpositioned_delete(change):
+                    row["unread"] = self.unread.find_before(told.record, kafka_key)
                 if row.get("unread") is not None and not told.unavailable:
-                    fault = fault or GONE_BEHIND
-                return row | {"reason": fault, "row_key": self._key(told), "change": pickle.dumps(told)}
+                    fault = fault or DELETE_WAITS
+                return row | {
+                    "reason": fault,
+                    "row_key": self._encode_key(told),
+                    "change": pickle.dumps(told),
+                }
 
-    def _stands_behind(self, change: RowChange) -> bool:
+    def _is_unpositioned_delete(self, change: RowChange) -> bool:
         """Whether it is a delete without a place in a table whose other records tell theirs.
 
         It does not wait for what nobody will ever understand from here: its own bytes would be lost as well.
         """
-        behind = change.op == "d" and change.position.kind == "none" and not self.unread.lost
-        return behind and bool(self.to.key) and place_in(change.order)[0] != NOWHERE
+        behind = change.op == "d" and change.position.kind == "none" and not self.unread.is_lost
+        return behind and bool(self.to.key) and parse_order(change.order)[0] != NO_POSITION_TEXT
 
-    def _key(self, change: LakeChange) -> bytes:
+    def _encode_key(self, change: LakeChange) -> bytes:
         if self.to.key:
-            return key_bytes(self.to.key_columns, change.values)
-        return repr(change.place).encode()
+            return encode_key(self.to.key_columns, change.values)
+        return repr(change.record).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,142 +227,142 @@ class ChangeFolder:
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
         """A row for each key, and one for each record that cannot be written."""
-        schema, helpers = staged_schema(self.to), staged_helpers(self.to)
+        schema, helpers = make_staged_schema(self.to), make_staged_helpers(self.to)
         ready: list[Mapping[str, object]] = []
         records = (record for batch in batches for record in batch.to_pylist())
         for _, group in groupby(records, key=lambda r: r["row_key"]):
-            ready += self._rows(list(group), helpers)
+            ready += self._fold_group(list(group), helpers)
             if len(ready) >= _ROWS_AT_ONCE:
-                yield rows(ready, schema)
+                yield make_batch(ready, schema)
                 ready = []
-        yield rows(ready, schema)
+        yield make_batch(ready, schema)
 
-    def _rows(
+    def _fold_group(
         self, records: Sequence[Mapping[str, object]], helpers: HelperColumns
     ) -> Iterator[Mapping[str, object]]:
         good: list[LakeChange] = []
         behind: object = None  # the order of the newest record so far that waits
         since: object = None  # that of the newest one before the first that does not
         cut = False  # whether it waits behind others that do not
-        unread: dict[Place, int] = {}  # of those that lack a value: see `ChangeMapper`
+        unread: dict[TopicOffset, int] = {}  # of those that lack a value: see `ChangeMapper`
         for record in records:
-            reason, change = record["reason"], _change(record)
+            reason, change = record["reason"], _unpickle_change(record)
             at = record["unread"]
             if (
                 change is not None
                 and change.unavailable
-                and ((behind is not None and cut) or (good and _older(good, at, change.place)))
+                and ((behind is not None and cut) or (good and _are_older(good, at, change.record)))
             ):
-                reason, change = WAITS, None
+                reason, change = WAITS_FOR_OLDER, None
             if change is None:
                 if reason != WAITING:
-                    yield {helpers.reason: reason, helpers.places: [_place_of(record)]}
-                if reason != ENDED:
+                    yield {helpers.reason: reason, helpers.places: [_select_key(record)]}
+                if reason != ENDED_INCARNATION:
                     behind, cut = record["row_order"], bool(good)
                 continue
             if not change.unavailable:
                 behind = None
             since = since if good else behind
             good.append(change)
-            unread |= {change.place: at} if isinstance(at, int) else {}
+            unread |= {change.record: at} if isinstance(at, int) else {}
         if not good:
             return
         if self.to.key:
-            yield from self._folded(good, helpers, since, _span(good[0].place, unread))
+            yield from self._fold_changes(good, helpers, since, _format_span(good[0].record, unread))
         else:
-            yield dict(good[-1].values) | {helpers.places: [_place(good[-1].place)]}
+            yield dict(good[-1].values) | {helpers.places: [_make_key(good[-1].record)]}
 
-    def _folded(
+    def _fold_changes(
         self, changes: Sequence[LakeChange], helpers: HelperColumns, behind: object, unread: str | None
     ) -> Iterator[Mapping[str, object]]:
         names = [c.name for c in self.to.columns]
         numbers = {name: number for number, name in enumerate(names)}
-        row = folded(changes, names, self.floor)
+        row = fold_changes(changes, names, self.floor)
         if row is None:
             return
-        places = [_place(place) for place in row.places]
+        places = [_make_key(place) for place in row.records]
         yield dict(row.values) | {
             ORDER: row.order,
             DELETED: row.deleted,
             helpers.kept: [i for i, name in enumerate(names) if name in row.kept],
-            helpers.words: {numbers[name]: order for name, order in row.words.items()} or None,
+            helpers.words: {numbers[name]: order for name, order in row.value_orders.items()} or None,
             helpers.needs_row: row.needs_row,
             helpers.behind: behind if row.needs_row else None,
-            helpers.anew: row.anew,
+            helpers.anew: row.restart_order,
             helpers.unread: unread if row.needs_row else None,
-            helpers.unsent: row.unsent,
-            helpers.since: self._since(changes, row),
+            helpers.unsent: row.unsent_order,
+            helpers.since: self._find_oldest_dropped(changes, row),
             helpers.places: places,
         }
 
-    def _since(self, changes: Sequence[LakeChange], row: Upsert) -> str | None:
+    def _find_oldest_dropped(self, changes: Sequence[LakeChange], row: Upsert) -> str | None:
         """Where the oldest value stands that newer versions of the row have no column for."""
         found = []
-        for name in self.to.left & row.values.keys():
+        for name in self.to.dropped & row.values.keys():
             teller = next(change for change in reversed(changes) if name in change.values)
-            if not teller.again:
+            if not teller.redelivered:
                 found.append(teller.order)
         return min(found, default=None)
 
 
-def _said(read: Callable[[Record], RowOutcome], record: Record) -> dict[str, object]:
+def _read_record(read: Callable[[Record], RowOutcome], record: Record) -> dict[str, object]:
     """What a record says; one that breaks the reader in a way that nobody foresaw is set aside alone."""
     try:
-        return _told(read(record))
+        return _describe_outcome(read(record))
     except SchemamanError:
         raise  # a registry that does not answer says nothing of the record
     except Exception as error:
-        return {"reason": _text(f"it cannot be read: {type(error).__name__}: {error}")}
+        return {"reason": _escape_text(f"it cannot be read: {type(error).__name__}: {error}")}
 
 
-def _told(read: RowOutcome) -> dict[str, object]:
+def _describe_outcome(read: RowOutcome) -> dict[str, object]:
     match read:
         case RowChange():
             return {
-                "source_table": _text(table_text(read.table)),
-                "row_order": _text(read.order),
+                "source_table": _escape_text(format_table(read.table)),
+                "row_order": _escape_text(read.order),
                 "op": read.op,
                 "change": pickle.dumps(read),
                 "version": read.version,
-                "reason": read.doubt or None,
+                "reason": read.ambiguity or None,
             }
         case Reject():
-            return {"reason": _text(read.reason)}
+            return {"reason": _escape_text(read.reason)}
         case _:
             return {}
 
 
-def _text(told: str) -> str:
+def _escape_text(told: str) -> str:
     """A text that a column can hold: half a surrogate pair, which JSON may bring, as it is escaped."""
     return told.encode(errors="backslashreplace").decode()
 
 
-def _change(record: Mapping[str, object]) -> LakeChange | None:
+def _unpickle_change(record: Mapping[str, object]) -> LakeChange | None:
     """The change of a record that can be written."""
     change = record["change"] if record["reason"] is None else None
     return pickle.loads(change) if isinstance(change, bytes) else None
 
 
-def _older(good: Sequence[LakeChange], unread: object, place: Place) -> bool:
+def _are_older(good: Sequence[LakeChange], unread: object, place: TopicOffset) -> bool:
     """Whether the changes before that of a place are all older than a record that nobody understood."""
     if not isinstance(unread, int):
         return False
     since = (*place[:2], unread)
-    return not any(since <= change.place < place for change in reversed(good))
+    return not any(since <= change.record < place for change in reversed(good))
 
 
-def _span(first: Place, unread: Mapping[Place, int]) -> str | None:
+def _format_span(first: TopicOffset, unread: Mapping[TopicOffset, int]) -> str | None:
     """From the record that nobody understood before the first change, to the last one that is behind it."""
     at = unread.get(first)
     if at is None:
         return None
     last = max(place[2] for place, behind in unread.items() if place[:2] == first[:2] and behind == at)
-    return span(first[1], at, last)
+    return format_span(first[1], at, last)
 
 
-def _place_of(record: Mapping[str, object]) -> dict[str, object]:
+def _select_key(record: Mapping[str, object]) -> dict[str, object]:
     return {name: record[name] for name in ("topic", "partition", "offset")}
 
 
-def _place(place: tuple[str, int, int]) -> dict[str, object]:
+def _make_key(place: tuple[str, int, int]) -> dict[str, object]:
     return dict(zip(("topic", "partition", "offset"), place, strict=True))

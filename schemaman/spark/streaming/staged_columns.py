@@ -10,24 +10,24 @@ from dataclasses import dataclass
 
 import pyarrow as arrow
 
-from schemaman.migration.row_columns import row_columns
+from schemaman.migration.row_columns import list_row_columns
 from schemaman.migration.spark_sql import type_name
 from schemaman.migration.type_mapping import VARIANT
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column
 from schemaman.model.types import Array, Map, String, Struct, Type
 from schemaman.sink.row_mapping import RowMap
-from schemaman.spark.arrow_types import arrow_type
+from schemaman.spark.arrow_types import to_arrow_type
 
-_PLACE_ARROW = arrow.struct([
+_RECORD_ARROW = arrow.struct([
     ("topic", arrow.string()), ("partition", arrow.int32()), ("offset", arrow.int64())
 ])  # fmt: skip
 
 
-def staged_ddl(to: RowMap) -> str:
+def make_staged_ddl(to: RowMap) -> str:
     """The columns of staged rows in Spark's words; the last ones help to write them."""
-    members = [f"{quote_name(c.name)} {_staged_type(c.type)}" for c in staged_columns(to)]
-    helpers = staged_helpers(to)
+    members = [f"{quote_name(c.name)} {_format_staged_type(c.type)}" for c in list_staged_columns(to)]
+    helpers = make_staged_helpers(to)
     members += [
         f"{quote_name(helpers.kept)} array<int>",
         f"{quote_name(helpers.words)} map<int, string>",
@@ -43,35 +43,37 @@ def staged_ddl(to: RowMap) -> str:
     return ", ".join(members)
 
 
-def staged_helpers(to: RowMap) -> HelperColumns:
+def make_staged_helpers(to: RowMap) -> HelperColumns:
     """The columns of staged rows that help to write; where `reason` is not null a row cannot be written."""
-    return helper_columns(staged_columns(to))
+    return make_helper_columns(list_staged_columns(to))
 
 
-def _staged_type(type: Type) -> str:
+def _format_staged_type(type: Type) -> str:
     """A type in Spark's words; a VARIANT travels as text, since Arrow has none."""
     match type:
         case Array(element):
-            return f"ARRAY<{_staged_type(element)}>"
+            return f"ARRAY<{_format_staged_type(element)}>"
         case Map(key, value):
-            return f"MAP<{_staged_type(key)}, {_staged_type(value)}>"
+            return f"MAP<{_format_staged_type(key)}, {_format_staged_type(value)}>"
         case Struct(fields):
-            return f"STRUCT<{', '.join(f'{quote_name(f.name)}: {_staged_type(f.type)}' for f in fields)}>"
+            return (
+                f"STRUCT<{', '.join(f'{quote_name(f.name)}: {_format_staged_type(f.type)}' for f in fields)}>"
+            )
         case _:
             return type_name(String() if type == VARIANT else type)
 
 
-def staged_columns(to: RowMap) -> tuple[Column, ...]:
+def list_staged_columns(to: RowMap) -> tuple[Column, ...]:
     """The columns of the table as rows are staged for it: its own, then those that remember positions."""
-    return (*to.columns, *row_columns(to.key))
+    return (*to.columns, *list_row_columns(to.key))
 
 
-def staged_schema(to: RowMap) -> arrow.Schema:
+def make_staged_schema(to: RowMap) -> arrow.Schema:
     """The columns of staged rows in Arrow's words."""
-    helpers = staged_helpers(to)
+    helpers = make_staged_helpers(to)
     return arrow.schema(
         [
-            *((c.name, arrow_type(c.type)) for c in staged_columns(to)),
+            *((c.name, to_arrow_type(c.type)) for c in list_staged_columns(to)),
             (helpers.kept, arrow.list_(arrow.int32())),
             (helpers.words, arrow.map_(arrow.int32(), arrow.string())),
             (helpers.needs_row, arrow.bool_()),
@@ -81,7 +83,7 @@ def staged_schema(to: RowMap) -> arrow.Schema:
             (helpers.unsent, arrow.string()),
             (helpers.since, arrow.string()),
             (helpers.reason, arrow.string()),
-            (helpers.places, arrow.list_(_PLACE_ARROW)),
+            (helpers.places, arrow.list_(_RECORD_ARROW)),
         ]
     )
 
@@ -116,7 +118,7 @@ class HelperColumns:
     places: str
 
 
-def helper_columns(columns: Iterable[Column]) -> HelperColumns:
+def make_helper_columns(columns: Iterable[Column]) -> HelperColumns:
     """Names that none of the columns of a table has: two underscores before each, or as many as it takes."""
     taken = {column.name.lower() for column in columns}
     before = "__"

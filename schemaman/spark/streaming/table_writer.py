@@ -20,61 +20,66 @@ from schemaman.migration.properties.names import TRUNCATED_PROPERTY
 from schemaman.migration.spark_sql import set_properties
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column
-from schemaman.sink.row_mapping import RowMap, emptied
-from schemaman.sink.upsert import Place
+from schemaman.sink.row_mapping import RowMap, fill_truncate_metadata
+from schemaman.sink.upsert import TopicOffset
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.sql_errors import RAISED
-from schemaman.spark.streaming.batch_commits import Batch, Stamps, Standing
-from schemaman.spark.streaming.decoded import Decoded, Staged
-from schemaman.spark.streaming.merge_sql import append_rows, merge_rows, with_newer_row, without_old_row
-from schemaman.spark.streaming.quarantine import NO_OLD_ROW
-from schemaman.spark.streaming.row_staging import LATE, LOST, WAITS
-from schemaman.spark.streaming.staged_columns import staged_columns, staged_helpers
-from schemaman.spark.streaming.table_migration import Brought, Follower
-from schemaman.spark.streaming.unread_records import NONE_UNREAD, Unread
-from schemaman.spark.temp_view import view
+from schemaman.spark.streaming.batch_commits import BatchCommits, CommitState, StreamBatch
+from schemaman.spark.streaming.decoded import DecodedBatch, StagedRows
+from schemaman.spark.streaming.merge_sql import (
+    format_append,
+    format_merge,
+    format_missing_row_query,
+    format_newer_row_query,
+)
+from schemaman.spark.streaming.quarantine import NO_PREVIOUS_ROW
+from schemaman.spark.streaming.row_staging import CAME_LATE, VALUE_LOST, WAITS_FOR_OLDER
+from schemaman.spark.streaming.staged_columns import list_staged_columns, make_staged_helpers
+from schemaman.spark.streaming.table_migration import Ready, SinkTable
+from schemaman.spark.streaming.unread_records import NO_UNREAD, UnreadRecords
+from schemaman.spark.temp_view import create_view
 
 _VIEW, _SOURCE = "schemaman_staged", "schemaman_rows"
 
 
-SetAside = Callable[[Mapping[Place, str]], None]
+QuarantineRecords = Callable[[Mapping[TopicOffset, str]], None]
 """Keeps the records at some places, with a reason for each."""
 
-Places = tuple[Place, ...]
+TopicOffsets = tuple[TopicOffset, ...]
 """The records that a row was made of."""
 
-Waiting = Callable[[RowMap], arrow.Table | None]
-"""The rows of a table of which records wait in quarantine (`Decoded.waiting`); None if nobody knows which."""
+FindWaiting = Callable[[RowMap], arrow.Table | None]
+"""The rows of a table of which records wait in quarantine (`DecodedBatch.waiting`); None if nobody knows which."""
 
 
-NotUnderstood = Callable[[], Unread]
+FindUnread = Callable[[], UnreadRecords]
 """The records that nobody understood, asked for once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     """What became of the changes of one table: rows merged, records of an earlier life, records set aside.
 
-    `again`: the number of the batch was used before, by other records.
+    `is_number_reused`: the number of the batch was used before, by other records.
     """
 
     rows: int
-    ended: int
-    aside: int
-    again: bool = False
+    ended_incarnation: int
+    quarantined: int
+    is_number_reused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class TableChanges:
     """Decoded changes of one table: how many, and what they are (see `decoded.Count`)."""
 
-    rows: Decoded
+    rows: DecodedBatch
     count: int
     truncated: str | None
     versions: frozenset[int] = frozenset()
 
 
-class Unstaged(Exception):
+class StagingFailed(Exception):
     """The changes of a table cannot be made rows of it, which nobody foresaw; the message says why."""
 
     def __init__(self, message: str) -> None:
@@ -82,39 +87,39 @@ class Unstaged(Exception):
         self.message = message
 
 
-class Writer:
+class TableWriter:
     """Writes into one lake table that was brought up to date."""
 
     def __init__(
         self,
         spark: SparkSession,
-        follower: Follower,
-        brought: Brought,
+        follower: SinkTable,
+        brought: Ready,
         history: TableHistory,
-        stamps: Stamps,
+        stamps: BatchCommits,
     ) -> None:
         self._spark = spark
         self._executor = SparkExecutor(spark)
         self._follower = follower
         self._stamps = stamps
-        self.live = brought.live
-        self._to = brought.rows(history)
+        self.lake = brought.lake
+        self._row_map = brought.map_rows(history)
         # The position before which no row lives: that of the newest TRUNCATE, as far as the table knows.
-        self.floor = brought.live.properties.get(TRUNCATED_PROPERTY, "")
+        self.floor = brought.lake.properties.get(TRUNCATED_PROPERTY, "")
 
     @property
-    def keyed(self) -> bool:
+    def has_key(self) -> bool:
         """Whether rows are merged by a key; without one each record is appended, a TRUNCATE's, too."""
-        return bool(self._to.key)
+        return bool(self._row_map.key)
 
-    def write(
+    def write_changes(
         self,
-        changes: Changes,
-        batch: Batch | None,
-        set_aside: SetAside,
-        waiting: Waiting | None = None,
-        unread: NotUnderstood | None = None,
-    ) -> Written:
+        changes: TableChanges,
+        batch: StreamBatch | None,
+        set_aside: QuarantineRecords,
+        waiting: FindWaiting | None = None,
+        unread: FindUnread | None = None,
+    ) -> WriteResult:
         """Write the changes; first, the records that cannot be written go to `set_aside`.
 
         `waiting` tells what waits in quarantine for this table, if anything does, `unread` what nobody
@@ -124,122 +129,141 @@ class Writer:
             StatementFailed: the table refused the rows; nothing was written.
             Unstaged: no rows can be made of the changes; nothing was written.
         """
-        keyed = bool(self._to.key)
+        keyed = bool(self._row_map.key)
         if keyed:
-            self._know(changes.truncated)
+            self._record_truncate(changes.truncated)
         floor = self.floor if keyed else ""
-        found, known = self._behind(changes, floor, waiting, unread() if unread else NONE_UNREAD)
-        good, lacking = self._parted(found, changes.truncated, known=known)
-        aside = {**found.aside, **{p: reason for places, reason in lacking.items() for p in places}}
+        found, known = self._stage_after_waiting(changes, floor, waiting, unread() if unread else NO_UNREAD)
+        good, lacking = self._split_rows(found, changes.truncated, known=known)
+        aside = {**found.unwritable, **{p: reason for places, reason in lacking.items() for p in places}}
         if aside:
             set_aside(aside)
         rows = found.count - len(lacking)
         again = False
         if rows or (keyed and changes.truncated):
-            again = self._merge(good, changes, batch) == "used"
-        return Written(rows, found.ended, len(aside), again)
+            again = self._merge_rows(good, changes, batch) == "used"
+        return WriteResult(rows, found.ended_incarnation, len(aside), again)
 
-    def _behind(
+    def _stage_after_waiting(
         self,
-        changes: Changes,
+        changes: TableChanges,
         floor: str,
-        waiting: Waiting | None,
-        unread: Unread,
-    ) -> tuple[Staged, bool]:
+        waiting: FindWaiting | None,
+        unread: UnreadRecords,
+    ) -> tuple[StagedRows, bool]:
         """The changes as rows, those that lack a value behind what may have it; whether that is known.
 
         What waits for this table is asked for only where a row needs a value.
         """
-        found = self._staged(changes, floor, None, unread)
-        if not found.needing or waiting is None:
+        found = self._stage_changes(changes, floor, None, unread)
+        if not found.needing_probe or waiting is None:
             return found, True
-        others = waiting(self._to)
+        others = waiting(self._row_map)
         if others is not None and others.num_rows:
-            found = self._staged(changes, floor, others, unread)
+            found = self._stage_changes(changes, floor, others, unread)
         return found, others is not None
 
-    def _staged(self, changes: Changes, floor: str, waiting: arrow.Table | None, unread: Unread) -> Staged:
+    def _stage_changes(
+        self, changes: TableChanges, floor: str, waiting: arrow.Table | None, unread: UnreadRecords
+    ) -> StagedRows:
         """The changes as rows. Nothing is written yet, so what goes wrong concerns this table alone."""
         try:
-            return changes.rows.staged(self._to, changes.count, floor, waiting, unread)
+            return changes.rows.stage_rows(self._row_map, changes.count, floor, waiting, unread)
         except PythonException as error:  # what a task raised, with its trace
-            raise Unstaged(f"no rows can be made of its records: {_last_line(str(error))}") from error
+            raise StagingFailed(
+                f"no rows can be made of its records: {_find_last_line(str(error))}"
+            ) from error
         except (SchemamanError, *RAISED):
             raise
         except Exception as error:  # nobody foresaw it, so its kind is not known
             told = f"{type(error).__name__}: {error}"
-            raise Unstaged(f"no rows can be made of its records: {_last_line(told)}") from error
+            raise StagingFailed(f"no rows can be made of its records: {_find_last_line(told)}") from error
 
-    def _know(self, truncated: str | None) -> None:
+    def _record_truncate(self, truncated: str | None) -> None:
         """Take up a TRUNCATE; the table remembers it before a row is touched."""
         if truncated is not None and truncated > self.floor:
             self._executor.run(set_properties(self._follower.name, {TRUNCATED_PROPERTY: truncated}))
             self.floor = truncated
 
-    def _parted(
-        self, found: Staged, truncated: str | None, *, known: bool
-    ) -> tuple[DataFrame, dict[Places, str]]:
+    def _split_rows(
+        self, found: StagedRows, truncated: str | None, *, known: bool
+    ) -> tuple[DataFrame, dict[TopicOffsets, str]]:
         """The rows that can be written, and the records of others: what they need is not there, or is newer.
 
         `known`: which rows wait; if nobody knows, each that needs one does.
         """
-        if not found.needing:
+        if not found.needing_probe:
             return found.rows, {}
-        left = self._late(found.rows) | self._lacking(found.rows, truncated, known=known)
+        left = self._find_late(found.rows) | self._find_lacking(found.rows, truncated, known=known)
         if not left:
             return found.rows, {}
-        places = staged_helpers(self._to).places
+        places = make_staged_helpers(self._row_map).places
         missing = self._spark.createDataFrame([(list(p),) for p in left], found.rows.select(places).schema)
         return found.rows.join(missing, places, "left_anti"), left
 
-    def _lacking(self, rows: DataFrame, truncated: str | None, *, known: bool) -> dict[Places, str]:
+    def _find_lacking(
+        self, rows: DataFrame, truncated: str | None, *, known: bool
+    ) -> dict[TopicOffsets, str]:
         """The rows that need a value which the table has not, or not yet."""
-        helpers = staged_helpers(self._to)
+        helpers = make_staged_helpers(self._row_map)
         query = f"SELECT * FROM {_SOURCE} WHERE {quote_name(helpers.needs_row)}"
         if known:
-            query = without_old_row(self._follower.name, _SOURCE, self._to.key, helpers, truncated)
+            query = format_missing_row_query(
+                self._follower.name, _SOURCE, self._row_map.key, helpers, truncated
+            )
         asked = F.col(helpers.needs_row) | F.col(helpers.unsent).isNotNull()
         told = (helpers.places, helpers.behind, helpers.unread, helpers.anew)
-        with view(rows.where(asked), _SOURCE):
+        with create_view(rows.where(asked), _SOURCE):
             found = self._spark.sql(query).select(*told).collect()
         return {
-            _places(row[0]): WAITS if row[1] or row[2] or not known else LOST if row[3] else NO_OLD_ROW
+            _read_records(row[0]): WAITS_FOR_OLDER
+            if row[1] or row[2] or not known
+            else VALUE_LOST
+            if row[3]
+            else NO_PREVIOUS_ROW
             for row in found
         }
 
-    def _late(self, rows: DataFrame) -> dict[Places, str]:
+    def _find_late(self, rows: DataFrame) -> dict[TopicOffsets, str]:
         """The rows with a value of a column that left the source, which the table may have a newer one of."""
-        helpers = staged_helpers(self._to)
-        left = [(i, c) for i, c in enumerate(self._to.columns) if c.name in self._to.left]
+        helpers = make_staged_helpers(self._row_map)
+        left = [(i, c) for i, c in enumerate(self._row_map.columns) if c.name in self._row_map.dropped]
         if not left:
             return {}
-        query = with_newer_row(self._follower.name, _SOURCE, self._to.key, left, helpers)
-        with view(rows.where(F.col(helpers.since).isNotNull()), _SOURCE):
+        query = format_newer_row_query(self._follower.name, _SOURCE, self._row_map.key, left, helpers)
+        with create_view(rows.where(F.col(helpers.since).isNotNull()), _SOURCE):
             found = self._spark.sql(query).select(helpers.places).collect()
-        return {_places(row[0]): LATE for row in found}
+        return {_read_records(row[0]): CAME_LATE for row in found}
 
-    def _merge(self, rows: DataFrame, changes: Changes, batch: Batch | None) -> Standing:
-        columns: tuple[Column, ...] = staged_columns(self._to)
+    def _merge_rows(self, rows: DataFrame, changes: TableChanges, batch: StreamBatch | None) -> CommitState:
+        columns: tuple[Column, ...] = list_staged_columns(self._row_map)
         name, format = self._follower.name, self._follower.target.format
-        standing = self._stamps.standing(self._spark, format, name, batch) if batch else "new"
+        standing = self._stamps.find_state(self._spark, format, name, batch) if batch else "new"
         if standing == "written":
             return standing
-        if self._to.key:
+        if self._row_map.key:
             at = changes.truncated
-            beside = emptied(changes.rows.truncate(at), self._to) if at and self._to.beside else {}
-            statement = merge_rows(name, _VIEW, columns, self._to.key, at, beside)
+            beside = (
+                fill_truncate_metadata(changes.rows.find_truncate(at), self._row_map)
+                if at and self._row_map.metadata_columns
+                else {}
+            )
+            statement = format_merge(name, _VIEW, columns, self._row_map.key, at, beside)
         else:
-            statement = append_rows(name, _VIEW, columns)
-        with view(rows, _VIEW), self._stamps.stamped(self._spark, format, name, batch, standing):
+            statement = format_append(name, _VIEW, columns)
+        with (
+            create_view(rows, _VIEW),
+            self._stamps.set_commit_metadata(self._spark, format, name, batch, standing),
+        ):
             self._executor.run(statement)
         return standing
 
 
-def _last_line(text: str) -> str:
+def _find_last_line(text: str) -> str:
     return [line.strip() for line in text.splitlines() if line.strip()][-1]
 
 
-def _places(told: Iterable[Iterable[Any]]) -> Places:
+def _read_records(told: Iterable[Iterable[Any]]) -> TopicOffsets:
     """The records of a staged row."""
     places = []
     for topic, partition, offset in told:

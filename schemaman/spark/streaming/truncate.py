@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import Literal, assert_never
 
 from schemaman.migration.policy import Policy
-from schemaman.spark.streaming.table_migration import Follower
+from schemaman.spark.streaming.table_migration import SinkTable
 
-EMPTIED = "the source table was emptied (TRUNCATE)"
+TRUNCATED = "the source table was emptied (TRUNCATE)"
 """How the reason begins of records that the policy keeps out of a table because of one."""
 
-Verdict = Literal["empty", "leave", "set-aside", "stop"]
+TruncateAction = Literal["empty", "leave", "set-aside", "stop"]
 
 
-class Emptied(Exception):
+class TableTruncated(Exception):
     """A TRUNCATE that the policy does not let through; the message says so."""
 
     def __init__(self, message: str) -> None:
@@ -24,15 +24,15 @@ class Emptied(Exception):
         self.message = message
 
 
-def verdict(policy: Policy, follower: Follower) -> tuple[Verdict, str]:
+def decide_truncate(policy: Policy, follower: SinkTable) -> tuple[TruncateAction, str]:
     """What a TRUNCATE does to a lake table, and why.
 
     `empty`: its rows end. `leave`: nothing happens. `set-aside`: its record alone waits. `stop`: all records
     wait, also those of later batches, until the policy says otherwise: no plan follows from a TRUNCATE, so
     there is none to approve.
     """
-    ruling = policy.ruling("truncate", str(follower.table), follower.target.name, follower.target.format)
-    why = f"{EMPTIED}: {ruling.why}"
+    ruling = policy.find_ruling("truncate", str(follower.table), follower.target.name, follower.target.format)
+    why = f"{TRUNCATED}: {ruling.why}"
     match ruling.level:
         case "auto":
             return "empty", why

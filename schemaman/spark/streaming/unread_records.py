@@ -9,53 +9,53 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from schemaman.sink.upsert import Place
+from schemaman.sink.upsert import TopicOffset
 
 _Offsets = Mapping[bytes | None, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadRecords:
     """Where such records stand: by topic and partition, then by the bytes of the key that they came with.
 
-    Offsets go up. `crowded`: there are too many to know their keys; only the first of a partition is told.
-    `lost`: none of their bytes are kept, so nobody will ever understand them from here.
+    Offsets go up. `is_crowded`: there are too many to know their keys; only the first of a partition is told.
+    `is_lost`: none of their bytes are kept, so nobody will ever understand them from here.
     """
 
     offsets: Mapping[tuple[str, int], _Offsets] = field(default_factory=dict)
-    crowded: bool = False
-    lost: bool = False
+    is_crowded: bool = False
+    is_lost: bool = False
 
-    def before(self, place: Place, key: bytes | None) -> int | None:
+    def find_before(self, place: TopicOffset, key: bytes | None) -> int | None:
         """The offset of the last one before a record that may be of the same row; None if there is none."""
         topic, partition, offset = place
         here = self.offsets.get((topic, partition), {})
         mine = here.values() if key is None else (here.get(key, ()), here.get(None, ()))
         found = [offsets[at - 1] for offsets in mine if (at := bisect_left(offsets, offset))]
         # Where keys are not known, it may be the very last one.
-        return offset - 1 if found and self.crowded else max(found, default=None)
+        return offset - 1 if found and self.is_crowded else max(found, default=None)
 
 
-NONE_UNREAD = Unread()
+NO_UNREAD = UnreadRecords()
 
 
-def unread(
+def make_unread_records(
     records: Iterable[tuple[str, int, int, bytes | None]], *, crowded: bool = False, lost: bool = False
-) -> Unread:
+) -> UnreadRecords:
     """Made of topic, partition, offset and key of each record; without a key it may be of any row."""
     found: dict[tuple[str, int], dict[bytes | None, list[int]]] = {}
     for topic, partition, offset, key in records:
         found.setdefault((topic, partition), {}).setdefault(key, []).append(offset)
     sorted_ = {here: {k: tuple(sorted(o)) for k, o in keys.items()} for here, keys in found.items()}
-    return Unread(sorted_, crowded, lost)
+    return UnreadRecords(sorted_, crowded, lost)
 
 
-def span(partition: int, first: int, last: int) -> str:
+def format_span(partition: int, first: int, last: int) -> str:
     """Two places of a partition, as an order of rows ends with one (`rows.order`)."""
     return f"{partition:06d}.{first:020d}/{partition:06d}.{last:020d}"
 
 
-def within(order: str, span: str) -> bool:
+def is_in_span(order: str, span: str) -> bool:
     """Whether the record that an order is of stands between two places, as the statement asks it, too."""
     first, last = span.split("/")
     return first <= order.rpartition("/")[2] <= last

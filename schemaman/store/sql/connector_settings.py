@@ -24,7 +24,7 @@ from sqlalchemy import (
     update,
 )
 
-from schemaman.debezium.records import Mark
+from schemaman.debezium.records import Coordinates
 from schemaman.history.epochs import Footprint, FormChange, Place, Shown, Verdict, decide
 from schemaman.model.schema import TableId
 from schemaman.store import schema_json as structure_codec
@@ -350,7 +350,7 @@ def _changes_of(connection: Connection, tables: list[str]) -> list[Change]:
 
 def _change(row: Row[tuple[object, ...]]) -> Change:
     m = row._mapping
-    at = Mark(m["topic"], m["partition"], m["offset"])
+    at = Coordinates(m["topic"], m["partition"], m["offset"])
     change = FormChange((), m["was"], m["now"], at, *(m[name] for name in _TIMES))
     return Change(m["table_key"], change, m["verdict"])
 
@@ -364,7 +364,7 @@ def _row(scope: str, table: str, change: FormChange, verdict: Verdict) -> dict[s
 
 
 def _bare(change: FormChange) -> FormChange:
-    at = Mark(change.at.topic, change.at.partition, change.at.offset)
+    at = Coordinates(change.at.topic, change.at.partition, change.at.offset)
     return FormChange((), change.was, change.now, at, *(getattr(change, name) for name in _TIMES))
 
 
