@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tests.house import ROOT, STORIES
+from tests.support.checkout import ROOT, STORIES
 
 PAGE = ROOT / "docs" / "cases.md"
 CASES = range(1, 72)

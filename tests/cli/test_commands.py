@@ -32,11 +32,11 @@ from schemaman.report.json import schemas
 from schemaman_cli.group import SECTIONS, LazyGroup, Verb
 from schemaman_cli.main import main
 from schemaman_cli.migrating import exit_code
-from tests.done import Done
-from tests.house import CAPTURES
 from tests.live.database import schema_of_its_own
 from tests.live.process import free_port
-from tests.records import event, node, struct
+from tests.support.checkout import CAPTURES
+from tests.support.command_result import Done
+from tests.support.records import event, node, struct
 
 POSTGRES = CAPTURES / "postgres" / "shop-json"
 AVRO = CAPTURES / "postgres" / "shop-avro"

@@ -9,8 +9,8 @@ import pytest
 
 from schemaman.compat.judge import RULES
 from schemaman_cli.main import main
-from tests.house import ROOT
-from tests.projection_page import policy_page, projection_page
+from tests.support.checkout import ROOT
+from tests.support.policy_pages import policy_page, projection_page
 
 WRITTEN = "<!-- Written by `make bless`; change the source of what it shows. -->\n\n"
 COMMANDS = tuple(

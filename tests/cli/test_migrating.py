@@ -18,9 +18,9 @@ from schemaman.sink.stale_rows import StaleRowCheck
 from schemaman.sink.values.connector_modes import ConnectorModes
 from schemaman.store.memory import MemoryStore
 from schemaman.store.sql.store import SqlStore
-from tests.paper_commands import Commands, PaperLakes, commands
-from tests.paper_lake import Crash
-from tests.shop import history
+from tests.support.memory_commands import Commands, PaperLakes, commands
+from tests.support.memory_lake import Crash
+from tests.support.report_example import history
 
 DAY_MS = 86_400_000
 WAS = (("id", "INT"), ("price", "INT"))

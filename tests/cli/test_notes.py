@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from schemaman_cli.main import main
-from tests.records import change, column, image
+from tests.support.records import change, column, image
 
 CREATE = ("CREATE TABLE t (id INT)", ["id"])
 

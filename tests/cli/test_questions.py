@@ -23,9 +23,9 @@ from schemaman.languages.language import SCHEMA_LANGUAGES
 from schemaman.report.json import schemas
 from schemaman_cli.commands.show import LANGUAGES
 from schemaman_cli.main import main, root
-from tests.done import Done
-from tests.house import CAPTURES
-from tests.records import change, column, image
+from tests.support.checkout import CAPTURES
+from tests.support.command_result import Done
+from tests.support.records import change, column, image
 
 ORDERS = "postgres/shop-json"
 AVRO = "postgres/shop-avro"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.house import ROOT
+from tests.support.checkout import ROOT
 
 README = ROOT / "README.md"
 _TOUR = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)

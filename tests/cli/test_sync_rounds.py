@@ -10,8 +10,8 @@ import pytest
 
 from schemaman.io import files, kafka
 from schemaman_cli import sources
-from tests.done import Done
-from tests.paper_commands import Commands, commands
+from tests.support.command_result import Done
+from tests.support.memory_commands import Commands, commands
 
 WAS = (("id", "INT"), ("price", "INT"))
 MORE = (*WAS, ("q", "INT"))

@@ -13,8 +13,8 @@ from schemaman.migration.target import LakeTable
 from schemaman.migration.target_id import canonicalize_target
 from schemaman.store.log import Migrated
 from schemaman.store.sql.store import SqlStore
-from tests.paper_commands import Commands, commands
-from tests.paper_lake import Crash
+from tests.support.memory_commands import Commands, commands
+from tests.support.memory_lake import Crash
 
 WAS = (("id", "INT"), ("price", "INT"))
 MORE = (*WAS, ("q", "INT"))

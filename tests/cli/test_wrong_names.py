@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 
 from schemaman.report.json import schemas
 from schemaman_cli.main import main
-from tests.done import Done
-from tests.house import CAPTURES
+from tests.support.checkout import CAPTURES
+from tests.support.command_result import Done
 
 RECORDINGS = {
     "main": "mariadb/bookshop-mariadb-3.5.0-json",

@@ -25,8 +25,8 @@ from schemaman.history.versions import Disagreement, TableHistory
 from schemaman.model.column_list import format_columns
 from schemaman.model.diff import patch
 from schemaman.model.schema import TableId, TableSchema
-from tests.lines import ORDERS, mark, told
-from tests.strategies import schemas
+from tests.support.histories import ORDERS, mark, told
+from tests.support.strategies import schemas
 
 ALL_RULES = RULES.load_all()
 KEYED = "id INT NOT NULL, PRIMARY KEY (id)"

@@ -33,7 +33,7 @@ from schemaman.model.column_list import parse_columns
 from schemaman.model.diff import diff
 from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.model.types import Decimal, Integer, Struct, Timestamp
-from tests.strategies import related
+from tests.support.strategies import related
 
 ALL_RULES = RULES.load_all()
 VERDICTS: st.SearchStrategy[Verdict] = st.sampled_from(["break", "danger", "note"])

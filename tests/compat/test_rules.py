@@ -9,7 +9,7 @@ import pytest
 
 from schemaman.compat.judge import READERS, RULES, Example, Rule, judge_transition
 from schemaman.model.schema import Path
-from tests.house import FIXTURES
+from tests.support.checkout import FIXTURES
 
 ALL_RULES = RULES.load_all()
 FIRST_RELEASE = {

@@ -21,8 +21,8 @@ from schemaman.compat.snapshots import (
 from schemaman.debezium.records import Coordinates, Position
 from schemaman.errors import BadConfiguration
 from schemaman.model.schema import TableId, TableSchema
-from tests.lines import ORDERS, told
-from tests.strategies import NAMES, schemas
+from tests.support.histories import ORDERS, told
+from tests.support.strategies import NAMES, schemas
 
 MARKS = st.one_of(st.none(), st.builds(Coordinates, st.just("t"), st.integers(0, 3), st.integers(0, 99)))
 TABLES = st.builds(

@@ -21,10 +21,10 @@ from schemaman.migration.plan import Refusal
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.ddl import format_type, parse_type
 from schemaman.model.types import Unknown
-from tests import sheets
-from tests.house import CAPTURES
-from tests.records import declared_images, records
-from tests.sheets import Row
+from tests.support import type_sheets as sheets
+from tests.support.checkout import CAPTURES
+from tests.support.records import declared_images, records
+from tests.support.type_sheets import Row
 
 ROWS = [row for dialect in sheets.sheets() for row in sheets.rows(dialect)]
 

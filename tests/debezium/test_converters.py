@@ -18,8 +18,8 @@ from schemaman.errors import UnreadableInput
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import Column
 from schemaman.model.types import Decimal, Integer, String, Timestamp
-from tests.house import CAPTURES
-from tests.records import node, records, registry, struct
+from tests.support.checkout import CAPTURES
+from tests.support.records import node, records, registry, struct
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 TIMESTAMP = "org.apache.kafka.connect.data.Timestamp"

@@ -1,6 +1,6 @@
 """Damaged records: they raise nothing but the reject, never hang, and change no version of the sound ones.
 
-The damage is done and read in a process of its own, `tests.fuzz_all`, whose memory and time are bound.
+`tests.support.read_damaged` does and reads the damage in a process whose memory and time are bound.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.house import PROOF, ROOT
+from tests.support.checkout import PROOF, ROOT
 
 RUNS = {
     "postgres": ("shop-json", "shop-avro", "shop-upgrade", "shop-incremental", "shop-names-none",
@@ -31,7 +31,7 @@ RECORDS = 50_000 if PROOF else 1_500
 @pytest.mark.parametrize("source", RUNS)
 def test_damaged_records(source: str, figure: Callable[[str, object], None]) -> None:
     runs = [f"{source}/{run}" for run in RUNS[source]]
-    command = [sys.executable, "-m", "tests.fuzz_all", "5", str(RECORDS), *runs]
+    command = [sys.executable, "-m", "tests.support.read_damaged", "5", str(RECORDS), *runs]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3600, check=False)
     assert done.returncode == 0, done.stderr[-6000:]
     told = json.loads(done.stdout)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from schemaman.debezium.ddl.parser import LONGEST, DdlFacts, read_ddl
 from schemaman.debezium.ddl.statement import Subject, find_subjects
 from schemaman.debezium.ddl.tokens import find_column_renames, find_recreated_columns, find_table_renames
-from tests.house import CAPTURES
-from tests.records import records
+from tests.support.checkout import CAPTURES
+from tests.support.records import records
 
 BOOKS = sorted(p for p in (CAPTURES / "mariadb").iterdir() if (p / "records.ndjson.gz").exists())
 

@@ -26,8 +26,8 @@ from schemaman.ingest.scan import scan
 from schemaman.model.name_adjustment import adjust_field
 from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.model.types import Integer, String
-from tests.house import CAPTURES
-from tests.records import (
+from tests.support.checkout import CAPTURES
+from tests.support.records import (
     SOURCE,
     alone,
     change,

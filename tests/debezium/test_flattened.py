@@ -19,9 +19,9 @@ from schemaman.ingest.scan import merge, scan
 from schemaman.model.schema import TableId
 from schemaman.sink.reader import RowReader
 from schemaman.sink.row_change import RowChange
-from tests import chain
-from tests.house import CAPTURES
-from tests.records import alone, node, record, records, registry, struct
+from tests.support import chain
+from tests.support.checkout import CAPTURES
+from tests.support.records import alone, node, record, records, registry, struct
 from tests.truth.recording import facts
 from tests.truth.truth import read_truth
 

@@ -12,8 +12,8 @@ from schemaman.debezium.observation import Observation, Skipped
 from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.scan import scan
 from schemaman.model.types import Integer
-from tests.house import FIXTURES
-from tests.records import alone, node, record, struct
+from tests.support.checkout import FIXTURES
+from tests.support.records import alone, node, record, struct
 
 SAMPLES = {
     sample["name"]: sample

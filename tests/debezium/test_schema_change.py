@@ -12,8 +12,8 @@ from schemaman.debezium.observation import Observation, Outcome, Reject
 from schemaman.debezium.records import Record
 from schemaman.model.schema import Column, TableId
 from schemaman.model.types import Decimal, Integer, String
-from tests.house import CAPTURES
-from tests.records import alone, change, column, image, outcomes, record
+from tests.support.checkout import CAPTURES
+from tests.support.records import alone, change, column, image, outcomes, record
 
 DROP = {"type": "DROP", "id": '"shop"."t"', "table": None}
 

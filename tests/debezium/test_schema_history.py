@@ -28,11 +28,11 @@ from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
 from schemaman.report.json import schemas, tables
 from schemaman.resolve import select_version
-from tests.house import CAPTURES
-from tests.records import alone, column, image, outcomes
-from tests.simulated_mysql import Attribute, Database, State
-from tests.test_order import Desk
-from tests.test_simulated_mysql import witnesses
+from tests.history.test_simulated_mysql import witnesses
+from tests.ingest.test_order import Desk
+from tests.support.checkout import CAPTURES
+from tests.support.records import alone, column, image, outcomes
+from tests.support.simulated_mysql import Attribute, Database, State
 
 RUNS = sorted(p.parent for p in CAPTURES.glob("*/*/schema_history_internal.ndjson.gz"))
 DIALECTS = {"mysql": mysql.CONNECTOR, "mariadb": mariadb.CONNECTOR, "postgresql": postgresql.CONNECTOR}

@@ -16,7 +16,7 @@ from schemaman.debezium.topic_naming import (
     route_topic,
 )
 from schemaman.model.name_adjustment import Mode
-from tests import chain
+from tests.support import chain
 
 SHIPPED = TopicNamingStrategy("srv")
 

@@ -40,9 +40,9 @@ from schemaman.io import files, schema_registry
 from schemaman.io.schema_registry import RegistryExport
 from schemaman.registry import Registry
 from schemaman.store.memory import MemoryStore
-from tests import registries
-from tests.house import CAPTURES
-from tests.registries import CONTENT, GLOBAL
+from tests.support import schema_registry as registries
+from tests.support.checkout import CAPTURES
+from tests.support.schema_registry import CONTENT, GLOBAL
 
 RUN = "postgres/shop-avro"
 Header = tuple[str, bytes | None]

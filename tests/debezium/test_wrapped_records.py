@@ -18,8 +18,8 @@ from schemaman.debezium.records import Position, Record
 from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.scan import scan
 from schemaman.model.schema import TableId
-from tests import chain
-from tests.records import alone, event, node, struct
+from tests.support import chain
+from tests.support.records import alone, event, node, struct
 
 ROW = struct("srv.public.t.Value", id=node("int32"), note=node("string", optional=True))
 KEY = json.dumps({"schema": struct("srv.public.t.Key", id=node("int32")), "payload": {"id": 1}}).encode()

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
-from tests import chain
-from tests.test_history import A, declared, history, mark, seen
+from tests.history.test_fold import A, declared, history, mark, seen
+from tests.support import chain
 
 OTHER = TableId("shop", "app", "public", "orders_old")
 

@@ -22,15 +22,15 @@ from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.name_adjustment import adjust_field
 from schemaman.model.schema import TableSchema
 from schemaman.resolve import ResolvedSchema, select_version
-from tests import chain
 from tests.cases.connector import INT, NOON, NOTE, Connector, entry
-from tests.house import CAPTURES, PROOF
-from tests.records import column, image, node
+from tests.support import chain
+from tests.support.checkout import CAPTURES, PROOF
+from tests.support.records import column, image, node
+from tests.truth.commit_times import Moments
 from tests.truth.compare import name_of, true_table
+from tests.truth.facts import reviewed
 from tests.truth.inferred import DECIMALS
-from tests.truth.judged import reviewed
-from tests.truth.moments import Moments
-from tests.truth.placed import claimed
+from tests.truth.positions import claimed
 from tests.truth.recording import facts
 from tests.truth.scoreboard import ADJUSTED, listed_in, type_of
 from tests.truth.tables import TrueTable

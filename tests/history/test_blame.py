@@ -16,9 +16,9 @@ from schemaman.model.types import Integer, String
 from schemaman.report.json import blame as documents
 from schemaman.report.json import schemas
 from schemaman.resolve import select_version
-from tests import chain
-from tests.everything import runs
-from tests.orders import ORDERS, fold, mark, said, schema
+from tests.support import chain
+from tests.support.all_schemas import runs
+from tests.support.log_entries import ORDERS, fold, mark, said, schema
 
 
 def facts(history: TableHistory, number: int, testimony: tuple[Observation, ...] = ()) -> tuple[Fact, ...]:

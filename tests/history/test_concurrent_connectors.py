@@ -10,7 +10,7 @@ from schemaman.debezium.observation import Observation
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Floating, Integer
-from tests.test_history import AB, A, declared, history, mark, seen
+from tests.history.test_fold import AB, A, declared, history, mark, seen
 
 MYSQL, MARIADB = ("mysql", "2.5.4.Final"), ("mariadb", "3.4.1.Final")
 

@@ -26,7 +26,7 @@ from schemaman.history.decisions import (
     to_text,
 )
 from schemaman.history.versions import TableHistory
-from tests.lines import ORDERS, told
+from tests.support.histories import ORDERS, told
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9)
 PAIRS = (WORDS, WORDS, WORDS, WORDS)

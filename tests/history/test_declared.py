@@ -34,9 +34,9 @@ from schemaman.migration.source import migration_source
 from schemaman.migration.targets import delta
 from schemaman.model.schema import TableId
 from schemaman.resolve import select_version
-from tests import chain
-from tests.paper_lake import PaperJournal, PaperLake
-from tests.records import change, column, event, image, node, record, struct
+from tests.support import chain
+from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.records import change, column, event, image, node, record, struct
 
 Payload = dict[str, Any]
 

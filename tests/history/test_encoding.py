@@ -16,7 +16,7 @@ from schemaman.history.versions import TableHistory
 from schemaman.model.name_adjustment import Mode, adjust_field, misread_name
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Binary, Date, Decimal, Floating, Integer, String, Time, Timestamp, Type
-from tests.test_history import TABLE, dialect_of, history, mark, seen, shapes
+from tests.history.test_fold import TABLE, dialect_of, history, mark, seen, shapes
 
 RAW = ("order id", "unit-price", "größe", "cost$", "note")
 

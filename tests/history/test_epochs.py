@@ -29,8 +29,8 @@ from schemaman.store.sql import connector_settings as _forms
 from schemaman.store.sql.store import SqlStore
 from schemaman.store.sql.tables import METADATA
 from schemaman_cli.main import main
-from tests.house import FIXTURES, PROOF
 from tests.live.database import schema_of_its_own
+from tests.support.checkout import FIXTURES, PROOF
 
 PRECISE, DOUBLE = Decimal(18, 2), Floating(64)
 Said = tuple[str, Type, int]

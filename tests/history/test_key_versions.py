@@ -9,9 +9,9 @@ import pytest
 from schemaman.history.versions import KeySpan, TableHistory
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Integer, String
-from tests import chain
 from tests.cases.connector import INT, LONG, NOTE, Connector
-from tests.test_history import A, declared, history, mark, schema, seen
+from tests.history.test_fold import A, declared, history, mark, schema, seen
+from tests.support import chain
 
 ANY = ("primary-key", "unique-index", "configured")
 

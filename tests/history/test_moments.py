@@ -9,7 +9,7 @@ from schemaman.history.references import AsOf
 from schemaman.history.versions import TableHistory
 from schemaman.resolve import select_version
 from tests.cases.connector import INT, NOON, NOTE, Connector, entry
-from tests.records import Node, column, image
+from tests.support.records import Node, column, image
 
 WHOLE = NOON + 10_000 - NOON % 1000
 """A time as an event header of a binary log tells it."""

@@ -10,7 +10,7 @@ from schemaman.history.fold.naming_epochs import MODES, originals, travels_as, u
 from schemaman.model.name_adjustment import Mode, adjust_field, misread_name
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Integer, String, Type
-from tests import chain
+from tests.support import chain
 
 RAW = ("Order ID", "größe", "2nd", "cost$", "plain")
 TYPES: tuple[Type, ...] = (Integer(32), String(), String(), Integer(64), String())

@@ -23,9 +23,9 @@ from schemaman.model.column_list import format_columns, parse_columns
 from schemaman.model.types import Enum, Integer
 from schemaman.registry import Registry
 from schemaman.store.memory import MemoryStore
-from tests.chain import now_ms
-from tests.house import CAPTURES
-from tests.records import Node, alone, node, struct
+from tests.support.chain import now_ms
+from tests.support.checkout import CAPTURES
+from tests.support.records import Node, alone, node, struct
 
 ID = node("int32")
 TEXT = node("string", optional=True)

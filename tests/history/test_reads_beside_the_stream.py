@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Coordinates
 from schemaman.model.schema import TableSchema
-from tests.test_history import AB, ABC, A, history, mark, schema, seen, shapes
+from tests.history.test_fold import AB, ABC, A, history, mark, schema, seen, shapes
 
 
 def streamed(structure: TableSchema, lsn: int, read: int | None = None, partition: int = 0) -> Observation:

@@ -11,9 +11,9 @@ import pytest
 from schemaman.debezium.observation import Observation
 from schemaman.history.versions import TableHistory
 from schemaman.model.name_adjustment import adjust_field
-from tests import chain
-from tests.house import CAPTURES, ROOT
-from tests.records import outcomes
+from tests.support import chain
+from tests.support.checkout import CAPTURES, ROOT
+from tests.support.records import outcomes
 from tests.truth.recording import facts
 
 

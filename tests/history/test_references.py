@@ -45,8 +45,8 @@ from schemaman.registry import Registry
 from schemaman.resolve import ReferenceReaders, select_version
 from schemaman.store.log import Observed
 from schemaman.store.memory import MemoryStore
-from tests.orders import ORDERS, fold, mark, said, schema
-from tests.test_codec import TABLES
+from tests.store.test_entry_json import TABLES
+from tests.support.log_entries import ORDERS, fold, mark, said, schema
 
 TEXT = st.text(min_size=1, max_size=8)
 COUNT = st.integers(0, 10**9 - 1)

@@ -18,8 +18,8 @@ from schemaman.history.versions import Grade
 from schemaman.model.column_list import parse_columns
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Decimal, Integer, String, Timestamp, Type
-from tests import chain
-from tests.house import CAPTURES, PROOF
+from tests.support import chain
+from tests.support.checkout import CAPTURES, PROOF
 
 TYPES: tuple[Type, ...] = (Integer(32), Integer(64), String(), String(20), Decimal(10, 2), Timestamp())
 STEMS = (

@@ -15,9 +15,9 @@ from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.types import without_labels
 from schemaman.resolve import select_version
-from tests.house import PROOF
-from tests.simulated_mysql import DECLARED, STEPS, Database, State, database
-from tests.test_order import Desk
+from tests.ingest.test_order import Desk
+from tests.support.checkout import PROOF
+from tests.support.simulated_mysql import DECLARED, STEPS, Database, State, database
 
 DATABASES = st.builds(database, st.integers(0, 2**32), st.lists(st.sampled_from(STEPS), max_size=50))
 Column = tuple[str, int, bool]

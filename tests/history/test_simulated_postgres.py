@@ -14,9 +14,9 @@ from schemaman.history.versions import SchemaVersion
 from schemaman.model.ddl import format_type
 from schemaman.model.types import without_labels
 from schemaman.store.offsets import GAPS
-from tests.house import PROOF
-from tests.simulated_postgres import EXCHANGED, STEPS, Emitted, Shape, World, world
-from tests.test_order import Desk
+from tests.ingest.test_order import Desk
+from tests.support.checkout import PROOF
+from tests.support.simulated_postgres import EXCHANGED, STEPS, Emitted, Shape, World, world
 
 WORDS = ("INT", "BIGINT", "STRING", "BOOLEAN", "FLOAT", "SMALLINT")
 WORLDS = st.builds(

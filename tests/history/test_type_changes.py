@@ -21,9 +21,9 @@ from schemaman.model.diff import AddColumn, Change, ChangeType, diff
 from schemaman.model.types import Array, Binary, Enum, Integer, String, widens
 from schemaman.registry import Registry
 from schemaman.store.memory import MemoryStore
-from tests import sheets
-from tests.chain import judged
-from tests.records import change, column, event, image, node, record, struct
+from tests.support import type_sheets as sheets
+from tests.support.chain import judged
+from tests.support.records import change, column, event, image, node, record, struct
 
 Node = Mapping[str, Any]
 DECIMAL = "org.apache.kafka.connect.data.Decimal"

@@ -28,7 +28,7 @@ from schemaman.store.edge_hashes import EdgeHashes, EdgesOnDemand
 from schemaman.store.log import Entry, Observed
 from schemaman.store.memory import MemoryStore
 from schemaman.store.offsets import GAPS
-from tests.house import CAPTURES
+from tests.support.checkout import CAPTURES
 
 RUNS = ("postgres/shop-json", "postgres/shop-avro", "postgres/shop-crash", "db2/shop-3.4.1-json",
         "mariadb/bookshop-mariadb-3.5.0-json")  # fmt: skip

@@ -17,8 +17,8 @@ from schemaman.history.versions import TableHistory
 from schemaman.store.log import Entry, Noted, Observed, Rejected
 from schemaman.store.offsets import spans
 from schemaman.store.sql.store import SqlStore
-from tests.forked import finished, killed, start
-from tests.house import CAPTURES, PROOF
+from tests.support.checkout import CAPTURES, PROOF
+from tests.support.forked_commands import finished, killed, start
 
 SOURCES = (
     "postgres/shop-crash",

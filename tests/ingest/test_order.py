@@ -30,8 +30,8 @@ from schemaman.store.log import Observed, Rejected
 from schemaman.store.memory import MemoryStore
 from schemaman.store.offsets import Place, Ranges
 from tests.cases.connector import INT, LONG, NOTE, TEXT, Connector, entry, shape
-from tests.house import CAPTURES, PROOF
-from tests.records import Node, column, image
+from tests.support.checkout import CAPTURES, PROOF
+from tests.support.records import Node, column, image
 
 RECORDINGS = sorted(str(p.parent.relative_to(CAPTURES)) for p in CAPTURES.glob("*/*/records.*"))
 KEPT = [

@@ -14,7 +14,7 @@ from schemaman.io import files, schema_registry
 from schemaman.registry import Registry
 from schemaman.store.log import Rejected
 from schemaman.store.memory import MemoryStore
-from tests.house import CAPTURES, ROOT
+from tests.support.checkout import CAPTURES, ROOT
 
 FILES = sorted(
     path for path in CAPTURES.glob("*/*/*") if path.name.startswith(("records.", "schema_history_internal"))

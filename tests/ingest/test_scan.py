@@ -19,7 +19,7 @@ from schemaman.debezium.records import Position, Record
 from schemaman.ingest.chunks import build_reading, read_position
 from schemaman.ingest.scan import merge, scan
 from schemaman.io import files, schema_registry
-from tests.house import CAPTURES
+from tests.support.checkout import CAPTURES
 
 RECORDINGS = sorted(p.parent for p in CAPTURES.glob("*/*/records.*"))
 ROWS = [p for p in RECORDINGS if not re.search("plain|modes|flat|mongodb", str(p.relative_to(CAPTURES)))]

@@ -19,7 +19,7 @@ from schemaman.debezium.records import Record
 from schemaman.errors import BadReference, UnreadableInput
 from schemaman.ingest.chunks import UnreadableItem
 from schemaman.io import files, schema_registry
-from tests.house import CAPTURES
+from tests.support.checkout import CAPTURES
 
 SHOP = CAPTURES / "postgres/shop-json/records.ndjson.gz"
 AVRO = CAPTURES / "postgres/shop-avro"

@@ -26,9 +26,9 @@ from schemaman.io.schema_registry import RegistryExport, open_registry
 from schemaman.registry import Registry
 from schemaman.store.memory import MemoryStore
 from schemaman_cli.main import main
-from tests.certificates import self_signed
-from tests.house import CAPTURES
-from tests.registries import CONTENT, GLOBAL, Served, guid, serving
+from tests.support.certificates import self_signed
+from tests.support.checkout import CAPTURES
+from tests.support.schema_registry import CONTENT, GLOBAL, Served, guid, serving
 
 RUN = CAPTURES / "postgres/shop-avro"
 APICURIO = ("apis/registry/v2", "apis/registry/v3")

@@ -23,8 +23,8 @@ from schemaman.model.diff import diff
 from schemaman.model.name_adjustment import find_collisions
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Array, Decimal, Field, Integer, Map, String, Struct, Time, Timestamp, Type
-from tests.everything import written_in
-from tests.strategies import related
+from tests.support.all_schemas import written_in
+from tests.support.strategies import related
 
 pytestmark = pytest.mark.spark
 
@@ -56,7 +56,7 @@ class Oracle:
 def oracle() -> Iterator[Oracle]:
     folder = Path(pyspark.__file__).parent / "jars"
     jars = ":".join(str(jar) for pattern in JARS for jar in folder.glob(f"{pattern}.jar"))
-    source = Path(__file__).parent / "avro" / "Compat.java"
+    source = Path(__file__).parent / "Compat.java"
     command = ["java", "-cp", jars, str(source)]
     with subprocess.Popen(
         command,

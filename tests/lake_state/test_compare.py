@@ -12,10 +12,10 @@ from functools import cache
 
 import pytest
 
-from tests.house import CAPTURES
 from tests.lake_state.cells import PLACEHOLDER, UNTOLD, Beyond
 from tests.lake_state.compare import Shape, compare, is_same
 from tests.lake_state.fold import State, Table, fold
+from tests.support.checkout import CAPTURES
 
 SEVERAL = ("postgres/shop-json", "postgres/shop-downtime-newest", "mariadb/bookshop-mariadb-3.5.0-json")
 

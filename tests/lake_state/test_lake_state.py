@@ -8,12 +8,12 @@ from functools import cache
 
 import pytest
 
-from tests.house import CAPTURES
 from tests.lake_state.bookshop import bookshop_rows
 from tests.lake_state.database import final_rows
 from tests.lake_state.fold import State, Table, fold
 from tests.lake_state.losses import expected, losses
 from tests.lake_state.truth import truth_of
+from tests.support.checkout import CAPTURES
 
 RECORDINGS = sorted(
     f"{kind}/{folder.name}" for kind in ("postgres", "mariadb") for folder in (CAPTURES / kind).iterdir()

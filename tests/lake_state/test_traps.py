@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import CAPTURES
 from tests.lake_state.cells import PLACEHOLDER, UNTOLD
 from tests.lake_state.compare import Shape, compare
 from tests.lake_state.fold import State, Table, fold
-from tests.lake_state.made import Made
+from tests.lake_state.made_recordings import Made
 from tests.lake_state.recording import read
+from tests.support.checkout import CAPTURES
 
 REAL = CAPTURES / "postgres"
 

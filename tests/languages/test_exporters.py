@@ -1,6 +1,6 @@
 """Structures in the schema languages of others: each text is read by the real library of its language.
 
-Spark's DDL and what Java reads are in `tests/spark/test_notations.py` and `tests/jvm/test_connect.py`.
+Spark's DDL and what Java reads are in `tests/spark/test_exporters.py` and `tests/jvm/test_connect.py`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from schemaman.migration.target import TARGETS, LakeType
 from schemaman.model.column_list import format_name, parse_columns
 from schemaman.model.schema import TableSchema
 from schemaman.model.types import Struct, Union, Unknown
-from tests.everything import structures, written_in
-from tests.strategies import schemas
+from tests.support.all_schemas import structures, written_in
+from tests.support.strategies import schemas
 
 LANGUAGES = SCHEMA_LANGUAGES.names()
 

@@ -9,10 +9,10 @@ from schemaman.history.versions import TableHistory
 from schemaman.registry import Registry
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import main
-from tests import chain
 from tests.live.streaming import Streaming
+from tests.support import chain
 from tests.truth.compare import structures
-from tests.truth.judged import Judged
+from tests.truth.facts import Judged
 from tests.truth.recording import Fact, Place
 from tests.truth.truth import PostgresTruth
 from tests.truth.wire import on_the_wire

@@ -16,8 +16,8 @@ from schemaman.debezium.records import Record
 from tests.live.jars import jars
 from tests.live.test_kafka import create, send
 from tests.spark.example_job import outcome, started
-from tests.spark.mirrored import batches, recorded
-from tests.test_mirrored_recordings import unknown
+from tests.spark.recordings_in_tables import batches, recorded
+from tests.streaming.test_recordings import unknown
 
 pytestmark = pytest.mark.spark
 NAME = "postgres/shop-crash"

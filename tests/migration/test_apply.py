@@ -40,9 +40,9 @@ from schemaman.model.diff import AddColumn
 from schemaman.model.schema import TableSchema
 from schemaman.store.log import Migrated
 from schemaman.store.memory import MemoryStore
-from tests.lines import told
-from tests.lives import lives
-from tests.paper_lake import Crash, PaperJournal, PaperLake
+from tests.support.histories import told
+from tests.support.memory_lake import Crash, PaperJournal, PaperLake
+from tests.support.random_histories import lives
 
 TABLE = "/lake/t"
 

@@ -15,8 +15,7 @@ from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Integer, Type
-from tests.lives import history as history_of
-from tests.test_members import (
+from tests.migration.test_nested_fields import (
     TABLE,
     TARGETS,
     both,
@@ -30,6 +29,7 @@ from tests.test_members import (
     told,
     until,
 )
+from tests.support.random_histories import history as history_of
 
 UNASKED = {"set-properties", "upgrade", "set-key", "create-table", "create-namespace"}
 """Steps that no change of a place is made by."""

@@ -12,11 +12,11 @@ from schemaman.migration.policy import Policy, PolicyRule, ProjectionRule
 from schemaman.migration.properties.names import VERSION_PROPERTY
 from schemaman.migration.source import migration_source
 from schemaman.model.column_list import parse_columns
-from tests.lives import history as history_of
-from tests.paper_lake import PaperLake
-from tests.test_members import TARGETS, both, migrated, renamed, until
-from tests.test_members import plan as drawn
-from tests.test_members import told as of_columns
+from tests.migration.test_nested_fields import TARGETS, both, migrated, renamed, until
+from tests.migration.test_nested_fields import plan as drawn
+from tests.migration.test_nested_fields import told as of_columns
+from tests.support.memory_lake import PaperLake
+from tests.support.random_histories import history as history_of
 
 
 def sources(*types: str) -> list[MigrationSource]:

@@ -28,7 +28,7 @@ from schemaman.store.log import Migrated
 from schemaman.store.memory import MemoryStore
 from schemaman.store.sql.store import SqlStore
 from tests.live.database import schema_of_its_own
-from tests.paper_lake import PaperLake
+from tests.support.memory_lake import PaperLake
 
 TABLE = "/lake/t"
 FIRST = "id INT NOT NULL, a INT, PRIMARY KEY (id)"

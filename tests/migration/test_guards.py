@@ -25,11 +25,11 @@ from schemaman.model.column_list import parse_columns
 from schemaman.model.diff import AddColumn, ChangeNullable, ChangeType, DropColumn, RenameColumn
 from schemaman.model.schema import Column
 from schemaman.model.types import Floating, Integer
-from tests.lives import lives
-from tests.lives import source as life_source
-from tests.paper_lake import PaperJournal, PaperLake
-from tests.test_planner import TARGETS, both, lake, migrated, plan, source
-from tests.test_recipes import live_of
+from tests.migration.test_planner import TARGETS, both, lake, migrated, plan, source
+from tests.migration.test_recipes import live_of
+from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.random_histories import lives
+from tests.support.random_histories import source as life_source
 
 REQUIRED = Policy(rules=(PolicyRule("approve", ("set-not-null",)),))
 ALL = {

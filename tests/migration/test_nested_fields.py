@@ -32,8 +32,8 @@ from schemaman.model.diff import Change, DropColumn, RenameColumn, diff, patch
 from schemaman.model.schema import Column, Path, TableSchema, walk_fields
 from schemaman.model.types import Array, Field, Integer, Map, String, Struct, Type
 from schemaman.sink.row_mapping import map_columns
-from tests.lives import history as history_of
-from tests.paper_lake import PaperJournal, PaperLake
+from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.random_histories import history as history_of
 
 TARGETS: dict[str, tuple[Target, str]] = {
     "delta": (delta.TARGET, "/lake/t"),

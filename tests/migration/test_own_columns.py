@@ -20,13 +20,13 @@ from schemaman.migration.row_columns import (
 )
 from schemaman.migration.source import migration_source
 from schemaman.model.column_list import parse_columns
-from tests.lives import history
-from tests.paper_lake import PaperLake
-from tests.test_members import migrated, standing, told, until, with_words
-from tests.test_members import plan as drawn
-from tests.test_members import statements as member_statements
-from tests.test_planner import TARGETS, both
-from tests.test_recipes import cook
+from tests.migration.test_nested_fields import migrated, standing, told, until, with_words
+from tests.migration.test_nested_fields import plan as drawn
+from tests.migration.test_nested_fields import statements as member_statements
+from tests.migration.test_planner import TARGETS, both
+from tests.migration.test_recipes import cook
+from tests.support.memory_lake import PaperLake
+from tests.support.random_histories import history
 
 KEEP, DROP = Policy(), Policy(drops="drop")
 Look = tuple[Sequence[str], Policy]

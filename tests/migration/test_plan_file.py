@@ -31,7 +31,7 @@ from schemaman.migration.target import LakeTable
 from schemaman.migration.targets import iceberg
 from schemaman.model.column_list import parse_columns
 from schemaman.report.views.migrations import build_plan_report
-from tests.strategies import NAMES, TEXTS, schemas
+from tests.support.strategies import NAMES, TEXTS, schemas
 
 CONDITIONS = st.dictionaries(
     st.sampled_from(["columns", "properties"]), st.dictionaries(NAMES, st.none() | TEXTS), max_size=2

@@ -29,9 +29,9 @@ from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column, Scalar, TableId, TableSchema, fingerprint
 from schemaman.model.types import Integer, widens
-from tests.lives import history as history_of
-from tests.lives import lives
-from tests.paper_lake import PaperJournal, PaperLake
+from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.random_histories import history as history_of
+from tests.support.random_histories import lives
 
 TARGETS: dict[str, tuple[Target, str]] = {
     "delta": (delta.TARGET, "/lake/t"),

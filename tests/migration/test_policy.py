@@ -38,7 +38,7 @@ from schemaman.model.column_list import parse_columns
 from schemaman.model.schema import TableId, fingerprint
 from schemaman.report.document import Grid
 from schemaman.report.views.plans import build_plan_blocks
-from tests.paper_lake import PaperJournal, PaperLake
+from tests.support.memory_lake import PaperJournal, PaperLake
 
 TABLE = "shop.app.public.orders"
 TARGETS: dict[str, tuple[Target, str]] = {

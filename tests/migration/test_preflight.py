@@ -24,13 +24,13 @@ from schemaman.sink.preflight import Preflight, refuse_unconfirmed_key
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.store.log import Migrated
 from schemaman.store.sql.store import SqlStore
-from tests.house import CAPTURES
-from tests.paper_commands import Commands, commands
-from tests.paper_lake import Crash, PaperLake
-from tests.paper_mirror import PaperCatalog, PaperMirror
-from tests.shop import history as shop
-from tests.test_late_changes import FALSIFIED, live, mirror
-from tests.test_mirror_policy import DEFAULTS
+from tests.streaming.test_late_schema_changes import FALSIFIED, live, mirror
+from tests.streaming.test_policy import DEFAULTS
+from tests.support.checkout import CAPTURES
+from tests.support.memory_commands import Commands, commands
+from tests.support.memory_lake import Crash, PaperLake
+from tests.support.memory_sink import PaperCatalog, PaperMirror
+from tests.support.report_example import history as shop
 
 ORDERS = (("id", "INT"), ("price", "INT"))
 

@@ -32,11 +32,11 @@ from schemaman.model.ddl import format_type, parse_type
 from schemaman.model.diff import AddColumn, ChangeType, RenameColumn, diff
 from schemaman.model.schema import fingerprint
 from schemaman.model.types import Binary, Field, Floating, Integer, String, Struct, Timestamp, Type, widens
-from tests import sheets
-from tests.lives import ALIKE, lives
-from tests.lives import source as following_all
-from tests.paper_lake import PaperJournal, PaperLake
-from tests.strategies import TYPES
+from tests.support import type_sheets as sheets
+from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.random_histories import ALIKE, lives
+from tests.support.random_histories import source as following_all
+from tests.support.strategies import TYPES
 
 TARGETS: dict[str, tuple[Target, str]] = {
     "delta": (delta.TARGET, "/lake/t"),

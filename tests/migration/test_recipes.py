@@ -24,9 +24,9 @@ from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.target import LakeTable
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import parse_type
-from tests.lives import lives
-from tests.paper_lake import Crash, PaperJournal, PaperLake
-from tests.test_planner import TARGETS, both, lake, source
+from tests.migration.test_planner import TARGETS, both, lake, source
+from tests.support.memory_lake import Crash, PaperJournal, PaperLake
+from tests.support.random_histories import lives
 
 PHASES = ("expand", "backfill", "swap", "contract")
 

@@ -31,10 +31,10 @@ from schemaman.migration.rollback import find_version_before, list_row_writes, p
 from schemaman.migration.target import LakeTable
 from schemaman.report.views.plans import build_plan_blocks
 from schemaman.store.log import Migrated
-from tests.lives import lives
-from tests.paper_lake import PaperJournal, PaperLake
-from tests.test_planner import TARGETS, both, lake, plan, source
-from tests.test_recipes import cook, live_of
+from tests.migration.test_planner import TARGETS, both, lake, plan, source
+from tests.migration.test_recipes import cook, live_of
+from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.random_histories import lives
 
 
 def forth(plan: Plan, made: PaperLake) -> int:

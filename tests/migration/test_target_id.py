@@ -18,8 +18,8 @@ from schemaman.migration.target_id import canonicalize_target, target_id
 from schemaman.migration.targets import delta, iceberg
 from schemaman.store.log import Entry, Migrated, RunMark, Stamped
 from schemaman.store.memory import MemoryStore
-from tests.paper_lake import PaperLake
-from tests.test_planner import plan, source
+from tests.migration.test_planner import plan, source
+from tests.support.memory_lake import PaperLake
 
 SAME = {
     "delta:/lake/t": (

@@ -39,8 +39,8 @@ from schemaman.model.types import (
     widens,
 )
 from schemaman.spark.iceberg_metadata import read_description, read_metadata
-from tests.house import FIXTURES
-from tests.strategies import NAMES, TEXTS, TYPES
+from tests.support.checkout import FIXTURES
+from tests.support.strategies import NAMES, TEXTS, TYPES
 
 MATRIX = json.loads((FIXTURES / "targets" / "type-changes.json").read_text(encoding="utf-8"))
 CELLS = {(c["from"], c["to"]): c for c in MATRIX["changes"]}

@@ -24,10 +24,10 @@ from schemaman.migration.type_mapping import Names
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Integer
 from schemaman.sink.row_mapping import RowMap, map_columns
-from tests.house import PROOF
-from tests.lives import ALIKE, history
-from tests.paper_lake import PaperJournal, PaperLake
-from tests.test_planner import TARGETS
+from tests.migration.test_planner import TARGETS
+from tests.support.checkout import PROOF
+from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.random_histories import ALIKE, history
 
 RULED: tuple[ChangeKind, ...] = (
     "add-column", "add-required-column", "reuse-name", "rename-stated", "drop-column"

@@ -30,10 +30,7 @@ from schemaman.sink.row_change import RecordOffset, RowChange
 from schemaman.sink.row_mapping import map_change, map_columns
 from schemaman.sink.upsert import LakeChange
 from schemaman.sink.values.values import UnfitColumn, Value
-from tests.house import PROOF
-from tests.lives import history as history_of
-from tests.paper_lake import PaperJournal, PaperLake
-from tests.test_members import (
+from tests.migration.test_nested_fields import (
     DROPS,
     TABLE,
     TARGETS,
@@ -52,7 +49,10 @@ from tests.test_members import (
     until,
     with_words,
 )
-from tests.test_values_in_their_columns import written
+from tests.migration.test_values_in_columns import written
+from tests.support.checkout import PROOF
+from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.random_histories import history as history_of
 
 UNDECIDED = (
     "{0} has a value, and nobody has said whether {1} became {2}: say `schemaman decide rename "

@@ -25,14 +25,14 @@ from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import TableSchema
 from schemaman.sink.row_mapping import map_columns
-from tests.house import PROOF
-from tests.lives import history
-from tests.paper_lake import PaperJournal, PaperLake
-from tests.test_members import migrated, renamed, until
-from tests.test_members import plan as drawn
-from tests.test_members import told as of_columns
-from tests.test_planner import TARGETS, both
-from tests.test_values_in_their_columns import CALLED, lives, none_twice, policies, schema_of, written
+from tests.migration.test_nested_fields import migrated, renamed, until
+from tests.migration.test_nested_fields import plan as drawn
+from tests.migration.test_nested_fields import told as of_columns
+from tests.migration.test_planner import TARGETS, both
+from tests.migration.test_values_in_columns import CALLED, lives, none_twice, policies, schema_of, written
+from tests.support.checkout import PROOF
+from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.random_histories import history
 
 ACTS = ("plan", "plan", "plan", "skip", "into", "into-unplanned")
 

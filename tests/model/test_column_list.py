@@ -9,7 +9,7 @@ from schemaman.errors import BadReference
 from schemaman.model.column_list import format_columns, parse_columns
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Array, Decimal, Field, Integer, String, Struct
-from tests.strategies import schemas
+from tests.support.strategies import schemas
 
 
 @given(schemas())

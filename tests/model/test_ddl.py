@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from schemaman.errors import BadReference
 from schemaman.model.ddl import format_type, parse_type
 from schemaman.model.types import Decimal, Integer, String, Timestamp, Type
-from tests.strategies import TYPES
+from tests.support.strategies import TYPES
 
 
 @given(TYPES)

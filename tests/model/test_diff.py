@@ -23,7 +23,7 @@ from schemaman.model.diff import (
 )
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Boolean
-from tests.strategies import related, schemas
+from tests.support.strategies import related, schemas
 
 PAIRS = st.one_of(related(), related(ids=True), st.tuples(schemas(), schemas()))
 # Tables are compared by their text where defaults matter: to Python, True and 1 are equal.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schemaman.model.ddl import format_type, parse_type
 from schemaman.model.schema import Column, TableId, TableSchema, fingerprint, quote_part, walk_fields
 from schemaman.model.types import Integer, String, without_labels
-from tests.strategies import NAMES, TYPES, schemas
+from tests.support.strategies import NAMES, TYPES, schemas
 
 
 @given(st.data(), schemas(ids=True))

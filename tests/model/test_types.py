@@ -9,7 +9,7 @@ from hypothesis import given
 
 from schemaman.model.ddl import parse_type
 from schemaman.model.types import Decimal, Floating, Integer, Type, count_digits, widens, without_labels
-from tests.strategies import TYPES
+from tests.support.strategies import TYPES
 
 WORDS = (
     "BOOLEAN · TINYINT · SMALLINT · INT · BIGINT · TINYINT UNSIGNED · SMALLINT UNSIGNED · INT UNSIGNED",

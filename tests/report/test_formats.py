@@ -36,7 +36,7 @@ from schemaman.report.formats.json import FORMAT as JSON
 from schemaman.report.formats.text import TextFormat
 from schemaman.report.views.findings import build_check_report
 from schemaman.report.views.overview import build_report
-from tests.shop import ORDERS, judged, orders_story
+from tests.support.report_example import ORDERS, judged, orders_story
 
 FAILED = CheckResult("fail", (), (ORDERS,), 3)
 HOSTILE = (

@@ -24,9 +24,9 @@ from schemaman.report.json import migrations as lake
 from schemaman.report.views.names import build_names_report
 from schemaman.report.views.overview import build_report
 from schemaman.store.log import Lease, Migrated, Moved, Renumbered
-from tests import chain
-from tests.house import CAPTURES
-from tests.shop import ORDERS, history, judged, orders_story, plan
+from tests.support import chain
+from tests.support.checkout import CAPTURES
+from tests.support.report_example import ORDERS, history, judged, orders_story, plan
 
 RULE = Rule("column-dropped", "A column is gone", {"sql": "break"}, lambda t: iter(()), (), "What happened.")
 REJECTS = (

@@ -22,8 +22,8 @@ from schemaman.report.views.names import (
     find_schema_collisions,
     find_topic_collisions,
 )
-from tests import chain
-from tests.test_history import dialect_of
+from tests.history.test_fold import dialect_of
+from tests.support import chain
 
 
 def columns(*names: str) -> tuple[Column, ...]:

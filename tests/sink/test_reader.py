@@ -19,13 +19,13 @@ from schemaman.sink.reader import RowReader
 from schemaman.sink.row_change import RowChange, RowOutcome
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.values import OutOfRange
-from tests import chain
-from tests.house import CAPTURES
 from tests.lake_state import cells as judged
 from tests.lake_state import recording as judge
 from tests.lake_state.cells import UNAVAILABLE, Wire, cell
-from tests.lake_state.untold import untold_wire
-from tests.records import records, registry
+from tests.lake_state.without_schemas import untold_wire
+from tests.support import chain
+from tests.support.checkout import CAPTURES
+from tests.support.records import records, registry
 
 Figure = Callable[[str, object], None]
 

@@ -20,9 +20,9 @@ from schemaman.sink.progress import OrderAmbiguity, ReadProgress
 from schemaman.sink.reader import RowReader
 from schemaman.sink.row_change import RowChange
 from schemaman.sink.row_order import format_order, parse_order
-from tests import chain
-from tests.house import CAPTURES
-from tests.records import event, node, record, records, registry, struct
+from tests.support import chain
+from tests.support.checkout import CAPTURES
+from tests.support.records import event, node, record, records, registry, struct
 
 OPTIONAL = node("string", optional=True)
 ROW = struct("srv.public.t.Value", id=node("int32"), n=node("int32"))

@@ -53,8 +53,8 @@ from schemaman.sink.values.to_lake import fit_value, make_fitter
 from schemaman.sink.values.to_lake_options import choose_converter
 from schemaman.sink.values.unavailable import parse_placeholder
 from schemaman.sink.values.values import OutOfRange, UnfitColumn, UnfitValue, Value
-from tests.connect_cells import CELLS, SCALARS, C, Cell, D, T, node, text64, two_complement
-from tests.records import event, record, struct
+from tests.support.connect_cells import CELLS, SCALARS, C, Cell, D, T, node, text64, two_complement
+from tests.support.records import event, record, struct
 
 
 def local(*parts: int) -> datetime:

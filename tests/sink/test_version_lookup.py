@@ -24,9 +24,9 @@ from schemaman.sink.reader import RowReader
 from schemaman.sink.row_change import RowChange, RowOutcome
 from schemaman.sink.values.connector_modes import ConnectorModes
 from schemaman.store.memory import MemoryStore
-from tests.connect_cells import C, node, text64
-from tests.orders import fold
-from tests.records import change, column, event, image, record, struct
+from tests.support.connect_cells import C, node, text64
+from tests.support.log_entries import fold
+from tests.support.records import change, column, event, image, record, struct
 
 INT, TEXT = node("int32"), node("string")
 

@@ -25,9 +25,9 @@ from schemaman.migration.plan import (
 from schemaman.migration.planner import make_plan
 from schemaman.migration.target import Executor, LakeTable
 from schemaman.model.column_list import parse_columns
-from tests.chain import TARGETS
-from tests.lives import source
-from tests.paper_lake import PaperJournal
+from tests.support.chain import TARGETS
+from tests.support.memory_lake import PaperJournal
+from tests.support.random_histories import source
 
 _TOLD = (
     """id INT NOT NULL ID 1, name VARCHAR(20) COMMENT 'who' ID 2, price DECIMAL(8,2) ID 3, gone STRING ID 4,

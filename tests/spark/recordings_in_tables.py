@@ -22,9 +22,9 @@ from schemaman.spark.streaming.micro_batch import RAW
 from schemaman.spark.streaming.quarantine import Quarantine
 from schemaman.spark.streaming.sink import LakeSink
 from schemaman.store.sql.store import SqlStore
-from tests.house import CAPTURES
-from tests.paper_mirror import EMPTYING, careful
-from tests.spark.compared import ComparedTable
+from tests.spark.lake_comparison import ComparedTable
+from tests.support.checkout import CAPTURES
+from tests.support.memory_sink import EMPTYING, careful
 
 
 def recorded(name: str) -> tuple[list[Record], AnyRegistry]:

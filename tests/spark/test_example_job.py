@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import CAPTURES
 from tests.spark.example_job import outcome, started
-from tests.test_mirrored_recordings import unknown
+from tests.streaming.test_recordings import unknown
+from tests.support.checkout import CAPTURES
 
 pytestmark = pytest.mark.spark
 

@@ -15,9 +15,9 @@ import pytest
 from schemaman.migration.target import LakeTable
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.sql.store import SqlStore
-from tests.house import CAPTURES, PROOF, ROOT
-from tests.spark.compared import ComparedTable, compared
-from tests.test_mirrored_recordings import unknown
+from tests.spark.lake_comparison import ComparedTable, compared
+from tests.streaming.test_recordings import unknown
+from tests.support.checkout import CAPTURES, PROOF, ROOT
 
 pytestmark = pytest.mark.spark
 KILLS = 10 if PROOF else 1

@@ -15,8 +15,8 @@ from schemaman.migration.spark_sql import type_name
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import TableSchema
 from schemaman.model.types import Array, Field, Map, Struct, Type
-from tests.everything import written_in
-from tests.strategies import schemas
+from tests.support.all_schemas import written_in
+from tests.support.strategies import schemas
 
 pytestmark = pytest.mark.spark
 

@@ -9,8 +9,8 @@ import pytest
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.migration.target import TARGETS
 from schemaman.store.sql.store import SqlStore
-from tests.spark.mirrored import Run, frame
-from tests.test_mirror_names import HELPERS, told
+from tests.spark.recordings_in_tables import Run, frame
+from tests.streaming.test_row_column_names import HELPERS, told
 
 
 def test_a_table_that_no_rows_can_be_made_for_stops_alone(spark, tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from schemaman.settings import TargetSetting
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.streaming.sink import LakeSink
 from schemaman.store.sql.store import SqlStore
-from tests.records import Node, event, node, record, struct
 from tests.spark.formats import both
-from tests.spark.mirrored import Run, frame
+from tests.spark.recordings_in_tables import Run, frame
 from tests.spark.test_migrate import run
+from tests.support.records import Node, event, node, record, struct
 
 pytestmark = pytest.mark.spark
 INT, TEXT = node("int32", optional=True), node("string", optional=True)

@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from schemaman.errors import EngineUnavailable
 from schemaman.spark.session import require_java, select_launch_settings
 from schemaman.spark.sql_errors import make_failure
-from tests.house import ROOT
+from tests.support.checkout import ROOT
 
 
 def java(folder: Path, script: str) -> Path:

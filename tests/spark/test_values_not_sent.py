@@ -14,11 +14,11 @@ from schemaman.migration.target import TARGETS
 from schemaman.spark.streaming.quarantine import NO_PREVIOUS_ROW, Quarantine
 from schemaman.spark.streaming.row_staging import WAITS_FOR_OLDER
 from schemaman.store.sql.store import SqlStore
-from tests.house import PROOF
 from tests.spark.formats import slow
-from tests.spark.mirrored import Run, frame
-from tests.test_delivered_again import STREAMS, change, twice
-from tests.test_mirror_kept import BAD, BEHIND, BIG, FIRST, OLD, damaged, emptied, row, shrunk
+from tests.spark.recordings_in_tables import Run, frame
+from tests.streaming.test_repeated_records import STREAMS, change, twice
+from tests.streaming.test_values_not_sent import BAD, BEHIND, BIG, FIRST, OLD, damaged, emptied, row, shrunk
+from tests.support.checkout import PROOF
 
 pytestmark = pytest.mark.spark
 

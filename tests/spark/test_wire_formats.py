@@ -20,9 +20,9 @@ from schemaman.io.schema_registry import open_registry
 from schemaman.registry import Registry
 from schemaman.spark import ingest as pipeline
 from schemaman.store.memory import MemoryStore
-from tests.house import CAPTURES
-from tests.registries import serving
-from tests.test_framing import FRAMES, recorded, reframed
+from tests.debezium.test_wire_format import FRAMES, recorded, reframed
+from tests.support.checkout import CAPTURES
+from tests.support.schema_registry import serving
 
 pytestmark = pytest.mark.spark
 ENTRIES = json.loads((CAPTURES / "postgres/shop-avro/registry.json").read_bytes())

@@ -23,10 +23,10 @@ from schemaman.store.hash_chain import seal, unbroken
 from schemaman.store.log import Entry, Stamped
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import main
-from tests.house import CAPTURES, PROOF
 from tests.live.database import schema_of_its_own
-from tests.orders import batch
-from tests.test_codec import ENTRIES
+from tests.store.test_entry_json import ENTRIES
+from tests.support.checkout import CAPTURES, PROOF
+from tests.support.log_entries import batch
 
 NOW = 1_700_000_000_000
 STREAMS = (

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.forked import finished, start
-from tests.house import CAPTURES, PROOF
+from tests.ingest.test_killed_ingest import CONFLICT, Remembered, remembered
 from tests.live.database import schema_of_its_own
-from tests.test_kill_ingest import CONFLICT, Remembered, remembered
+from tests.support.checkout import CAPTURES, PROOF
+from tests.support.forked_commands import finished, start
 
 STREAMS = (
     "postgres/shop-json",

@@ -21,10 +21,10 @@ from schemaman.errors import SchemamanError, StoreUnavailable
 from schemaman.store.log import Migrated
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import main
-from tests import orders
-from tests.house import CAPTURES, PROOF
 from tests.live.database import schema_of_its_own
-from tests.orders import batch
+from tests.support import log_entries as orders
+from tests.support.checkout import CAPTURES, PROOF
+from tests.support.log_entries import batch
 
 SOURCE = CAPTURES / "db2" / "documented"
 CRASH = CAPTURES / "postgres" / "shop-crash"

@@ -39,7 +39,7 @@ from schemaman.store import entry_json as codec
 from schemaman.store import history_json as history_codec
 from schemaman.store import schema_json as structure_codec
 from schemaman.store.log import Covered, Entry, Migrated, Moved, Noted, Observed, Rejected, Renumbered
-from tests.strategies import DEFAULTS, NAMES, TEXTS, TYPES, schemas
+from tests.support.strategies import DEFAULTS, NAMES, TEXTS, TYPES, schemas
 
 MAYBE_TEXT = st.none() | TEXTS
 MAYBE_MS = st.none() | st.integers(0, 2**53)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schemaman.store import observation_cache as _said
 from schemaman.store.observation_cache import Said, Sayings
-from tests.orders import ITEMS, ORDERS, said, schema
+from tests.support.log_entries import ITEMS, ORDERS, said, schema
 
 
 def test_what_follows_is_added_with_its_place():

@@ -21,11 +21,11 @@ from schemaman.registry import Registry
 from schemaman.store.log import Observed
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import main
-from tests import orders
-from tests.house import CAPTURES
 from tests.live.database import GUARDED, schema_of_its_own
 from tests.live.process import free_port
-from tests.orders import batch, covered, said, schema
+from tests.support import log_entries as orders
+from tests.support.checkout import CAPTURES
+from tests.support.log_entries import batch, covered, said, schema
 
 PASSWORD = "t0p-s3cret/wörd"
 ENCODED = "t0p-s3cret%2Fw%C3%B6rd"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from schemaman_cli.main import main
-from tests.forked import finished, start
-from tests.house import PROOF
+from tests.ingest.test_killed_ingest import remembered, split, survived
 from tests.live.database import Postgres, postgres, schema_of_its_own
-from tests.test_kill_ingest import remembered, split, survived
+from tests.support.checkout import PROOF
+from tests.support.forked_commands import finished, start
 
 KILLS = 20 if PROOF else 2
 STEP = 0.5 if PROOF else 0.9

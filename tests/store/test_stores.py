@@ -44,11 +44,11 @@ from schemaman.store.memory import MemoryStore
 from schemaman.store.sql import sqlite as _sqlite
 from schemaman.store.sql.store import SqlStore
 from schemaman.store.sql.tables import LAYOUT
-from tests import orders
-from tests.house import PROOF, ROOT
 from tests.live.database import schema_of_its_own
-from tests.orders import ITEMS, ORDERS, batch, covered, renamed, said, schema
-from tests.test_codec import ENTRIES
+from tests.store.test_entry_json import ENTRIES
+from tests.support import log_entries as orders
+from tests.support.checkout import PROOF, ROOT
+from tests.support.log_entries import ITEMS, ORDERS, batch, covered, renamed, said, schema
 
 NOW = 1_700_000_000_000
 
@@ -766,7 +766,7 @@ def test_a_store_survives_kills_at_any_moment(tmp_path: Path):
 def _written_until_killed(path: Path, seconds: float) -> int:
     """Let a child append until it is killed; the end that it said it had reached, 0 for none."""
     child = subprocess.Popen(
-        [sys.executable, "-m", "tests.append_forever", str(path)],
+        [sys.executable, "-m", "tests.support.append_forever", str(path)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,

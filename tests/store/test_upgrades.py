@@ -27,9 +27,9 @@ from schemaman.store.sql.store import SqlStore
 from schemaman.store.sql.tables import LAYOUT
 from schemaman.store.sql.upgrades import STEPS
 from schemaman_cli.main import main
-from tests.house import CAPTURES, FIXTURES, ROOT
 from tests.live.database import schema_of_its_own
-from tests.orders import batch
+from tests.support.checkout import CAPTURES, FIXTURES, ROOT
+from tests.support.log_entries import batch
 
 SOURCES = ("db2/documented", "postgres/shop-names-unicode", "postgres/shop-crash")
 OLD = sorted((FIXTURES / "stores").glob("layout-*.db.gz"))

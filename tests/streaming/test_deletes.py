@@ -14,10 +14,10 @@ import pytest
 from schemaman.debezium.records import Record
 from schemaman.spark.streaming.row_staging import DELETE_WAITS
 from schemaman.store.sql.store import SqlStore
-from tests.paper_mirror import EMPTYING, PaperMirror
-from tests.records import change, column, event, image, node, record, struct
-from tests.test_late_changes import at
-from tests.test_mirror_policy import DEFAULTS, KEY, alive, mirror, told
+from tests.streaming.test_late_schema_changes import at
+from tests.streaming.test_policy import DEFAULTS, KEY, alive, mirror, told
+from tests.support.memory_sink import EMPTYING, PaperMirror
+from tests.support.records import change, column, event, image, node, record, struct
 
 INT = node("int32")
 SOURCE = {"name": "srv", "db": "shop", "schema": "public", "table": "t", "connector": "postgresql"}

@@ -19,11 +19,11 @@ from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.registry import Registry
 from schemaman.spark.streaming.micro_batch import record_batch
 from schemaman.store.sql.store import SqlStore
-from tests.house import PROOF
-from tests.paper_mirror import EMPTYING, PaperMirror, batch_of
-from tests.records import node, record, struct
-from tests.test_mirror_deletes import INT, SOURCE, bare, flat, key
-from tests.test_mirror_policy import alive, told
+from tests.streaming.test_deletes import INT, SOURCE, bare, flat, key
+from tests.streaming.test_policy import alive, told
+from tests.support.checkout import PROOF
+from tests.support.memory_sink import EMPTYING, PaperMirror, batch_of
+from tests.support.records import node, record, struct
 
 ADDING = Policy(rules=(PolicyRule("block", ("add-column",)),))
 """A column more stops the table."""

@@ -12,10 +12,10 @@ import pytest
 from schemaman.debezium.records import Record
 from schemaman.migration.policy import ChangeKind, Level, Policy, PolicyRule
 from schemaman.store.sql.store import SqlStore
-from tests.house import PROOF
-from tests.paper_mirror import PaperMirror
-from tests.records import Node, event, node, record, struct
-from tests.test_mirror_names import INT, TEXT
+from tests.streaming.test_row_column_names import INT, TEXT
+from tests.support.checkout import PROOF
+from tests.support.memory_sink import PaperMirror
+from tests.support.records import Node, event, node, record, struct
 
 NUMBER = node("int32", optional=True)
 KINDS = {"id": INT, "a": NUMBER, "b": TEXT, "c": NUMBER}

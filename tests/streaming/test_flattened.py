@@ -13,10 +13,10 @@ import pytest
 from schemaman.debezium.records import Record
 from schemaman.migration.policy import Policy
 from schemaman.store.sql.store import SqlStore
-from tests.paper_mirror import PaperMirror
-from tests.records import node, record, struct
-from tests.test_late_changes import ID, A, B, C, created, ddl, live
-from tests.test_mirror_policy import DEFAULTS
+from tests.streaming.test_late_schema_changes import ID, A, B, C, created, ddl, live
+from tests.streaming.test_policy import DEFAULTS
+from tests.support.memory_sink import PaperMirror
+from tests.support.records import node, record, struct
 
 TEXT, NUMBER = node("string", optional=True), node("int32")
 SAYS = {"op": "c", "connector": "mysql", "name": "srv", "db": "shop", "table": "t"}

@@ -11,9 +11,9 @@ from schemaman.debezium.records import Record
 from schemaman.history.decisions import Decisions, NotRename, Rename, place
 from schemaman.migration.policy import ChangeKind, Level, Policy, PolicyRule, ProjectionRule
 from schemaman.store.sql.store import SqlStore
-from tests.paper_mirror import PaperMirror
-from tests.test_late_changes import ID, A, B, Told, created, ddl, live, row
-from tests.test_mirror_policy import DEFAULTS, alive, told
+from tests.streaming.test_late_schema_changes import ID, A, B, Told, created, ddl, live, row
+from tests.streaming.test_policy import DEFAULTS, alive, told
+from tests.support.memory_sink import PaperMirror
 
 SPACE, DASH = ("unit price", "VARCHAR", 12, 20), ("unit-price", "VARCHAR", 12, 20)
 X, Y, Z = ("x", "VARCHAR", 12, 20), ("y", "VARCHAR", 12, 20), ("z", "VARCHAR", 12, 20)

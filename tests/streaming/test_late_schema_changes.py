@@ -27,9 +27,9 @@ from schemaman.spark.streaming.row_staging import CAME_LATE as LATE_VALUE
 from schemaman.spark.streaming.table_migration import SinkTable
 from schemaman.store.log import Migrated
 from schemaman.store.sql.store import SqlStore
-from tests.paper_mirror import PaperMirror, batch_of
-from tests.records import change, event, image, node, record, struct
-from tests.test_mirror_policy import DEFAULTS
+from tests.streaming.test_policy import DEFAULTS
+from tests.support.memory_sink import PaperMirror, batch_of
+from tests.support.records import change, event, image, node, record, struct
 
 LATE = "were written before a change of the source was read that came before them"
 Told = tuple[str, str, int, int | None]

@@ -25,8 +25,8 @@ from schemaman.sink.upsert import LakeChange
 from schemaman.spark.streaming.merge_sql import format_merge, format_missing_row_query, format_newer_row_query
 from schemaman.spark.streaming.row_staging import CHANGE_ARROW, WAITING, ChangeFolder
 from schemaman.spark.streaming.staged_columns import list_staged_columns, make_staged_helpers
-from tests.house import PROOF
-from tests.paper_mirror import PaperTable
+from tests.support.checkout import PROOF
+from tests.support.memory_sink import PaperTable
 
 COLUMNS = (Column("id", Integer(32)), *(Column(name, String()) for name in "abc"))
 TO = RowMap(COLUMNS, ("id",), {}, {}, {}, 1, dropped=frozenset({"c"}))

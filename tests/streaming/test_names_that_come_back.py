@@ -14,11 +14,11 @@ from schemaman.debezium.records import Record
 from schemaman.history.decisions import Decisions, Rename, place
 from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.store.sql.store import SqlStore
-from tests.house import PROOF
-from tests.paper_mirror import PaperMirror, careful
-from tests.records import event, node, record, struct
-from tests.test_late_changes import ID, A, B, created, ddl, live, mirror, row
-from tests.test_mirror_policy import DEFAULTS
+from tests.streaming.test_late_schema_changes import ID, A, B, created, ddl, live, mirror, row
+from tests.streaming.test_policy import DEFAULTS
+from tests.support.checkout import PROOF
+from tests.support.memory_sink import PaperMirror, careful
+from tests.support.records import event, node, record, struct
 
 KEY = struct("srv.public.t.Key", id=node("int32"))
 Rows = dict[int, dict[str, Any]]

@@ -17,10 +17,10 @@ from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.spark.streaming.micro_batch import record_batch
 from schemaman.store.sql.store import SqlStore
-from tests.paper_lake import PaperLake
-from tests.paper_mirror import PaperMirror, batch_of
-from tests.records import event, node, record, struct
-from tests.test_mirror_policy import alive, mirror, told
+from tests.streaming.test_policy import alive, mirror, told
+from tests.support.memory_lake import PaperLake
+from tests.support.memory_sink import PaperMirror, batch_of
+from tests.support.records import event, node, record, struct
 
 
 @pytest.fixture

@@ -19,10 +19,10 @@ from schemaman.migration.row_columns import DELETED
 from schemaman.sink.values.connector_modes import ConnectorModes
 from schemaman.spark.streaming.quarantine import QuarantinedTable, RetryLog
 from schemaman.store.sql.store import SqlStore
-from tests.paper_lake import PaperLake
-from tests.paper_mirror import EMPTYING, PaperMirror, PaperTable
-from tests.records import event, node, record, struct
-from tests.test_mirrored_recordings import batches, found_of, opened, unknown
+from tests.streaming.test_recordings import batches, found_of, opened, unknown
+from tests.support.memory_lake import PaperLake
+from tests.support.memory_sink import EMPTYING, PaperMirror, PaperTable
+from tests.support.records import event, node, record, struct
 
 INT, TEXT = node("int32"), node("string")
 KEY = struct("srv.public.t.Key", id=INT)

@@ -16,9 +16,9 @@ from schemaman.history.decisions import Decisions, NotRename, Rename, place
 from schemaman.io import files
 from schemaman.io.schema_registry import NO_REGISTRY, load_export
 from schemaman.store.sql.store import SqlStore
-from tests.house import CAPTURES, PROOF
-from tests.paper_mirror import PaperMirror
-from tests.spark.compared import Comparison, compared
+from tests.spark.lake_comparison import Comparison, compared
+from tests.support.checkout import CAPTURES, PROOF
+from tests.support.memory_sink import PaperMirror
 
 RECORDINGS = sorted(
     f"{kind}/{folder.name}" for kind in ("postgres", "mariadb") for folder in (CAPTURES / kind).iterdir()
@@ -33,7 +33,7 @@ FEW = (
 )
 CASES = [(name, format) for name in RECORDINGS for format in ("delta", "iceberg")] if PROOF else FEW
 
-KNOWN = tomllib.loads((Path(__file__).parent / "mirror-differences.toml").read_text("utf-8"))["known"]
+KNOWN = tomllib.loads((Path(__file__).parent / "differences.toml").read_text("utf-8"))["known"]
 
 
 def opened(name: str, format: str, folder: Path) -> tuple[PaperMirror, list[Record]]:

@@ -12,10 +12,10 @@ import pytest
 
 from schemaman.debezium.records import Record
 from schemaman.store.sql.store import SqlStore
-from tests.house import PROOF
-from tests.records import event, node, record, struct
-from tests.test_mirror_kept import BIG
-from tests.test_mirror_policy import KEY, alive, mirror
+from tests.streaming.test_policy import KEY, alive, mirror
+from tests.streaming.test_values_not_sent import BIG
+from tests.support.checkout import PROOF
+from tests.support.records import event, node, record, struct
 
 TEXT = node("string", optional=True)
 

@@ -12,8 +12,8 @@ from schemaman.debezium.records import Record
 from schemaman.migration.policy import Policy, ProjectionRule
 from schemaman.migration.row_columns import KEYED, KEYLESS
 from schemaman.store.sql.store import SqlStore
-from tests.paper_mirror import PaperMirror
-from tests.records import event, node, record, struct
+from tests.support.memory_sink import PaperMirror
+from tests.support.records import event, node, record, struct
 
 INT, TEXT = node("int32"), node("string", optional=True)
 HELPERS = ("__kept", "__needs_row", "__reason", "__places")

@@ -22,10 +22,10 @@ from schemaman.migration.row_columns import DELETED
 from schemaman.registry import Registry
 from schemaman.spark.streaming.micro_batch import record_batch
 from schemaman.store.sql.store import SqlStore
-from tests.house import PROOF
-from tests.paper_mirror import PaperMirror, batch_of
-from tests.simulated_source import Connector, SimulatedSource, batches, delivered, placed
-from tests.test_mirror_policy import DEFAULTS
+from tests.streaming.test_policy import DEFAULTS
+from tests.support.checkout import PROOF
+from tests.support.memory_sink import PaperMirror, batch_of
+from tests.support.simulated_source import Connector, SimulatedSource, batches, delivered, placed
 
 POLICY = Policy(rules=(PolicyRule("auto", ("truncate", "rename-proven")),))
 

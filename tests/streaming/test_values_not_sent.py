@@ -17,9 +17,9 @@ from schemaman.spark.streaming.quarantine import NO_PREVIOUS_ROW
 from schemaman.spark.streaming.row_staging import CAME_LATE, WAITS_FOR_OLDER
 from schemaman.spark.streaming.unread_records import make_unread_records
 from schemaman.store.sql.store import SqlStore
-from tests.paper_mirror import EMPTYING, PaperMirror
-from tests.records import event, node, record, struct
-from tests.test_mirror_policy import KEY, alive, mirror
+from tests.streaming.test_policy import KEY, alive, mirror
+from tests.support.memory_sink import EMPTYING, PaperMirror
+from tests.support.records import event, node, record, struct
 
 BIG = "__debezium_unavailable_value"
 INFINITE = 9223372036825200000

@@ -8,8 +8,8 @@ from functools import cache
 from schemaman.errors import UsageError
 from schemaman.languages.language import SCHEMA_LANGUAGES, WrittenSchema, write_schema
 from schemaman.model.schema import TableSchema
-from tests import chain
-from tests.house import CAPTURES, PROOF
+from tests.support import chain
+from tests.support.checkout import CAPTURES, PROOF
 
 FEW = (
     "db2/shop-3.4.1-json",

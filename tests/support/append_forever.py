@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from schemaman.store.sql.store import SqlStore
-from tests.orders import batch, fold
+from tests.support.log_entries import batch, fold
 
 
 def main(path: str) -> None:

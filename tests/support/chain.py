@@ -24,7 +24,7 @@ from schemaman.registry import Registry
 from schemaman.report.views.table_changes import JudgedFinding, build_chapter
 from schemaman.store.memory import MemoryStore
 from schemaman.store.sql.store import SqlStore
-from tests.house import CAPTURES, STORIES
+from tests.support.checkout import CAPTURES, STORIES
 
 STREAM = "main"
 TARGETS: dict[str, Target] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}

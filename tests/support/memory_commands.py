@@ -15,8 +15,8 @@ from schemaman.migration.target import LakeTable
 from schemaman.migration.targets import delta, iceberg
 from schemaman_cli import sessions
 from schemaman_cli.main import main
-from tests.done import Done
-from tests.paper_lake import PaperLake
+from tests.support.command_result import Done
+from tests.support.memory_lake import PaperLake
 
 _STATEMENT = re.compile(
     r"(?:CREATE TABLE|ALTER TABLE|UPDATE|COMMENT ON TABLE|CREATE NAMESPACE IF NOT EXISTS) "

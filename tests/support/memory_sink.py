@@ -60,8 +60,8 @@ from schemaman.spark.streaming.table_migration import Blocked, SinkTable, TableM
 from schemaman.spark.streaming.truncate import decide_truncate
 from schemaman.spark.streaming.unread_records import is_in_span, make_unread_records
 from schemaman.store.sql.store import SqlStore
-from tests.paper_lake import PaperLake
-from tests.spark.compared import ComparedTable
+from tests.spark.lake_comparison import ComparedTable
+from tests.support.memory_lake import PaperLake
 
 HEADER = arrow.struct([("key", arrow.string()), ("value", arrow.binary())])
 COLUMNS = arrow.schema([

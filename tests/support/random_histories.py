@@ -11,7 +11,7 @@ from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import MemberAnswer, Revision, SchemaVersion, TableHistory
 from schemaman.migration.plan import MigrationSource, Past
 from schemaman.model.schema import Column, TableId, TableSchema, fingerprint
-from tests.strategies import COMMENTS, TYPES, edited_types
+from tests.support.strategies import COMMENTS, TYPES, edited_types
 
 NAMES = st.sampled_from(["id", "a", "b", "c", "größe", "x y", "d.e", "`", "key"])
 ALIKE = st.sampled_from(["id", "ID", "Id", "x y", "x-y", "X_Y", "x_y_2", "1x", "größe", "GRÖßE", "_op"])

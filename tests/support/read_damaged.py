@@ -1,6 +1,6 @@
 """A process that damages records, reads them, and says what it saw; memory and time are bound.
 
-`python -m tests.fuzz_all SEED RECORDS RUN…` writes one JSON object: counts by outcome and by damage, and
+`python -m tests.support.read_damaged SEED RECORDS RUN…` writes one JSON object: counts by outcome and damage, and
 the slowest record in milliseconds. Whatever a record raises ends it with a traceback that names the record.
 """
 
@@ -36,9 +36,9 @@ from schemaman.model.schema import TableId
 from schemaman.store.derived import fold
 from schemaman.store.entry_json import from_bytes, to_bytes
 from schemaman.store.log import Entry, Observed, Rejected
-from tests.house import CAPTURES
-from tests.mutants import Mutator
-from tests.records import alone
+from tests.support.checkout import CAPTURES
+from tests.support.damage import Mutator
+from tests.support.records import alone
 
 MEMORY = 2 << 30
 """Bytes of address space for the whole process."""

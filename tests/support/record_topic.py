@@ -10,7 +10,7 @@ import sys
 
 from schemaman.registry import Registry
 from schemaman.store.sql.store import SqlStore
-from tests.orders import covered, fold, said, schema
+from tests.support.log_entries import covered, fold, said, schema
 
 
 def main(path: str, offsets: range) -> None:

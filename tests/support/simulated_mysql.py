@@ -14,7 +14,7 @@ from random import Random
 
 from schemaman.debezium.records import Record
 from tests.cases.connector import INT, LONG, NOON, TEXT, Connector, entry
-from tests.records import Node, column, image
+from tests.support.records import Node, column, image
 
 STEPS = ("row", "row", "row", "add", "add", "drop", "type", "name", "null", "again", "anew", "recreate")
 WORDS = (("INT", INT), ("BIGINT", LONG), ("TEXT", TEXT))

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from tests.cases.connector import INT, LONG, NOON, TEXT, Connector, decimal, time
-from tests.records import Node, node
+from tests.support.records import Node, node
 
 TYPES: tuple[Node, ...] = (INT, LONG, TEXT, node("boolean"), node("float"), node("int16"))
 """Types that no setting of a connector exchanges."""

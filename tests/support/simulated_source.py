@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, Literal
 
 from schemaman.debezium.records import Record
-from tests.records import change, event, image, node, record, struct
+from tests.support.records import change, event, image, node, record, struct
 
 PLACEHOLDER = "__debezium_unavailable_value"
 NAMES = ("a", "b", "c", "e")

@@ -22,8 +22,8 @@ from schemaman.model.diff import diff
 from schemaman.report.document import Inline
 from schemaman.report.views import words
 from schemaman.report.views.table_changes import select_shown_changes
-from tests import chain
-from tests.house import STORIES
+from tests.support import chain
+from tests.support.checkout import STORIES
 
 TARGETS = ("delta", "iceberg")
 BLOCKS = ("versions", "findings", *TARGETS)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from schemaman.debezium.connector import DeclaredColumn
-from tests.house import FIXTURES
+from tests.support.checkout import FIXTURES
 
 HEAD = "witness\tattributes\ttype\ttold\tlost"
 FOLDER = FIXTURES / "dialects"

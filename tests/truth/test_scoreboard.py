@@ -9,7 +9,7 @@ import pytest
 
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.types import Binary
-from tests import chain
+from tests.support import chain
 from tests.truth.scoreboard import lines, main
 
 Change = Callable[[TableHistory], TableHistory]

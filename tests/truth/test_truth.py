@@ -15,10 +15,10 @@ import pytest
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import Column
 from schemaman.model.types import without_labels
-from tests import chain
-from tests.house import CAPTURES, ROOT
+from tests.support import chain
+from tests.support.checkout import CAPTURES, ROOT
 from tests.truth.compare import LATE
-from tests.truth.judged import Judged, bless_reviewed, reviewed
+from tests.truth.facts import Judged, bless_reviewed, reviewed
 from tests.truth.recording import facts
 from tests.truth.scoreboard import (
     Line,
