@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, cast
 
 from schemaman.debezium.converters.connect import Node
-from schemaman.debezium.records import Coordinates
-from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.debezium.records import Coordinates, Position
+from schemaman.history.epochs import EventSchema, EventField
+from schemaman.history.versions import NestedFieldAnswer, RenameCandidate, SchemaVersion, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import Column
 from schemaman.model.types import Integer
@@ -48,12 +49,44 @@ class RereadStretch:
 
 
 def hash_reading(history: TableHistory) -> str:
-    """A digest of all in a history that decides how rows are read: 16 hexadecimal digits."""
-    told = [
+    """A digest of all in a history that decides how rows are read: 16 hexadecimal digits.
+
+    Lake tables carry the digest in a property, so its text is a contract: it names classes and fields as the
+    first release did (`_DIGEST_NAMES`), whatever the code calls them now.
+    """
+    versions = [
         (v.id, v.incarnation, v.at, v.schema.columns, v.carried, v.candidates, v.members)
         for v in history.versions
     ]
-    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+    text = f"[{', '.join(map(_format_for_digest, versions))}]"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+_DIGEST_NAMES: Mapping[type, tuple[str, tuple[str, ...]]] = {
+    Coordinates: (
+        "Mark",
+        ("topic", "partition", "offset", "position", "ts_ms", "read_ms", "timestamp_ms"),
+    ),
+    Position: ("Position", ("kind", "value", "commit")),
+    EventSchema: ("WireFace", ("epoch", "at", "fields")),
+    EventField: ("WireField", ("column", "name", "type")),
+    RenameCandidate: ("RenameCandidate", ("old", "new", "grade", "evidence")),
+    NestedFieldAnswer: ("MemberAnswer", ("old", "new", "same")),
+}
+"""For each class in the digest its name there, and those of its fields in order."""
+
+
+def _format_for_digest(value: object) -> str:
+    """The value as `repr` wrote it in the first release."""
+    if type(value) is tuple:
+        texts = [_format_for_digest(item) for item in value]
+        return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
+    names = _DIGEST_NAMES.get(type(value))
+    if names is None:
+        return repr(value)
+    values = (getattr(value, field.name) for field in fields(cast(Any, value)))
+    parts = (f"{name}={_format_for_digest(part)}" for name, part in zip(names[1], values, strict=True))
+    return f"{names[0]}({', '.join(parts)})"
 
 
 def find_reread_stretches(
