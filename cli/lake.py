@@ -109,7 +109,7 @@ def _followed(door: Door, registry: Registry, tables: Sequence[str]) -> tuple[Cu
 def _standing(door: Door, every: Iterable[TableHistory]) -> tuple[Cut, ...]:
     """Those of the stream that are not gone."""
     stream = door.settings.stream.value
-    return tuple((h, ()) for h in every if h.table.stream == stream and not h.ended)
+    return tuple((h, ()) for h in every if h.table.stream == stream and not h.has_ended)
 
 
 def _until(door: Door, registry: Registry, text: str) -> Cut:

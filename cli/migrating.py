@@ -132,7 +132,7 @@ class Mover:
         """Whether people approved it; an approval that has expired is good for a plan that had been begun."""
         if not plan.approvals_needed:
             return True
-        name, approved = plan_hash(plan), self.approved.approved
+        name, approved = plan_hash(plan), self.approved.find_approval
         if approved(name, datetime.now(UTC).date()) is not None:
             return True
         return approved(name, date.min) is not None and is_begun(plan, self.journal)

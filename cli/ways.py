@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from schemaman.errors import NoHistory, UnknownName, UsageError
-from schemaman.history.decisions import decided
+from schemaman.history.decisions import apply_decisions
 from schemaman.migration.apply.journal import count_progress
 from schemaman.migration.apply.resume import count_steps_behind
 from schemaman.migration.plan import Plan
@@ -18,7 +18,7 @@ from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.diff import diff
 from schemaman.registry import Registry
 from schemaman.sink.preflight import Preflight
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 from schemaman_cli.lake import Follower
 from schemaman_cli.options import Door
 from schemaman_cli.paths import is_there
@@ -112,11 +112,11 @@ def way_back(door: Door, text: str) -> Plan:
     source = next((table for table in store.tables() if str(table) == plan.source.table), None)
     if source is None or live is None:
         return back
-    answered = decided(registry.history(source), decisions_of(door))
+    answered = apply_decisions(registry.history(source), decisions_of(door))
     return lookout(store, spark).check_plan(back, live, answered)
 
 
-def _plan(text: str, lines: Sequence[Migrated]) -> Plan:
+def _plan(text: str, lines: Sequence[MigrationEntry]) -> Plan:
     if is_there(Path(text)):
         return from_text(read_file(text))
     started = [line for line in lines if line.state == "started" and line.statement]

@@ -13,11 +13,11 @@ from schemaman import resolve as resolution
 from schemaman.compat.judge import RULES, Severity, Transition, judge_transition, rate_finding
 from schemaman.compat.snapshots import from_text, is_snapshot
 from schemaman.errors import CouldNotDo, NoHistory, UnreadableInput, UsageError
-from schemaman.history.as_of import told_when_read
-from schemaman.history.decisions import Decisions, decided
+from schemaman.history.as_of import has_read_times
+from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.decisions import parse as parse_decisions
 from schemaman.history.references import AsOf, TableName, TableRef, parse, parse_name
-from schemaman.history.versions import Emitted, TableHistory, emitted
+from schemaman.history.versions import EmittedSchema, TableHistory, find_emitted_schema
 from schemaman.io import git as gitrefs
 from schemaman.io import schema_registry
 from schemaman.io.apicurio import Apicurio
@@ -84,7 +84,7 @@ def find(door: Door, registry: Registry, text: str) -> TableHistory:
         NoHistory: nothing is known of it.
     """
     history = registry.history(registry.find(in_stream(door, parse_name(text))))
-    return decided(history, decisions_of(door))
+    return apply_decisions(history, decisions_of(door))
 
 
 def histories(
@@ -97,10 +97,10 @@ def histories(
     named = dict.fromkeys(registry.find(in_stream(door, parse_name(name))) for name in names)
     answers = decisions_of(door) if answers is None else answers
     if named:
-        return tuple(decided(registry.history(table), answers) for table in named)
+        return tuple(apply_decisions(registry.history(table), answers) for table in named)
     stream = door.settings.stream
     chosen = None if stream.origin == "default" else stream.value
-    return tuple(decided(h, answers) for h in registry.tables() if chosen in (None, h.table.stream))
+    return tuple(apply_decisions(h, answers) for h in registry.tables() if chosen in (None, h.table.stream))
 
 
 def decisions_of(door: Door) -> Decisions:
@@ -143,9 +143,9 @@ def resolve(door: Door, text: str) -> ResolvedSchema:
     if isinstance(reference, TableRef):
         registry = open_registry(door)
         history = registry.history(registry.find(in_stream(door, reference.name)))
-        found = resolution.select_version(decided(history, decisions_of(door)), reference.selector)
+        found = resolution.select_version(apply_decisions(history, decisions_of(door)), reference.selector)
         _warn_of_age(door, text, history, found)
-        if isinstance(reference.selector, AsOf) and told_when_read(history):
+        if isinstance(reference.selector, AsOf) and has_read_times(history):
             door.console.warn(
                 f"{text}: times of this source are those at which its changes were read; they may have been "
                 "made earlier: name a position where that matters"
@@ -165,15 +165,15 @@ def _warn_of_age(door: Door, text: str, history: TableHistory, found: ResolvedSc
     if found.last_seen is not None:
         seen = words.format_coordinates(found.last_seen)
         door.console.warn(f"{text}: its last record is of {seen}; what came after is not known")
-    elif history.ended and found.version is not None and found.version.number == history.latest.number:
+    elif history.has_ended and found.version is not None and found.version.number == history.latest.number:
         end = [e for e in history.events if e.kind in ("dropped", "renamed")][-1]
         since = f"was {end.kind} {words.format_coordinates(end.at)}"
         other = f" and is now {end.other}" if end.other else ""
-        anew = "" if history.dropped else "; it stands again, and no record has shown its structure yet"
+        anew = "" if history.is_dropped else "; it stands again, and no record has shown its structure yet"
         door.console.warn(f"{history.table} {since}{other}{anew}: this is its last structure")
 
 
-def wire(door: Door, found: ResolvedSchema) -> Emitted:
+def wire(door: Door, found: ResolvedSchema) -> EmittedSchema:
     """The wire face of a version that a REF means.
 
     Raises:
@@ -182,7 +182,7 @@ def wire(door: Door, found: ResolvedSchema) -> Emitted:
     """
     if found.table is None or found.version is None:
         raise UsageError(f"{found.ref} has no wire face: it is no version of the history", hint="orders@3")
-    face = emitted(found.version, open_registry(door).observations(found.table))
+    face = find_emitted_schema(found.version, open_registry(door).observations(found.table))
     if face is None:
         raise NoHistory(f"no event with a schema has carried {found.ref}", hint="--face source shows it")
     return face

@@ -72,7 +72,7 @@ class Plugins(Generic[Plugin]):
     def _make_unknown_name(self, name: str) -> UnknownName:
         names = self.names()
         near = difflib.get_close_matches(name, names, n=1)
-        word = self.attribute.lower()
-        there = f"there are: {', '.join(names)}" if names else "there are none at all"
+        word = self.attribute.lower().replace("_", " ")
+        there = f"there are: {', '.join(names)}" if names else "there are none"
         hint = f"did you mean {near[0]!r}?" if near else None
         return UnknownName(f"no {word} {name!r}; {there}", hint=hint)

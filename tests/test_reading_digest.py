@@ -12,7 +12,7 @@ from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.registry import Registry
 from schemaman.sink.reread import hash_reading
 from schemaman.store.sql.store import SqlStore
-from tests.house import CAPTURES
+from tests.support.checkout import CAPTURES
 
 DIGESTS = {
     "postgres/shop-downtime": {

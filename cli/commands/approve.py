@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from schemaman.errors import StalePlan, UsageError
-from schemaman.history.decisions import Approval, parse, to_text
+from schemaman.history.decisions import Approval, format_decision, parse
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import from_text, plan_hash, to_document
 from schemaman.report.views.migrations import build_plan_report
@@ -46,12 +46,12 @@ def approve(door: Door, plans: tuple[str, ...], by: str | None, expires: str, ye
     path = door.path(door.settings.decisions)
     for plan in needed:
         hash = plan_hash(plan)
-        found = parse(_answers(path), str(path)).approved(hash, last)
+        found = parse(_answers(path), str(path)).find_approval(hash, last)
         if found is not None:
             door.console.say(f"{path} says so already: {found.by}, until {found.expires}")
         elif agreed(f"Approve {_words(plan)} as {name} until {last}?", yes, "schemaman approve PLAN"):
             # Read again: somebody may have written an answer while this one was thought over.
-            write_file(path, _answers(path) + to_text(Approval(hash, name, last)))
+            write_file(path, _answers(path) + format_decision(Approval(hash, name, last)))
             door.console.say(f"written to {path}; next: commit it, then schemaman apply PLAN")
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from schemaman.errors import UnknownName
-from schemaman.history.decisions import decided
-from schemaman.history.references import Back, Number, TableRef, parse
-from schemaman.history.versions import Disagreement, RenameCandidate, left_open
+from schemaman.history.decisions import apply_decisions
+from schemaman.history.references import TableRef, VersionNumber, VersionsBack, parse
+from schemaman.history.versions import Disagreement, RenameCandidate, list_unresolved
 from schemaman.report.views.listings import build_diff_report, build_only_version_report
 from schemaman.resolve import ResolvedSchema, select_version
 from schemaman_cli.group import verb
@@ -38,16 +38,16 @@ def diff(door: Door, old: str, new: str | None, format: str) -> None:
 def _last_two(door: Door, table: str) -> tuple[ResolvedSchema, ResolvedSchema] | tuple[ResolvedSchema]:
     """The last two versions of a table as people have answered it; of one its first and last revision."""
     reference = parse(table)
-    if not isinstance(reference, TableRef) or reference.selector != Back(0):
+    if not isinstance(reference, TableRef) or reference.selector != VersionsBack(0):
         raise UnknownName(f"{table} is one structure; a diff needs two", hint=f"schemaman diff {table} OTHER")
     registry = open_registry(door)
     history = registry.history(registry.find(in_stream(door, reference.name)))
-    history = decided(history, decisions_of(door))
-    latest = select_version(history, Back(0))
+    history = apply_decisions(history, decisions_of(door))
+    latest = select_version(history, VersionsBack(0))
     if len(history.versions) > 1:
-        return select_version(history, Back(1)), latest
+        return select_version(history, VersionsBack(1)), latest
     if history.latest.revision:
-        return select_version(history, Number(history.latest.number, 0)), latest
+        return select_version(history, VersionNumber(history.latest.number, 0)), latest
     return (latest,)
 
 
@@ -63,7 +63,7 @@ def _remarks(door: Door, before: ResolvedSchema, after: ResolvedSchema) -> tuple
     if before.version is None or after.version is None or after.table is None or before.table != after.table:
         return ()
     first, last = sorted((before.version.number, after.version.number))
-    return left_open(open_registry(door).history(after.table), first, last)
+    return list_unresolved(open_registry(door).history(after.table), first, last)
 
 
 COMMAND = diff

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from schemaman.history.versions import Emitted
+from schemaman.history.versions import EmittedSchema
 from schemaman.languages.language import SCHEMA_LANGUAGES, extract_key, write_schema
 from schemaman.model.schema import TableSchema
 from schemaman.report.views import late_facts as late
@@ -66,7 +66,7 @@ def show(
             door.console.warn(
                 f"{found.ref}: not confirmed: {late.enumerate_facts(found.version.unconfirmed)}"
             )
-    if carried is not None and carried.changed:
+    if carried is not None and carried.has_changed:
         door.console.warn(f"the first events of {found.ref} carried another structure")
 
 
@@ -77,7 +77,7 @@ def _as_travelling(schema: TableSchema) -> TableSchema:
     return replace(schema, columns=columns, key=tuple(names[k] for k in schema.key))
 
 
-def _name(found: ResolvedSchema, carried: Emitted | None, key: bool) -> str:
+def _name(found: ResolvedSchema, carried: EmittedSchema | None, key: bool) -> str:
     """What the rows are called: as their own schema, or as the table."""
     own = carried.name if carried is not None else None
     parts = ".".join(found.table.parts) if found.table is not None else "row"

@@ -30,7 +30,7 @@ def snapshot(door: Door, tables: tuple[str, ...], output: Path | None) -> None:
         if path.exists():
             if read_file(str(path)) != text:
                 differing.append(str(history.table))
-        elif tables or not history.ended:
+        elif tables or not history.has_ended:
             write_file(path, text)
             written += 1
     door.console.say(f"{written} written to {folder}")

@@ -295,9 +295,7 @@ def _split_at_baseline(history: TableHistory, baseline: Snapshot) -> tuple[_Stru
 
 def _find_baseline(structures: list[_Structure], baseline: Snapshot) -> int | None:
     """Returns the index of the baseline: it has the id of its version, and preferably also its beginning."""
-    same_id = [
-        i for i, s in enumerate(structures) if baseline.version and s.version.has_id(baseline.version)
-    ]
+    same_id = [i for i, s in enumerate(structures) if baseline.version and s.version.has_id(baseline.version)]
     candidates = [i for i in same_id if structures[i].version.at == baseline.at] or same_id
     same_structure = [
         i for i in candidates if remove_ids(structures[i].schema) == remove_ids(baseline.schema)

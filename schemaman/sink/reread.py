@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 
 from schemaman.debezium.converters.connect import Node
 from schemaman.debezium.records import Coordinates, Position
-from schemaman.history.epochs import EventSchema, EventField
+from schemaman.history.epochs import EventField, EventSchema
 from schemaman.history.versions import NestedFieldAnswer, RenameCandidate, SchemaVersion, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import Column
@@ -55,7 +55,7 @@ def hash_reading(history: TableHistory) -> str:
     first release did (`_DIGEST_NAMES`), whatever the code calls them now.
     """
     versions = [
-        (v.id, v.incarnation, v.at, v.schema.columns, v.carried, v.candidates, v.members)
+        (v.id, v.incarnation, v.at, v.schema.columns, v.event_schemas, v.candidates, v.field_answers)
         for v in history.versions
     ]
     text = f"[{', '.join(map(_format_for_digest, versions))}]"
@@ -97,7 +97,7 @@ def find_reread_stretches(
     `modes` are those of the connector, which decide how records without schemas are read. Only places count
     that the source's own log tells: without them nothing can be said.
     """
-    plain = any(e.witness == "inferred" for v in after.versions for e in v.evidence)
+    plain = any(e.kind == "inferred" for v in after.versions for e in v.evidence)
     every = tuple(_map_version(version) for version in after.versions)
     known = dict.fromkeys(n for v in before.versions for n in _list_field_names(v))
     later = dict.fromkeys(n for v in after.versions for n in _list_field_names(v))
@@ -107,11 +107,13 @@ def find_reread_stretches(
             then, now = (find_versions(h, dict.fromkeys(sorted(names))) for h in (before, after))
         except UnknownVersion:
             continue
-        told_by = modes if plain else None
-        for told in _find_differences(then, now, before.versions, every, told_by, known=names in known):
-            found.setdefault((told.since, told.until, None), told)
-    for told in _find_joined_columns(before.versions, every):
-        found.setdefault((told.since, told.until, told.joined), told)
+        checked_modes = modes if plain else None
+        for stretch in _find_differences(
+            then, now, before.versions, every, checked_modes, known=names in known
+        ):
+            found.setdefault((stretch.since, stretch.until, None), stretch)
+    for stretch in _find_joined_columns(before.versions, every):
+        found.setdefault((stretch.since, stretch.until, stretch.joined), stretch)
     return tuple(found[key] for key in sorted(found, key=lambda key: (key[0], (key[2] or ())[:2])))
 
 
@@ -124,8 +126,8 @@ def _map_version(version: SchemaVersion) -> CarriedVersion:
 def _list_field_names(version: SchemaVersion) -> Iterator[frozenset[str]]:
     """The names of the fields in which events carry a version."""
     yield frozenset(c.emitted_name or c.name for c in version.schema.columns)
-    for face in version.carried:
-        yield frozenset(version.wire(face).names)
+    for face in version.event_schemas:
+        yield frozenset(version.find_event_schema(face).names)
 
 
 def _find_differences(

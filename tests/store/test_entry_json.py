@@ -19,13 +19,20 @@ from schemaman.debezium.observation import (
 )
 from schemaman.debezium.records import Coordinates, Position
 from schemaman.errors import StoreUnavailable
-from schemaman.history.epochs import Epoch, Footprint, FormChange, Shown, WireFace, WireField
+from schemaman.history.epochs import (
+    ConnectorSettingsShown,
+    Epoch,
+    EventField,
+    EventSchema,
+    FormChange,
+    FormInterval,
+)
 from schemaman.history.versions import (
     Alias,
     Disagreement,
     Evidence,
     KeySpan,
-    MemberAnswer,
+    NestedFieldAnswer,
     Proof,
     RenameCandidate,
     Revision,
@@ -38,8 +45,22 @@ from schemaman.model.types import Integer
 from schemaman.store import entry_json as codec
 from schemaman.store import history_json as history_codec
 from schemaman.store import schema_json as structure_codec
+<<<<<<< HEAD:tests/store/test_entry_json.py
 from schemaman.store.log import Covered, Entry, Migrated, Moved, Noted, Observed, Rejected, Renumbered
 from tests.support.strategies import DEFAULTS, NAMES, TEXTS, TYPES, schemas
+=======
+from schemaman.store.log import (
+    CoveredRange,
+    Entry,
+    MigrationEntry,
+    NoteEntry,
+    ObservationEntry,
+    RejectEntry,
+    RenumberingEntry,
+    VersionMove,
+)
+from tests.support.strategies import DEFAULTS, NAMES, TEXTS, TYPES, schemas
+>>>>>>> main:tests/store/test_entry_json.py
 
 MAYBE_TEXT = st.none() | TEXTS
 MAYBE_MS = st.none() | st.integers(0, 2**53)
@@ -134,11 +155,11 @@ NOTES = every(
     count=COUNTS,
 )
 ENTRIES: st.SearchStrategy[Entry] = st.one_of(
-    st.builds(Observed, OBSERVATIONS),
-    st.builds(Rejected, REJECTS),
-    st.builds(Noted, NOTES),
+    st.builds(ObservationEntry, OBSERVATIONS),
+    st.builds(RejectEntry, REJECTS),
+    st.builds(NoteEntry, NOTES),
     every(
-        Covered,
+        CoveredRange,
         stream=NAMES,
         topic=NAMES,
         partition=st.integers(0, 9),
@@ -151,12 +172,12 @@ ENTRIES: st.SearchStrategy[Entry] = st.one_of(
         edges=st.lists(st.tuples(COUNTS, TEXTS), max_size=3).map(tuple),
     ),
     every(
-        Renumbered,
+        RenumberingEntry,
         table=TABLES,
-        moved=st.lists(st.builds(Moved, NAMES, COUNTS, st.none() | COUNTS), max_size=3).map(tuple),
+        moved=st.lists(st.builds(VersionMove, NAMES, COUNTS, st.none() | COUNTS), max_size=3).map(tuple),
     ),
     every(
-        Migrated,
+        MigrationEntry,
         run=NAMES,
         plan=NAMES,
         target=NAMES,
@@ -212,23 +233,23 @@ VERSIONS = every(
     ).map(tuple),
     known_as=st.lists(st.text("0123456789abcdef", min_size=12, max_size=12), max_size=2).map(tuple),
     members=st.lists(
-        every(MemberAnswer, old=PATHS, new=PATHS, same=st.booleans()),
+        every(NestedFieldAnswer, old=PATHS, new=PATHS, same=st.booleans()),
         max_size=1,
     ).map(tuple),
     carried=st.lists(
         every(
-            WireFace,
+            EventSchema,
             epoch=st.integers(1, 9),
             at=MARKS,
             fields=st.lists(
-                every(WireField, column=NAMES, name=st.none() | NAMES, type=st.none() | TYPES), max_size=2
+                every(EventField, column=NAMES, name=st.none() | NAMES, type=st.none() | TYPES), max_size=2
             ).map(tuple),
         ),
         max_size=2,
     ).map(tuple),
 )
 FOOTPRINTS = every(
-    Footprint,
+    ConnectorSettingsShown,
     changes=st.lists(
         every(
             FormChange,
@@ -243,7 +264,7 @@ FOOTPRINTS = every(
         ),
         max_size=2,
     ).map(tuple),
-    shown=st.lists(every(Shown, form=TEXTS, first_ms=COUNTS, last_ms=COUNTS), max_size=2).map(tuple),
+    shown=st.lists(every(FormInterval, form=TEXTS, first_ms=COUNTS, last_ms=COUNTS), max_size=2).map(tuple),
 )
 HISTORIES: st.SearchStrategy[TableHistory] = every(
     TableHistory,
@@ -311,7 +332,7 @@ HISTORIES: st.SearchStrategy[TableHistory] = every(
     ).map(tuple),
 )
 
-COVERED = Covered("main", "t", 0, 0, 9, "aa", "bb")
+COVERED = CoveredRange("main", "t", 0, 0, 9, "aa", "bb")
 
 
 @given(ENTRIES)
@@ -325,15 +346,15 @@ def test_the_bytes_are_canonical(entry: Entry):
     body = codec.to_bytes(entry)
     assert body == codec.to_bytes(codec.from_bytes(body))
     assert body.isascii()
-    assert structure_codec.canonical(json.loads(body)) == body
+    assert structure_codec.encode_canonical(json.loads(body)) == body
 
 
 @given(HISTORIES)
 def test_a_history_comes_back_as_it_was(history: TableHistory):
     assert history_codec.from_json(history_codec.to_json(history)) == history
-    body = structure_codec.canonical(history_codec.to_json(history))
+    body = structure_codec.encode_canonical(history_codec.to_json(history))
     assert history_codec.from_bytes(body) == history
-    assert history_codec.ids_of(body.decode()) == tuple(v.id for v in history.versions)
+    assert history_codec.read_ids(body.decode()) == tuple(v.id for v in history.versions)
 
 
 @given(DEFAULTS)
@@ -346,13 +367,13 @@ def test_a_default_keeps_its_kind(default: object):
 @pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
 def test_a_default_that_json_does_not_know_is_kept(value: str):
     column = Column("a", Integer(32), default=float(value))
-    told = structure_codec.canonical(structure_codec.column_to_json(column))
+    told = structure_codec.encode_canonical(structure_codec.column_to_json(column))
     back = structure_codec.column_from_json(json.loads(told))
     assert repr(back.default) == value
 
 
 def test_a_lone_surrogate_out_of_broken_json_is_kept():
-    covered = Covered("main", "\ud800", 0, 0, 0, "", "")
+    covered = CoveredRange("main", "\ud800", 0, 0, 0, "", "")
     assert codec.from_bytes(codec.to_bytes(covered)) == covered
 
 
@@ -361,7 +382,7 @@ def test_the_written_form_is_a_promise():
     mark = Coordinates("shop.public.orders", 0, 7, Position("lsn", "42", "40"), ts_ms=1)
     table = TableId("shop", "app", "public", "orders")
     said = Observation(table, "emitted", "image", "postgresql", "3.4.1", mark, mark, 1, False, schema)
-    assert codec.to_bytes(Observed(said)).decode() == (
+    assert codec.to_bytes(ObservationEntry(said)).decode() == (
         '{"action":"image","connector":"postgresql","connector_version":"3.4.1","count":1,'
         '"first":{"offset":7,"partition":0,"position":{"commit":"40","kind":"lsn","value":"42"},'
         '"topic":"shop.public.orders","ts_ms":1},"kind":"observed",'
@@ -412,6 +433,6 @@ def test_a_missing_member_is_named():
 
 
 def test_a_type_that_is_none_is_refused():
-    said = codec.to_json(Rejected(Reject("main", "t", 0, 0, 1, "why", "00", b"\x00")))
+    said = codec.to_json(RejectEntry(Reject("main", "t", 0, 0, 1, "why", "00", b"\x00")))
     with pytest.raises(StoreUnavailable):
         codec.from_json({**said, "payload": "xyz"})

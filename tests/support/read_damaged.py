@@ -182,9 +182,9 @@ def _written(outcome: Outcome) -> None:
     entry: Entry
     match outcome:
         case Observation():
-            entry = Observed(outcome)
+            entry = ObservationEntry(outcome)
         case Reject():
-            entry = Rejected(outcome)
+            entry = RejectEntry(outcome)
         case _:
             return
     assert from_bytes(to_bytes(entry)) == entry
