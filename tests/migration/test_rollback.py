@@ -30,19 +30,11 @@ from schemaman.migration.properties.names import BEGAN_PROPERTY
 from schemaman.migration.rollback import find_version_before, list_row_writes, plan_restore, plan_rollback
 from schemaman.migration.target import LakeTable
 from schemaman.report.views.plans import build_plan_blocks
-<<<<<<< HEAD:tests/migration/test_rollback.py
-from schemaman.store.log import Migrated
-from tests.migration.test_planner import TARGETS, both, lake, plan, source
-from tests.migration.test_recipes import cook, live_of
-from tests.support.memory_lake import PaperJournal, PaperLake
-from tests.support.random_histories import lives
-=======
 from schemaman.store.log import MigrationEntry
-from tests.support.random_histories import lives
-from tests.support.memory_lake import PaperJournal, PaperLake
 from tests.migration.test_planner import TARGETS, both, lake, plan, source
 from tests.migration.test_recipes import cook, live_of
->>>>>>> main:tests/migration/test_rollback.py
+from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.random_histories import lives
 
 
 def forth(plan: Plan, made: PaperLake) -> int:

@@ -23,17 +23,10 @@ from schemaman.report.json import ingest as intake
 from schemaman.report.json import migrations as lake
 from schemaman.report.views.names import build_names_report
 from schemaman.report.views.overview import build_report
-<<<<<<< HEAD:tests/report/test_json.py
-from schemaman.store.log import Lease, Migrated, Moved, Renumbered
-from tests.support import chain
-from tests.support.checkout import CAPTURES
-from tests.support.report_example import ORDERS, history, judged, orders_story, plan
-=======
 from schemaman.store.log import Lease, MigrationEntry, RenumberingEntry, VersionMove
 from tests.support import chain
 from tests.support.checkout import CAPTURES
 from tests.support.report_example import ORDERS, history, judged, orders_story, plan
->>>>>>> main:tests/report/test_json.py
 
 RULE = Rule("column-dropped", "A column is gone", {"sql": "break"}, lambda t: iter(()), (), "What happened.")
 REJECTS = (

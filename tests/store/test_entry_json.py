@@ -45,10 +45,6 @@ from schemaman.model.types import Integer
 from schemaman.store import entry_json as codec
 from schemaman.store import history_json as history_codec
 from schemaman.store import schema_json as structure_codec
-<<<<<<< HEAD:tests/store/test_entry_json.py
-from schemaman.store.log import Covered, Entry, Migrated, Moved, Noted, Observed, Rejected, Renumbered
-from tests.support.strategies import DEFAULTS, NAMES, TEXTS, TYPES, schemas
-=======
 from schemaman.store.log import (
     CoveredRange,
     Entry,
@@ -60,7 +56,6 @@ from schemaman.store.log import (
     VersionMove,
 )
 from tests.support.strategies import DEFAULTS, NAMES, TEXTS, TYPES, schemas
->>>>>>> main:tests/store/test_entry_json.py
 
 MAYBE_TEXT = st.none() | TEXTS
 MAYBE_MS = st.none() | st.integers(0, 2**53)

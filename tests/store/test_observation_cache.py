@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from schemaman.store import observation_cache as _said
-<<<<<<< HEAD:tests/store/test_observation_cache.py
-from schemaman.store.observation_cache import Said, Sayings
-from tests.support.log_entries import ITEMS, ORDERS, said, schema
-=======
 from schemaman.store.observation_cache import ObservationCache, TableObservations
 from tests.support.log_entries import ITEMS, ORDERS, said, schema
->>>>>>> main:tests/store/test_observation_cache.py
 
 
 def test_what_follows_is_added_with_its_place():
