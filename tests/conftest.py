@@ -1,4 +1,4 @@
-"""What every test may ask for: the one Spark session, `--bless`, and a place for figures."""
+"""Fixtures of every test: the one Spark session, a database server, `--bless`, and a place for figures."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.live.database import database_server
 from tests.live.process import NotReady
 from tests.proof import FIGURES, Figures
 from tests.support.checkout import PROOF
-from tests.workers import SharedRun
+from tests.workers import SHARED, SharedRun, order_of_start
 
-settings.register_profile("quick", max_examples=60, derandomize=True, deadline=None)
+settings.register_profile("quick", max_examples=30, derandomize=True, deadline=None)
 settings.register_profile(
     "proof", max_examples=1000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -49,6 +49,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedRun:
     """Where several processes share a run."""
     return SharedRun(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs Java or a server, and let the long groups start first."""
+    for item in items:
+        folder = Path(item.nodeid.partition("::")[0]).parts[1]
+        if folder in {*SHARED, "browser"} or {"database", "spark"} & {*getattr(item, "fixturenames", ())}:
+            item.add_marker(pytest.mark.servers)
+    items.sort(key=lambda item: order_of_start(item.nodeid))
 
 
 def pytest_configure(config: pytest.Config) -> None:
