@@ -36,7 +36,7 @@ LANGUAGES = ("ddl", "spark", "delta", "iceberg", "avro", "connect", "json", "col
     help="As the database declares it, or as events carry it.",
 )
 @click.option("--key", is_flag=True, help="The columns of the key alone, in key order.")
-@click.option("--partial", is_flag=True, help="Leave out columns that the language cannot say.")
+@click.option("--partial", is_flag=True, help="Leave out columns that the language cannot express.")
 @format_option("text", "json", "markdown", "html")
 @door
 def show(

@@ -325,7 +325,7 @@ def test_a_disk_that_is_full_leaves_no_half_copy(tmp_path: Path):
         "import resource, secrets, sys; from pathlib import Path\n"
         "from schemaman.io import archive_files as archives\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
-        "archives.save(Path(sys.argv[1]), (secrets.token_hex(50) for _ in range(2000)))"
+        "archives.save_copy(Path(sys.argv[1]), (secrets.token_hex(50) for _ in range(2000)))"
     )
     done = subprocess.run([sys.executable, "-c", code, copy], capture_output=True, text=True, check=False)
     assert "CouldNotDo" in done.stderr

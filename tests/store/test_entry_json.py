@@ -100,13 +100,13 @@ TALLIES: st.SearchStrategy[FieldCount] = every(
 SEEN: st.SearchStrategy[InferredFields] = every(
     InferredFields,
     documents=COUNTS,
-    tallies=st.lists(TALLIES, max_size=3).map(tuple),
-    cut=st.lists(PATHS, max_size=2).map(tuple),
+    counts=st.lists(TALLIES, max_size=3).map(tuple),
+    truncated_paths=st.lists(PATHS, max_size=2).map(tuple),
 )
 OBSERVATIONS: st.SearchStrategy[Observation] = every(
     Observation,
     table=TABLES,
-    witness=st.sampled_from(["declared", "emitted", "inferred", "internal"]),
+    evidence=st.sampled_from(["declared", "emitted", "inferred", "internal"]),
     action=st.sampled_from(["image", "create", "drop", "rename", "truncate", "statement"]),
     connector=NAMES,
     connector_version=TEXTS,
@@ -121,11 +121,11 @@ OBSERVATIONS: st.SearchStrategy[Observation] = every(
     schema_name=MAYBE_TEXT,
     interrupted=st.booleans(),
     weak=st.booleans(),
-    stated=st.lists(
+    stated_attributes=st.lists(
         st.tuples(TEXTS, st.sampled_from(["default", "comment", "anew"]), MAYBE_TEXT), max_size=2
     ).map(tuple),
-    silent=st.sampled_from([(), ("default",), ("comment", "key")]),
-    seen=st.none() | SEEN,
+    unstated_attributes=st.sampled_from([(), ("default",), ("comment", "key")]),
+    inferred=st.none() | SEEN,
 )
 REJECTS = every(
     Reject,
@@ -162,14 +162,14 @@ ENTRIES: st.SearchStrategy[Entry] = st.one_of(
         last=COUNTS,
         first_hash=TEXTS,
         last_hash=TEXTS,
-        asides=st.lists(st.tuples(NAMES, COUNTS), max_size=2).map(tuple),
+        skipped_counts=st.lists(st.tuples(NAMES, COUNTS), max_size=2).map(tuple),
         gaps=st.lists(st.tuples(COUNTS, COUNTS), max_size=3).map(tuple),
         edges=st.lists(st.tuples(COUNTS, TEXTS), max_size=3).map(tuple),
     ),
     every(
         RenumberingEntry,
         table=TABLES,
-        moved=st.lists(st.builds(VersionMove, NAMES, COUNTS, st.none() | COUNTS), max_size=3).map(tuple),
+        moves=st.lists(st.builds(VersionMove, NAMES, COUNTS, st.none() | COUNTS), max_size=3).map(tuple),
     ),
     every(
         MigrationEntry,
@@ -202,12 +202,12 @@ VERSIONS = every(
     evidence=st.lists(
         every(
             Evidence,
-            witness=st.sampled_from(["declared", "emitted", "inferred", "internal"]),
+            kind=st.sampled_from(["declared", "emitted", "inferred", "internal"]),
             records=COUNTS,
             first=MARKS,
             last=MARKS,
-            shared=COUNTS,
-            placed=st.none() | st.tuples(MARKS, MARKS),
+            shared_records=COUNTS,
+            positioned_edges=st.none() | st.tuples(MARKS, MARKS),
         ),
         max_size=2,
     ).map(tuple),
@@ -222,16 +222,16 @@ VERSIONS = every(
         ),
         max_size=1,
     ).map(tuple),
-    proven=st.none() | MARKS,
+    proven_from=st.none() | MARKS,
     proofs=st.lists(
         every(Proof, fact=NAMES, revision=st.integers(0, 5), at=st.none() | MARKS), max_size=3
     ).map(tuple),
-    known_as=st.lists(st.text("0123456789abcdef", min_size=12, max_size=12), max_size=2).map(tuple),
-    members=st.lists(
+    previous_ids=st.lists(st.text("0123456789abcdef", min_size=12, max_size=12), max_size=2).map(tuple),
+    field_answers=st.lists(
         every(NestedFieldAnswer, old=PATHS, new=PATHS, same=st.booleans()),
         max_size=1,
     ).map(tuple),
-    carried=st.lists(
+    event_schemas=st.lists(
         every(
             EventSchema,
             epoch=st.integers(1, 9),
@@ -259,7 +259,7 @@ FOOTPRINTS = every(
         ),
         max_size=2,
     ).map(tuple),
-    shown=st.lists(every(FormInterval, form=TEXTS, first_ms=COUNTS, last_ms=COUNTS), max_size=2).map(tuple),
+    form_intervals=st.lists(every(FormInterval, form=TEXTS, first_ms=COUNTS, last_ms=COUNTS), max_size=2).map(tuple),
 )
 HISTORIES: st.SearchStrategy[TableHistory] = every(
     TableHistory,
@@ -282,7 +282,7 @@ HISTORIES: st.SearchStrategy[TableHistory] = every(
             kind=NAMES,
             versions=st.lists(st.integers(1, 9), max_size=2).map(tuple),
             message=TEXTS,
-            marks=st.lists(MARKS, max_size=2).map(tuple),
+            coordinates=st.lists(MARKS, max_size=2).map(tuple),
         ),
         max_size=1,
     ).map(tuple),
@@ -309,19 +309,19 @@ HISTORIES: st.SearchStrategy[TableHistory] = every(
         ),
         max_size=2,
     ).map(tuple),
-    footprint=FOOTPRINTS,
-    shared=COUNTS,
+    settings_shown=FOOTPRINTS,
+    shared_records=COUNTS,
     keys=st.lists(
         every(
             KeySpan,
             columns=st.lists(NAMES, max_size=2).map(tuple),
-            told=st.sampled_from(["declared", "emitted", "events"]),
+            evidence=st.sampled_from(["declared", "emitted", "events"]),
             origins=st.lists(st.sampled_from(["primary-key", "configured"]), max_size=2).map(tuple),
             after=st.none() | MARKS,
             at=MARKS,
             until=st.none() | MARKS,
-            confirmed=st.booleans(),
-            proven=st.none() | MARKS,
+            is_confirmed=st.booleans(),
+            proven_from=st.none() | MARKS,
         ),
         max_size=2,
     ).map(tuple),

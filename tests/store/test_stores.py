@@ -236,9 +236,9 @@ def test_a_rename_speaks_of_both_tables(store: AnyStore):
 
 
 def test_neighbouring_ranges_become_one(store: AnyStore):
-    store.append([covered(0, 4, asides=(("tombstone", 2),)), covered(10, 12)], expect=0)
-    store.append([covered(5, 9, asides=(("heartbeat", 1), ("tombstone", 1)))], expect=2)
-    whole = covered(0, 12, asides=(("heartbeat", 1), ("tombstone", 3)))
+    store.append([covered(0, 4, skipped_counts=(("tombstone", 2),)), covered(10, 12)], expect=0)
+    store.append([covered(5, 9, skipped_counts=(("heartbeat", 1), ("tombstone", 1)))], expect=2)
+    whole = covered(0, 12, skipped_counts=(("heartbeat", 1), ("tombstone", 3)))
     assert store.read_ranges("main") == (whole,)
     assert store.read_ranges("dev") == ()
 

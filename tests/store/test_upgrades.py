@@ -140,7 +140,7 @@ def test_an_upgrade_that_fails_leaves_the_old_store(old: Path) -> None:
 KILLED_IN_BETWEEN = """
 import os, signal, sys
 from schemaman.store.derived import fold
-from schemaman.history.epochs import NO_FOOTPRINT, Footprint, Verdicts, decide
+from schemaman.history.epochs import NO_SETTINGS_SHOWN, ConnectorSettingsShown, Verdicts, decide_changes
 from schemaman.store.sql.store import SqlStore
 seen = []
 def dying(observations, table, verdicts):
