@@ -27,18 +27,18 @@ from schemaman.migration.target_id import canonicalize_target
 from schemaman.model.schema import DEFAULT_STREAM, TableId, TableSchema
 from schemaman.resolve import HISTORY_ONLY, ReferenceReaders, ResolvedSchema, resolve
 from schemaman.store import offsets as coverage
-from schemaman.store.edge_hashes import EdgeHashes, EdgeSource, EdgesOnDemand, collect_edges
+from schemaman.store.edge_hashes import EdgeHashes, EdgesOnDemand, EdgeSource, collect_edges
 from schemaman.store.log import (
     CoveredRange,
     Entry,
     Leases,
+    LogEntry,
     MigrationEntry,
     NoteEntry,
     ObservationEntry,
     Projections,
     RejectEntry,
     RenumberingEntry,
-    LogEntry,
     Store,
     list_tables,
 )
@@ -143,13 +143,15 @@ class Registry:
             UsageError: other bytes stand at an offset that was read before.
             StoreUnavailable: the store cannot be written; nothing was added.
         """
-        told, read = tuple(outcomes), tuple(covered)
-        strays = coverage.find_stray_rejects(told, read)
+        all_outcomes, read = tuple(outcomes), tuple(covered)
+        strays = coverage.find_stray_rejects(all_outcomes, read)
         for _ in range(_ATTEMPTS):
             end = self._store.end()
             known = self._known(read, strays)
             edges = {one.stream: self.edges(one.stream) for one in coverage.find_read_again(read, known)}
-            admitted = coverage.admit_outcomes(told, read, known, self._rejected() if strays else (), edges)
+            admitted = coverage.admit_outcomes(
+                all_outcomes, read, known, self._rejected() if strays else (), edges
+            )
             if not admitted.entries:
                 return RecordResult(end, known_outcomes=admitted.known_count)
             tables = sorted({t for entry in admitted.entries for t in list_tables(entry)})
@@ -233,9 +235,9 @@ class Registry:
 
     def edges(self, stream: str) -> EdgeHashes:
         """The hashes of records at the edges of runs that have been read: each that the log tells."""
-        told = (stamped.entry for stamped in self._store.read(kinds=[CoveredRange]))
+        entries = (stamped.entry for stamped in self._store.read(kinds=[CoveredRange]))
         return collect_edges(
-            entry for entry in told if isinstance(entry, CoveredRange) and entry.stream == stream
+            entry for entry in entries if isinstance(entry, CoveredRange) and entry.stream == stream
         )
 
     def known_offsets(self, stream: str) -> tuple[Mapping[Partition, Ranges], EdgeSource]:

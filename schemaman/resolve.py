@@ -13,36 +13,36 @@ from schemaman.debezium.records import Coordinates, Position, PositionKind, Rank
 from schemaman.errors import AmbiguousName, NoHistory, SchemamanError, UnknownName, UsageError
 from schemaman.history.as_of import (
     RankOf,
-    limit_certainty,
-    find_contradiction,
-    make_earliest_rank,
     explain_end,
+    find_contradiction,
+    find_first_event,
+    find_log_name,
+    find_rank,
     format_first_event,
     is_behind,
-    make_latest_rank,
-    find_log_name,
-    list_coordinates,
     is_noticed_late,
-    rank_position,
-    find_rank,
-    find_first_event,
     is_position,
+    limit_certainty,
+    list_coordinates,
     list_evidence_coordinates,
+    make_earliest_rank,
+    make_latest_rank,
+    rank_position,
 )
 from schemaman.history.references import (
     AsOf,
-    VersionsBack,
     FileRef,
     GitRef,
     LakeRef,
-    VersionNumber,
-    SourcePosition,
     Reference,
     RegistryRef,
     Selector,
     ShapeId,
+    SourcePosition,
     TableName,
     TableRef,
+    VersionNumber,
+    VersionsBack,
     name_table,
 )
 from schemaman.history.versions import Revision, SchemaVersion, TableHistory
@@ -184,8 +184,8 @@ def _find_shape(history: TableHistory, digits: str) -> ResolvedSchema:
     found = [v for v in history.versions if v.has_id(digits)]
     if not found:
         ids = ", ".join(dict.fromkeys(v.id for v in history.versions))
-        told = f"{history.table}@id:{digits}: no version of that shape; there are: {ids}"
-        raise UnknownName(told, hint=_hint_history(history))
+        message = f"{history.table}@id:{digits}: no version of that shape; there are: {ids}"
+        raise UnknownName(message, hint=_hint_history(history))
     # one that was declared later has the id that its events gave it still, beside its own
     meant = [v for v in found if v.id == digits] or [v for v in found if digits in v.previous_ids] or found
     if len({v.id for v in meant}) > 1:
@@ -201,8 +201,8 @@ def _find_at_position(
 ) -> ResolvedSchema:
     kinds = {mark.position.kind for mark in _list_coordinates(history)} - {"none"}
     if kind not in kinds:
-        told = f"its positions are of kind {', '.join(sorted(kinds))}" if kinds else "it has no positions"
-        raise UsageError(f"{history.table}@{selector}: {told}", hint="kinds of positions never compare")
+        reason = f"its positions are of kind {', '.join(sorted(kinds))}" if kinds else "it has no positions"
+        raise UsageError(f"{history.table}@{selector}: {reason}", hint="kinds of positions never compare")
     logs = {find_log_name(m.position) for m in _list_coordinates(history) if m.position.kind == kind}
     if find_log_name(Position(kind, value)) not in logs:
         raise UsageError(
@@ -309,8 +309,10 @@ def _find_certain(history: TableHistory, selector: Selector, rank: RankOf, wante
             raise _refuse_uncertain(history, selector, version, following, _describe_change(following))
     otherwise = find_contradiction(history, version, rank, wanted)
     if otherwise is not None:
-        told = f"{history.table}@{selector}: records around it show version {version.number}, but {otherwise}"
-        raise UsageError(told, hint=f"name it: {history.table}@{version.number}")
+        message = (
+            f"{history.table}@{selector}: records around it show version {version.number}, but {otherwise}"
+        )
+        raise UsageError(message, hint=f"name it: {history.table}@{version.number}")
     found = _select_revision(history, version, rank, wanted)
     return replace(found, last_seen=_find_last_seen(history, rank, wanted))
 
@@ -341,8 +343,8 @@ def _select_revision(
 ) -> ResolvedSchema:
     """A version with the attributes that it had at `wanted`; what is proven later is not confirmed then."""
     revisions = [r for r in version.revisions if r.number == 0 or _is_revised(version, r, rank, wanted)]
-    found = _build_result(history, version, revisions[-1])
-    return replace(found, version=limit_certainty(version, revisions[-1].number, rank, wanted))
+    result = _build_result(history, version, revisions[-1])
+    return replace(result, version=limit_certainty(version, revisions[-1].number, rank, wanted))
 
 
 def _is_revised(version: SchemaVersion, revision: Revision, rank: RankOf, wanted: Rank) -> bool:
@@ -395,12 +397,12 @@ def _build_result(
 
 
 def _refuse_uncertain(
-    history: TableHistory, selector: Selector, one: SchemaVersion, other: SchemaVersion, why: str
+    history: TableHistory, selector: Selector, one: SchemaVersion, other: SchemaVersion, reason: str
 ) -> UsageError:
     table = history.table
     return UsageError(
         f"{table}@{selector}: it cannot be told whether version {one.number} or version {other.number} "
-        f"stood then: {why}",
+        f"stood then: {reason}",
         hint=f"name one: {table}@{one.number} or {table}@{other.number}",
     )
 

@@ -187,53 +187,53 @@ class _PartReader:
         except SchemamanError as refusal:
             self._scanner.runs()
             return ChunkPart(refusal=refusal)
-        for here in self._places.values():
-            self._end(here)
-        told = sorted(self._places.items())
+        for progress in self._places.values():
+            self._end(progress)
+        progresses = sorted(self._places.items())
         return ChunkPart(
-            stretches=tuple(stretch for _, here in told for stretch in here.stretches),
-            waiting=tuple(run for _, here in told for run in here.waiting),
-            extents=tuple((*place, here.lowest, here.highest) for place, here in told),
+            stretches=tuple(stretch for _, progress in progresses for stretch in progress.stretches),
+            waiting=tuple(run for _, progress in progresses for run in progress.waiting),
+            extents=tuple((*place, progress.lowest, progress.highest) for place, progress in progresses),
             unreadable=tuple(unread),
             read=read,
         )
 
     def _add(self, record: Record) -> None:
         offset = record.offset
-        here = self._places.get((record.topic, record.partition))
-        if here is None:
-            here = self._new_place(record)
-        elif offset <= here.highest:
-            raise build_order_error(record.topic, record.partition, here.highest, offset)
-        here.highest = offset
-        behind = bisect_right(here.firsts, offset) if here.firsts else 0
-        if behind and here.lasts[behind - 1] >= offset:
+        progress = self._places.get((record.topic, record.partition))
+        if progress is None:
+            progress = self._new_place(record)
+        elif offset <= progress.highest:
+            raise build_order_error(record.topic, record.partition, progress.highest, offset)
+        progress.highest = offset
+        behind = bisect_right(progress.firsts, offset) if progress.firsts else 0
+        if behind and progress.lasts[behind - 1] >= offset:
             self._check(record)
             return
-        if behind != here.behind:
-            self._end(here)
-            here.behind = behind
-        last = here.last
+        if behind != progress.behind:
+            self._end(progress)
+            progress.behind = behind
+        last = progress.last
         gap = last is not None and last.offset + 1 != offset
-        if gap and len(here.gaps) < GAPS:
-            here.runs += self._scanner.cut(record.topic, record.partition)
+        if gap and len(progress.gaps) < GAPS:
+            progress.runs += self._scanner.cut(record.topic, record.partition)
         if is_awaiting_schema(self._scanner.add(record)):
-            self._end(here, record)
+            self._end(progress, record)
             return
         if last is None:
-            here.first = record
+            progress.first = record
         elif gap:
-            here.gaps.append((last.offset + 1, offset - 1))
-        here.last = record
+            progress.gaps.append((last.offset + 1, offset - 1))
+        progress.last = record
 
     def _new_place(self, record: Record) -> _PartitionProgress:
-        place = (record.topic, record.partition)
-        ranges = self._known.ranges.get(place, ())
-        here = _PartitionProgress(
+        partition = (record.topic, record.partition)
+        ranges = self._known.ranges.get(partition, ())
+        progress = _PartitionProgress(
             record.offset, record.offset, [r[0] for r in ranges], [r[1] for r in ranges]
         )
-        self._places[place] = here
-        return here
+        self._places[partition] = progress
+        return progress
 
     def _check(self, record: Record) -> None:
         expected = self._known.edges.hash(record.topic, record.partition, record.offset)
@@ -243,25 +243,25 @@ class _PartReader:
                 hint="a topic that was created again, or another cluster, is another stream: --stream NAME",
             )
 
-    def _end(self, here: _PartitionProgress, waiting: Record | None = None) -> None:
+    def _end(self, progress: _PartitionProgress, waiting: Record | None = None) -> None:
         """End the stretch; a record that waits for its schema comes behind it and is the last run."""
-        first, last = here.first, here.last
-        some = first or waiting
-        if some is None:
+        first, last = progress.first, progress.last
+        any_record = first or waiting
+        if any_record is None:
             return
-        runs = self._scanner.cut(some.topic, some.partition)
+        runs = self._scanner.cut(any_record.topic, any_record.partition)
         if waiting is not None:
             *before, alone = runs
             runs = tuple(before)
-            here.waiting.append(alone)
+            progress.waiting.append(alone)
         if first is not None and last is not None:
             edges = (first.offset, last.offset, hash_record(first), hash_record(last))
-            gaps, runs = tuple(here.gaps), (*here.runs, *runs)
-            stretch = Stretch(first.topic, first.partition, *edges, runs, gaps, here.behind)
-            here.stretches.append(stretch.merge_over_gaps(self._reading) if len(gaps) > GAPS else stretch)
-        here.first = here.last = None
-        here.gaps.clear()
-        here.runs.clear()
+            gaps, runs = tuple(progress.gaps), (*progress.runs, *runs)
+            stretch = Stretch(first.topic, first.partition, *edges, runs, gaps, progress.behind)
+            progress.stretches.append(stretch.merge_over_gaps(self._reading) if len(gaps) > GAPS else stretch)
+        progress.first = progress.last = None
+        progress.gaps.clear()
+        progress.runs.clear()
 
 
 @dataclass(slots=True)

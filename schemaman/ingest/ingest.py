@@ -151,24 +151,24 @@ class Intake:
         covered = []
         for stretch in map(self._gapped, taken.stretches):
             runs = [(run, self._decoded(run)) for run in stretch.runs]
-            told = [outcome for _, said in runs for outcome in said]
-            covered.append(self._covered(stretch, told, _collect_edges(stretch, runs)))
-            outcomes += (*told, *self._late(stretch))
+            run_outcomes = [outcome for _, found in runs for outcome in found]
+            covered.append(self._covered(stretch, run_outcomes, _collect_edges(stretch, runs)))
+            outcomes += (*run_outcomes, *self._late(stretch))
         outcomes += [outcome for run in taken.waiting for outcome in self._decoded(run)]
         recorded = self._registry.record(outcomes, covered)
         entered = [entry for entry in recorded.entries if isinstance(entry, CoveredRange)]
-        asides: Counter[str] = Counter()
-        for one in entered:
-            asides.update(dict(one.skipped_counts))
+        skipped: Counter[str] = Counter()
+        for range_entry in entered:
+            skipped.update(dict(range_entry.skipped_counts))
         rejects = find_stray_rejects(outcomes, set(covered).difference(entered))
         waited = _count_waiting(recorded.entries)
-        new = waited + sum(one.records for one in entered)
+        new = waited + sum(range_entry.records for range_entry in entered)
         self.summary += Summary(
             taken.read,
             taken.read - new,
             recorded.observations,
             sum(r.count for r in rejects),
-            tuple(sorted(asides.items())),
+            tuple(sorted(skipped.items())),
             rejects[:SHOWN_REJECTS],
             tuple(sorted({o.table for o in outcomes if isinstance(o, Observation)})),
             len(taken.waiting) - waited,
@@ -197,13 +197,13 @@ class Intake:
         known = self.known.ranges.get((stretch.topic, stretch.partition), ())
         if len(known) <= GAPS + 1 or not known[0][0] < stretch.first < known[-1][1]:
             return ()
-        told = (
+        message = (
             f"records were read into gaps of a partition that had more than {GAPS} of them: what changed and "
             "changed back there may be missing, and versions may be said to begin within wider intervals, "
             "than by one reading of the whole into an empty store"
         )
         place = (self._stream, stretch.topic, stretch.partition, stretch.first)
-        return (Note(*place, FILLED_LATE, told),)
+        return (Note(*place, FILLED_LATE, message),)
 
     def _decoded(self, run: SchemaRun) -> tuple[Outcome, ...]:
         outcomes = decode(run, self._stream, self._schemas, self._forms)
@@ -212,12 +212,12 @@ class Intake:
         return tuple(replace(o, payload=run.sample.value) if isinstance(o, Reject) else o for o in outcomes)
 
     def _covered(
-        self, stretch: Stretch, told: Iterable[Outcome], edges: tuple[tuple[int, str], ...]
+        self, stretch: Stretch, outcomes: Iterable[Outcome], edges: tuple[tuple[int, str], ...]
     ) -> CoveredRange:
-        asides: Counter[str] = Counter()
-        for outcome in told:
+        skipped: Counter[str] = Counter()
+        for outcome in outcomes:
             if isinstance(outcome, Skipped):
-                asides[outcome.kind] += outcome.count
+                skipped[outcome.kind] += outcome.count
         return CoveredRange(
             self._stream,
             stretch.topic,
@@ -226,7 +226,7 @@ class Intake:
             stretch.last,
             stretch.first_hash,
             stretch.last_hash,
-            tuple(sorted(asides.items())),
+            tuple(sorted(skipped.items())),
             stretch.gaps,
             edges,
         )
@@ -253,7 +253,9 @@ def _collect_edges(
 
 def _count_waiting(entries: Iterable[Entry]) -> int:
     """How many records entered as rejects alone: they lie in no range, and are read again."""
-    told = tuple(entries)
-    covered = [entry for entry in told if isinstance(entry, CoveredRange)]
-    outside = find_stray_rejects((entry.reject for entry in told if isinstance(entry, RejectEntry)), covered)
+    recorded = tuple(entries)
+    covered = [entry for entry in recorded if isinstance(entry, CoveredRange)]
+    outside = find_stray_rejects(
+        (entry.reject for entry in recorded if isinstance(entry, RejectEntry)), covered
+    )
     return sum(reject.partition != NO_PARTITION for reject in outside)

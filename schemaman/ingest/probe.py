@@ -159,8 +159,8 @@ class Prober:
                 raise ValueError("the value is empty")
             framing = read_framing(value, record.headers, "value", self._reading.forms.value)
             if framing is not None:
-                told, shown = self._framed(record, value, framing)
-                return self._seen(record, _digest(framing.build_proof(value)), key, told, shown)
+                facts, shown = self._framed(record, value, framing)
+                return self._seen(record, _digest(framing.build_proof(value)), key, facts, shown)
             event = read_cloud_event(parse_json(value)) if SPECVERSION in value else None
             if event is not None:
                 return self._wrapped(record, event, key)
@@ -178,14 +178,14 @@ class Prober:
         found = read_tail_after(value, form.size) if self._quick and not form.document else None
         if found is not None:
             at, tail = found
-            told = read_facts(tail, form.name)
-            if not told.bare:
-                return self._learned(form, value[at:], key, told, self._seen(record, form.proof, key, told))
+            facts = read_facts(tail, form.name)
+            if not facts.bare:
+                return self._learned(form, value[at:], key, facts, self._seen(record, form.proof, key, facts))
         payload = read_payload_after(value, form.size)
         if payload is not None:
-            told = self._facts(record, payload[0], form.name)
-            shown = list_shown_fields(payload[0], form.schema, told, events=form.document)
-            return self._seen(record, form.proof, key, told, shown)
+            facts = self._facts(record, payload[0], form.name)
+            shown = list_shown_fields(payload[0], form.schema, facts, events=form.document)
+            return self._seen(record, form.proof, key, facts, shown)
         # a row that is damaged is not looked at, however much is parsed
         found = None if form.document else read_tail_after(value, form.size)
         if found is not None:
@@ -195,27 +195,27 @@ class Prober:
     def _whole(self, record: Record, value: bytes, key: bytes) -> Probe:
         """What a JSON value shows that has its members in an order of its own, or no schema."""
         schema, payload = split_schema(parse_json(value))
-        told = self._facts(record, payload, str((schema or {}).get("name") or ""))
-        if schema is None and not told.document:
+        facts = self._facts(record, payload, str((schema or {}).get("name") or ""))
+        if schema is None and not facts.document:
             row, shown = list_fields_without_schema(payload, record.headers, self._reading.forms.added)
             proof = _digest(encode_names(payload) + encode_names(row) + encode_schema_block(payload))
-            return self._seen(record, proof, key, told, shown)
+            return self._seen(record, proof, key, facts, shown)
         shown = list_shown_fields(
-            payload, schema, told, events=schema is not None and is_document_schema(schema)
+            payload, schema, facts, events=schema is not None and is_document_schema(schema)
         )
-        return self._seen(record, _digest(encode_json(schema)), key, told, shown)
+        return self._seen(record, _digest(encode_json(schema)), key, facts, shown)
 
     def _facts(self, record: Record, payload: object, name: str) -> RecordFacts:
         """What a payload says of itself; a flattened row says it with what was added to it and to its key."""
-        told = read_facts(payload, name)
-        if not told.bare or not isinstance(payload, dict):
-            return told
+        facts = read_facts(payload, name)
+        if not facts.bare or not isinstance(payload, dict):
+            return facts
         added = read_additions(payload, record.headers, self._reading.forms.added)
         document = is_document(payload, self._key_of(record) if "_id" in payload else None, added)
         if document:
             added = mark_as_document(added)
         elif not is_flattened(name, added):
-            return told
+            return facts
         table, proven = identify_parts(record.topic, name, added, self._physical(record))
         "".join(table).encode()  # half a surrogate pair is no name
         version = added.source.get("version")
@@ -274,23 +274,23 @@ class Prober:
             del forms[_KEPT_FORMS:]
         return form
 
-    def _learned(self, form: ProbeForm, tail: bytes, key: bytes, told: RecordFacts, look: Probe) -> Probe:
+    def _learned(self, form: ProbeForm, tail: bytes, key: bytes, facts: RecordFacts, probe: Probe) -> Probe:
         """The look with the texts of its place; the outline of its tail is kept for records to come."""
         form.looks += 1
         known = next((o for o in form.outlines if o.match(tail, 0)), None)
         if known is None:
             if form.looks % _PROBES_BEFORE_OUTLINE:
-                return look
-            known = learn_outline(tail, told.table, self._reading.order_of(told.connector))
+                return probe
+            known = learn_outline(tail, facts.table, self._reading.order_of(facts.connector))
             if known is None:
-                return look
+                return probe
             if known.layout is not None:
                 known.layout = self._layouts.setdefault(known.layout, known.layout)
             form.outlines.insert(0, known)
             del form.outlines[_KEPT_OUTLINES:]
-        known.shapes[key] = look.shape
+        known.shapes[key] = probe.shape
         match = known.match(tail, 0)
-        return look if match is None else replace(look, layout=known.layout, texts=known.texts(match))
+        return probe if match is None else replace(probe, layout=known.layout, texts=known.texts(match))
 
     def _wrapped(self, record: Record, event: CloudEvent, key: bytes) -> Probe:
         """What a change event shows that is wrapped in a CloudEvent."""
@@ -307,9 +307,9 @@ class Prober:
             row, shown = list_fields_without_schema(payload, record.headers, self._reading.forms.added)
             proof = _digest(encode_names(payload) + encode_names(row) + encode_schema_block(payload))
             return self._seen(record, proof, key, read_facts(payload, ""), shown)
-        told = read_facts(payload, "")
-        shown = list_shown_fields(payload, None, told, events=is_document_schema(wrap_schema(schema)))
-        return self._seen(record, _digest(proof or encode_json(schema)), key, told, shown)
+        facts = read_facts(payload, "")
+        shown = list_shown_fields(payload, None, facts, events=is_document_schema(wrap_schema(schema)))
+        return self._seen(record, _digest(proof or encode_json(schema)), key, facts, shown)
 
     def _framed(
         self, record: Record, value: bytes, framing: Framing
@@ -320,9 +320,9 @@ class Prober:
             named = self._names[framing.schema] = read_avro_name(text)
         name, document = named
         payload = self._reading.decode_body(text, value, framing)
-        told = self._facts(record, payload, name)
-        schema = to_connect(text) if told.document else None
-        return told, list_shown_fields(payload, schema, told, events=document)
+        facts = self._facts(record, payload, name)
+        schema = to_connect(text) if facts.document else None
+        return facts, list_shown_fields(payload, schema, facts, events=document)
 
     def _registered(self, framing: Framing) -> str:
         text = self._reading.schemas(framing.schema)
@@ -357,14 +357,14 @@ class Prober:
         record: Record,
         proof: bytes,
         key: bytes,
-        told: RecordFacts,
+        facts: RecordFacts,
         shown: frozenset[FieldKind] | None = None,
     ) -> Probe:
-        place, rank = read_position(self._reading, told)
-        if told.document:
+        position, rank = read_position(self._reading, facts)
+        if facts.document:
             proof = key = _DOCUMENT
-        shape = self._shape(proof, key, told.proof) if told.table else _hash_coordinates(record)
-        return Probe(told.table, shape, place, rank, told.ts_ms, told.read_ms, shown_fields=shown)
+        shape = self._shape(proof, key, facts.proof) if facts.table else _hash_coordinates(record)
+        return Probe(facts.table, shape, position, rank, facts.ts_ms, facts.read_ms, shown_fields=shown)
 
     def _shape(self, value: bytes, key: bytes, proof: tuple[str, ...]) -> str:
         known = self._shapes.get((value, key, proof))

@@ -20,14 +20,14 @@ from schemaman.debezium.records import NO_POSITION, Position, Rank
 
 
 def list_shown_fields(
-    payload: object, schema: Mapping[str, object] | None, told: RecordFacts, *, events: bool
+    payload: object, schema: Mapping[str, object] | None, facts: RecordFacts, *, events: bool
 ) -> frozenset[FieldKind] | None:
     """What a document shows, in a change event or flattened; None for a row that its schema tells."""
     if not isinstance(payload, dict):
         return None
-    if told.document:
-        return collect_struct_kinds({n: v for n, v in payload.items() if n not in told.added}, schema)
-    return collect_document_kinds(payload) if events and not told.bare else None
+    if facts.document:
+        return collect_struct_kinds({n: v for n, v in payload.items() if n not in facts.added}, schema)
+    return collect_document_kinds(payload) if events and not facts.bare else None
 
 
 def list_fields_without_schema(
@@ -88,18 +88,18 @@ _POSITION_LIMIT = 10**19
 Numbers of equal length are on one side of it, so that outlines, which compare lengths, agree."""
 
 
-def read_position(reading: DecodeContext, told: RecordFacts) -> tuple[Position, Rank]:
+def read_position(reading: DecodeContext, facts: RecordFacts) -> tuple[Position, Rank]:
     """The place that a record tells, and what orders it.
 
     Raises:
         ValueError: no log has such a place.
     """
-    place = reading.position_of(told.connector, told.source) if told.source else NO_POSITION
+    position = reading.position_of(facts.connector, facts.source) if facts.source else NO_POSITION
     try:
-        rank = place.rank
-        f"{place.value}{place.commit}".encode()
+        rank = position.rank
+        f"{position.value}{position.commit}".encode()
         if not any(isinstance(part, int) and part >= _POSITION_LIMIT for part in rank):
-            return place, rank
+            return position, rank
     except ValueError:  # half a surrogate pair, too
         pass
-    raise ValueError(f"a position that cannot be read: {place.kind} {place.value[:40]!r}")
+    raise ValueError(f"a position that cannot be read: {position.kind} {position.value[:40]!r}")

@@ -91,9 +91,9 @@ def _no_texts(match: re.Match[bytes]) -> Texts:
     return ()
 
 
-def _keep_greatest(told: Texts, first: int) -> Texts:
-    numbers = told[:first]
-    return (max(numbers, key=lambda text: (len(text), text)), *told[1:])
+def _keep_greatest(texts: Texts, first: int) -> Texts:
+    numbers = texts[:first]
+    return (max(numbers, key=lambda text: (len(text), text)), *texts[1:])
 
 
 def learn_payload_pattern(payload: bytes) -> re.Pattern[bytes] | None:

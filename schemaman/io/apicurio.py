@@ -69,11 +69,11 @@ class Apicurio(RegistryClient):
     def _described(self, path: str, above: tuple[str, ...]) -> list[str]:
         """The texts behind references, each behind those that it refers to itself."""
         found: list[str] = []
-        for place in self._references(path):
-            text = None if place in above else self._content(place)
+        for reference in self._references(path):
+            text = None if reference in above else self._content(reference)
             if text is None:
-                raise UnreadableInput(f"{UNKNOWN_SCHEMA} of {place}, which another one refers to")
-            found += [*self._described(place, (*above, place)), text]
+                raise UnreadableInput(f"{UNKNOWN_SCHEMA} of {reference}, which another one refers to")
+            found += [*self._described(reference, (*above, reference)), text]
         return found
 
     def _references(self, path: str) -> list[str]:
@@ -81,8 +81,10 @@ class Apicurio(RegistryClient):
         answer = self._told(f"{path}/references")
         try:
             return [
-                self._version(told.get("groupId") or "default", told["artifactId"], str(told["version"]))
-                for told in (answer.json() if answer is not None else ())
+                self._version(
+                    reference.get("groupId") or "default", reference["artifactId"], str(reference["version"])
+                )
+                for reference in (answer.json() if answer is not None else ())
             ]
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise self.build_answer_error(f"{path}/references: {error!r}") from None
@@ -127,10 +129,10 @@ class Apicurio(RegistryClient):
 def _is_unknown(answer: Any) -> bool:
     """Whether a 404 comes from the registry itself. Source: Apicurio, `name` of the exception in the body."""
     try:
-        told = answer.json()
+        body = answer.json()
     except ValueError:
         return False
-    return isinstance(told, dict) and "NotFound" in str(told.get("name"))
+    return isinstance(body, dict) and "NotFound" in str(body.get("name"))
 
 
 def _client_arguments(options: Mapping[str, str]) -> dict[str, Any]:
@@ -141,10 +143,10 @@ def _client_arguments(options: Mapping[str, str]) -> dict[str, Any]:
             options.get("ssl.key.location"),
             options.get("ssl.key.password"),
         )
-    told: dict[str, Any] = {"verify": context, "timeout": float(options.get("timeout", TIMEOUT))}
+    arguments: dict[str, Any] = {"verify": context, "timeout": float(options.get("timeout", TIMEOUT))}
     if "basic.auth.user.info" in options:
         user, _, password = options["basic.auth.user.info"].partition(":")
-        told["auth"] = (user, password)
+        arguments["auth"] = (user, password)
     if "bearer.auth.token" in options:
-        told["headers"] = {"Authorization": f"Bearer {options['bearer.auth.token']}"}
-    return told
+        arguments["headers"] = {"Authorization": f"Bearer {options['bearer.auth.token']}"}
+    return arguments

@@ -361,8 +361,8 @@ def _convert_rows(batch: Any) -> Iterator[Record]:
     millis = [None] * batch.num_rows if times is None else _convert_times(times)
     headers = columns["headers"].to_pylist() if "headers" in columns else [None] * batch.num_rows
     plain = (columns[name].to_pylist() for name in _COLUMNS)
-    for topic, partition, offset, key, value, time, told in zip(*plain, millis, headers, strict=True):
-        pairs = tuple((h["key"], h["value"]) for h in told) if told else ()
+    for topic, partition, offset, key, value, time, row_headers in zip(*plain, millis, headers, strict=True):
+        pairs = tuple((h["key"], h["value"]) for h in row_headers) if row_headers else ()
         yield Record(topic, partition, offset, time, key, value, pairs)
 
 

@@ -75,19 +75,19 @@ class RegistryClient(ABC):
         Raises:
             TimeoutError: it was not whole by then.
         """
-        told = Future[T]()
+        future = Future[T]()
 
         def ask() -> None:
             try:
-                told.set_result(question())
+                future.set_result(question())
             except BaseException as error:
-                told.set_exception(error)
+                future.set_exception(error)
 
         Thread(target=ask, daemon=True).start()
         seconds = min(_LONGEST_SECONDS, self.answer_timeout)
-        if not wait((told,), seconds).done:
+        if not wait((future,), seconds).done:
             raise TimeoutError(f"its answer was not whole after {seconds:g} s")
-        return told.result()
+        return future.result()
 
     @property
     def answer_timeout(self) -> float:
@@ -101,18 +101,18 @@ class RegistryClient(ABC):
             hint="check the address, or give its export: --registry FILE",
         )
 
-    def build_refusal_error(self, status: int, said: str, sign_in: str) -> RegistryUnavailable:
+    def build_refusal_error(self, status: int, detail: str, sign_in: str) -> RegistryUnavailable:
         """What to raise for an answer that is neither a schema nor the lack of one."""
         return RegistryUnavailable(
-            f"the registry {self.url} answers {status}{said[:_SHOWN_CHARACTERS]}",
+            f"the registry {self.url} answers {status}{detail[:_SHOWN_CHARACTERS]}",
             hint=f"--registry-config {sign_in}"
             if status in (401, 403)
             else "check the address and the registry's own log, then run again",
         )
 
-    def build_answer_error(self, why: object) -> RegistryUnavailable:
+    def build_answer_error(self, reason: object) -> RegistryUnavailable:
         """What to raise where the answer is not a registry's."""
         return RegistryUnavailable(
-            f"the registry {self.url} answers, but not as a registry does: {str(why)[:_SHOWN_CHARACTERS]}",
+            f"the registry {self.url} answers, but not as a registry does: {str(reason)[:_SHOWN_CHARACTERS]}",
             hint="check the address: something else may be listening there",
         )

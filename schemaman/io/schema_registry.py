@@ -150,15 +150,17 @@ def _find_type(entry: object) -> str:
 
 def _read_entry(path: str, number: int, entry: object) -> tuple[tuple[SchemaId, ...], str, object]:
     """The ids of an entry, its text and its references."""
-    told = entry if isinstance(entry, dict) else {}
-    numbers = {name: told[name] for name in ("id", "globalId", "contentId") if type(told.get(name)) is int}
+    document = entry if isinstance(entry, dict) else {}
+    numbers = {
+        name: document[name] for name in ("id", "globalId", "contentId") if type(document.get(name)) is int
+    }
     ids = [number if name == "id" else f"{name}:{number}" for name, number in numbers.items()]
-    if isinstance(told.get("guid"), str):
-        ids.append(f"guid:{told['guid'].lower()}")
-    text = told.get("schema")
+    if isinstance(document.get("guid"), str):
+        ids.append(f"guid:{document['guid'].lower()}")
+    text = document.get("schema")
     if not ids or not isinstance(text, str):
         raise UnreadableInput(f"{path}: entry {number} has no whole id or no schema text")
-    return tuple(ids), text, told.get("references")
+    return tuple(ids), text, document.get("references")
 
 
 def _inline_references(text: str, references: object, listed: list[object]) -> str | None:
@@ -173,11 +175,15 @@ def _collect_references(
     """The texts behind references, each behind those that it refers to itself."""
     found: list[str] = []
     for reference in references if isinstance(references, list) else ():
-        place = (reference.get("subject"), reference.get("version")) if isinstance(reference, dict) else None
-        entry = next((e for e in listed if isinstance(e, dict) and _find_subject(e) == place), None)
-        deeper = None if entry is None or place in above else entry.get("references")
+        version_key = (
+            (reference.get("subject"), reference.get("version")) if isinstance(reference, dict) else None
+        )
+        entry = next((e for e in listed if isinstance(e, dict) and _find_subject(e) == version_key), None)
+        deeper = None if entry is None or version_key in above else entry.get("references")
         below = (
-            None if entry is None or place in above else _collect_references(deeper, listed, (*above, place))
+            None
+            if entry is None or version_key in above
+            else _collect_references(deeper, listed, (*above, version_key))
         )
         if entry is None or below is None or not isinstance(entry.get("schema"), str):
             return None

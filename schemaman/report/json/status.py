@@ -95,8 +95,8 @@ def fold_target_states(
         lines.setdefault(line.target, []).append(line)
         if line.state == "started" and line.run == newest[line.target].run:
             plans[line.target] = _read_plan(line.statement)
-    told = {target: read_drift(each) for target, each in lines.items()}
-    drifts = {target: "; ".join(dict.fromkeys(filter(None, both))) for target, both in told.items()}
+    found_drifts = {target: read_drift(each) for target, each in lines.items()}
+    drifts = {target: "; ".join(dict.fromkeys(filter(None, both))) for target, both in found_drifts.items()}
     kept = [target for target in sorted(newest) if not is_forgotten(lines[target])]
     return tuple(_build_target_state(newest[t], plans.get(t), alive, drifts) for t in kept)
 

@@ -48,13 +48,13 @@ def _build_rows(column: str | None, facts: Sequence[Fact], late: bool) -> Iterab
             stages.setdefault(_stage_key(fact), []).append(fact)
     if whole is not None:
         stages.setdefault(_stage_key(whole), []).append(whole)
-    for place in sorted(stages, key=lambda place: place[:3]):
-        told = [w for fact in stages[place] if (w := _describe_fact(fact, whole))]
-        if whole is not None and whole in stages[place]:
-            told = told or ["added"]
-        if told:
+    for stage_id in sorted(stages, key=lambda stage_id: stage_id[:3]):
+        descriptions = [w for fact in stages[stage_id] if (w := _describe_fact(fact, whole))]
+        if whole is not None and whole in stages[stage_id]:
+            descriptions = descriptions or ["added"]
+        if descriptions:
             title = Text(column, code=True) if column is not None else Text("(table)", "muted")
-            yield (title,), (Text(", ".join(told)),), *_build_origin(stages[place][0], late)
+            yield (title,), (Text(", ".join(descriptions)),), *_build_origin(stages[stage_id][0], late)
 
 
 def _stage_key(fact: Fact) -> tuple[int, int, bool, Coordinates | None]:
@@ -85,22 +85,22 @@ def _describe_fact(fact: Fact, whole: Fact | None) -> str:
     new = whole is not None and (fact.version, fact.revision) == (whole.version, whole.revision)
     match fact.kind:
         case "column":
-            told = ""
+            text = ""
         case "name":
-            told = "" if new else "this name"
+            text = "" if new else "this name"
         case "type":
-            told = str(fact.value)
+            text = str(fact.value)
         case "nullable":
-            told = "null" if fact.value else "not null"
+            text = "null" if fact.value else "not null"
         case "default":
             plain = fact.value is None or isinstance(fact.value, tuple)
-            told = "" if plain and new else f"default {_format_default(fact)}"
+            text = "" if plain and new else f"default {_format_default(fact)}"
         case "comment":
             first = new or (whole is None and fact.revision == 0 and fact.version.number == 1)
-            told = "" if fact.value is None and first else f"comment {fact.value!r}"
+            text = "" if fact.value is None and first else f"comment {fact.value!r}"
         case "key":
-            told = f"key {words.format_key(fact.value)}" if isinstance(fact.value, tuple) else ""
-    return f"{told} (provisional)" if told and fact.is_provisional else told
+            text = f"key {words.format_key(fact.value)}" if isinstance(fact.value, tuple) else ""
+    return f"{text} (provisional)" if text and fact.is_provisional else text
 
 
 def _format_default(fact: Fact) -> str:

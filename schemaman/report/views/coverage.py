@@ -64,6 +64,6 @@ def build_extent_grids(extent: Extent) -> Iterator[Block]:
 
 
 def _build_hole_row(hole: Hole) -> tuple[Inline, ...]:
-    told = "it may be older, and have had another structure" if hole.head else "it may have begun earlier"
-    place = f"{hole.topic}[{hole.partition}]@{hole.first}..{hole.last}"
-    return ((Text(str(hole.version)),), (Text(place, code=True),), (Text(told),))
+    reason = "it may be older, and have had another structure" if hole.head else "it may have begun earlier"
+    offsets = f"{hole.topic}[{hole.partition}]@{hole.first}..{hole.last}"
+    return ((Text(str(hole.version)),), (Text(offsets, code=True),), (Text(reason),))

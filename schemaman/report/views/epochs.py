@@ -37,9 +37,11 @@ def build_keys_grid(history: TableHistory) -> Iterator[Block]:
         return
     rows = []
     for key in history.keys:
-        doubt: Inline = () if key.is_confirmed else (Text(" "), Text("provisional", "note"))
-        told = "events, other than declared" if key.evidence == "events" else key.evidence
+        status: Inline = () if key.is_confirmed else (Text(" "), Text("provisional", "note"))
+        evidence = "events, other than declared" if key.evidence == "events" else key.evidence
         origins = " or ".join(origin.replace("-", " ") for origin in key.origins)
         since = (Text(late.describe_since(key)),)
-        rows.append(((Text(words.format_key(key.columns)), *doubt), (Text(origins),), (Text(told),), since))
+        rows.append(
+            ((Text(words.format_key(key.columns)), *status), (Text(origins),), (Text(evidence),), since)
+        )
     yield Grid("Keys, one after the other", ("key", "what makes it one", "told by", "since"), tuple(rows))

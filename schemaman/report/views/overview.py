@@ -33,8 +33,11 @@ def build_report(
         build_figures(stories),
     ]
     if len(stories) > 1:
-        told = frozenset(s.history.table for s in chapters)
-        blocks += [Heading("All tables", 2, "tables"), _build_tables_grid(stories, titles, anchors, told)]
+        with_chapter = frozenset(s.history.table for s in chapters)
+        blocks += [
+            Heading("All tables", 2, "tables"),
+            _build_tables_grid(stories, titles, anchors, with_chapter),
+        ]
     if len(chapters) < len(stories):
         blocks += [Heading("Who breaks", 2, "readers"), _build_matrix(stories, titles)]
         advice = "A table in full: schemaman report TABLE. All of them: schemaman report --full."
@@ -81,9 +84,9 @@ def _build_matrix(stories: Sequence[TableChapter], titles: Mapping[TableId, str]
     for story in stories:
         for stage in story.stages:
             for judged in stage.findings:
-                place = ".".join((titles[story.history.table], *judged.finding.path))
+                path = ".".join((titles[story.history.table], *judged.finding.path))
                 step = words.format_version(stage.version, stage.revision.number)
-                head = ((Text(place, code=True),), (Text(step),), (Text(judged.finding.rule, code=True),))
+                head = ((Text(path, code=True),), (Text(step),), (Text(judged.finding.rule, code=True),))
                 rows.append((*head, *build_verdict_cells(judged)))
     return Grid("Verdict of each change for each reader", MATRIX_HEADER, tuple(rows))
 
@@ -109,13 +112,13 @@ def _build_tables_grid(
     stories: Sequence[TableChapter],
     titles: Mapping[TableId, str],
     anchors: Mapping[TableId, str],
-    told: frozenset[TableId],
+    with_chapter: frozenset[TableId],
 ) -> Grid:
     rows: list[tuple[Inline, ...]] = []
     for story in stories:
         history, table = story.history, story.history.table
         severity, latest = find_worst(story.findings), history.latest
-        link = anchors[table] if table in told else ""
+        link = anchors[table] if table in with_chapter else ""
         rows.append(
             (
                 (Text(titles[table], code=True, link=link),),

@@ -95,9 +95,9 @@ def describe_change(found: Change) -> Inline:
 
 def describe_changes(found: Sequence[Change]) -> Iterator[Inline]:
     """A line for each change; a column that took the name of one that went is said to be another."""
-    gone = {c.path for c in found if isinstance(c, DropColumn)}
+    dropped = {c.path for c in found if isinstance(c, DropColumn)}
     for each in found:
-        again = isinstance(each, AddColumn) and each.path in gone
+        again = isinstance(each, AddColumn) and each.path in dropped
         yield (*describe_change(each), *((Text("  another column of that name", "muted"),) if again else ()))
 
 
@@ -146,8 +146,8 @@ def format_time(epoch_ms: int | None) -> str:
 
 def format_coordinates(found: Coordinates) -> str:
     """Where and when a record stands, the source's own words first."""
-    place = format_position(found.position) or f"{found.topic}[{found.partition}]@{found.offset}"
-    return f"{format_time(found.ts_ms)} · {place}"
+    position = format_position(found.position) or f"{found.topic}[{found.partition}]@{found.offset}"
+    return f"{format_time(found.ts_ms)} · {position}"
 
 
 def describe_begin(version: SchemaVersion) -> str:
@@ -159,16 +159,16 @@ def describe_begin(version: SchemaVersion) -> str:
 
 def describe_evidence(version: SchemaVersion) -> str:
     """Who spoke for a version, and how often: `17 records emitted, 1 declared`; what it may share."""
-    told = [f"{format_number(e.records)} {e.kind}" for e in version.evidence if e.records]
-    if not told:
+    counts = [f"{format_number(e.records)} {e.kind}" for e in version.evidence if e.records]
+    if not counts:
         return ""
-    number, _, witness = told[0].partition(" ")
-    told[0] = f"{number} {'record' if number == '1' else 'records'} {witness}"
+    number, _, kind = counts[0].partition(" ")
+    counts[0] = f"{number} {'record' if number == '1' else 'records'} {kind}"
     if version.shared_records:
-        told.append(
+        counts.append(
             f"and of {format_number(version.shared_records)} more nobody can say whether they are of this version"
         )
-    return ", ".join(told)
+    return ", ".join(counts)
 
 
 def format_version(version: SchemaVersion, revision: int) -> str:
