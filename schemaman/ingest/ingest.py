@@ -1,7 +1,7 @@
-"""Records into the history: what is new of a source is scanned, decoded and recorded, chunk by chunk.
+"""Scans, decodes and records the new records of a source, chunk by chunk.
 
-Law: each chunk enters in one transaction with the offsets that it covers, so that a crash loses one chunk at
-most and reading again repeats nothing; the history does not depend on where chunks or sources end.
+Law: each chunk is recorded in one transaction with the offsets that it covers. So a crash loses one chunk at
+most, and another reading repeats nothing. The history does not depend on where chunks or sources end.
 """
 
 from __future__ import annotations
@@ -47,12 +47,13 @@ NO_PARTITION = -1
 class Summary:
     """What an ingest did.
 
-    Of the `read` records, `new` = read - known have entered: whoever reads them at the same time, each is new
-    once. `skipped` are new records that are no testimony, by kind; `rejects` counts new records that were not
-    understood, and whenever they are met lines that are none and records whose schema is not known yet; the
-    first few are `first_rejects`. `waiting` are those of the known ones that still wait for their schema. `notes`
-    counts what is new to know of them besides. `tables` are those that were spoken of, in order. `shifts`
-    tell which versions that were known have another number now, in the order of the log.
+    Of the `read` records, `new` = read - known were recorded; each record is new once.
+    `skipped` are new records without facts about a table, by kind.
+    `rejects` counts new records that could not be read. It also counts lines that are no records, and records
+    whose schema is not known yet, each time they are read. `first_rejects` are the first few of them.
+    `waiting` counts known records that still wait for their schema. `notes` counts new notes.
+    `tables` are the tables of the records, in order. `shifts` are known versions with another number now,
+    in the order of the log.
     """
 
     read: int = 0
@@ -120,7 +121,7 @@ def ingest(
 
 
 class Intake:
-    """One source on its way into the history; both engines hand their takes to it, chunk by chunk."""
+    """Records one source in the history; both engines pass their chunk parts to it in order."""
 
     def __init__(
         self,
@@ -143,7 +144,7 @@ class Intake:
         self._gaps = Counter({place: len(ranges) - 1 for place, ranges in self.known.ranges.items()})
 
     def enter(self, taken: ChunkPart) -> None:
-        """Record the next chunk. Raises what the take was refused for, and as `ingest`."""
+        """Records the next chunk. Raises the refusal of the part, and the errors of `ingest`."""
         if taken.refusal is not None:
             raise taken.refusal
         self._follow(taken)
@@ -177,7 +178,7 @@ class Intake:
         )
 
     def _follow(self, taken: ChunkPart) -> None:
-        """Offsets go on from chunk to chunk."""
+        """Requires that offsets increase from chunk to chunk."""
         for topic, partition, first, last in taken.extents:
             before = self._reached.get((topic, partition))
             if before is not None and first <= before:
@@ -185,7 +186,7 @@ class Intake:
             self._reached[topic, partition] = last
 
     def _gapped(self, stretch: Stretch) -> Stretch:
-        """The stretch, with runs that pass over gaps once its partition has shown too many of them."""
+        """Merges the runs over gaps if the partition has too many gaps."""
         place = (stretch.topic, stretch.partition)
         self._gaps[place] += len(stretch.gaps)
         return (
@@ -193,7 +194,7 @@ class Intake:
         )
 
     def _late(self, stretch: Stretch) -> tuple[Note, ...]:
-        """What is to know when one of too many gaps is filled: a run may have passed over it."""
+        """Builds a note if records fill a gap of a partition with too many gaps: a run may include it."""
         known = self.known.ranges.get((stretch.topic, stretch.partition), ())
         if len(known) <= GAPS + 1 or not known[0][0] < stretch.first < known[-1][1]:
             return ()
@@ -238,9 +239,9 @@ class Intake:
 def _collect_edges(
     stretch: Stretch, runs: Iterable[tuple[SchemaRun, Sequence[Outcome]]]
 ) -> tuple[tuple[int, str], ...]:
-    """The hashes at edges of runs inside the stretch.
+    """Collects the hashes at edges of runs inside the stretch.
 
-    Of what is no testimony, such as tombstones, nothing else enters the log that a hash could speak for.
+    Runs of skipped records, such as tombstones, have no other entry in the log, so they need no hash.
     """
     found: dict[int, str] = {}
     for run, outcomes in runs:
@@ -252,7 +253,7 @@ def _collect_edges(
 
 
 def _count_waiting(entries: Iterable[Entry]) -> int:
-    """How many records entered as rejects alone: they lie in no range, and are read again."""
+    """Counts the records that were recorded only as rejects: they are in no range, and are read again."""
     recorded = tuple(entries)
     covered = [entry for entry in recorded if isinstance(entry, CoveredRange)]
     outside = find_stray_rejects(

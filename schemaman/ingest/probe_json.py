@@ -1,4 +1,4 @@
-"""What a parsed record proves: schema and payload, the bytes that stand for a shape, what a row shows."""
+"""Reads a parsed record: schema and payload, the bytes that identify a shape, and the fields of a row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from schemaman.debezium.records import NO_POSITION, Position, Rank
 def list_shown_fields(
     payload: object, schema: Mapping[str, object] | None, facts: RecordFacts, *, events: bool
 ) -> frozenset[FieldKind] | None:
-    """What a document shows, in a change event or flattened; None for a row that its schema tells."""
+    """Lists the fields of a document in a change event or flattened; None if the schema has the structure."""
     if not isinstance(payload, dict):
         return None
     if facts.document:
@@ -33,7 +33,7 @@ def list_shown_fields(
 def list_fields_without_schema(
     payload: object, headers: Headers, prefix: str
 ) -> tuple[JsonObject | None, frozenset[FieldKind] | None]:
-    """The row of a payload without a schema, if it has one, and what that or the document shows."""
+    """Returns the row of a payload without a schema, if it has one, and the fields of row or document."""
     if not isinstance(payload, dict):
         return None, None
     source = payload.get("source")
@@ -53,14 +53,14 @@ def split_schema(document: object) -> tuple[JsonObject | None, object]:
 
 
 def encode_names(payload: object) -> bytes:
-    """What is the same among payloads that nothing but their names tells apart."""
+    """Encodes the field names of a payload without a schema."""
     if isinstance(payload, dict):
         return b"no schema" + encode_json(sorted(payload))
     return b"no schema" if payload is None else b"no schema, bare"
 
 
 def encode_schema_block(payload: object) -> bytes:
-    """What a payload without a schema tells of its columns, as bytes; none where it tells nothing."""
+    """Encodes the block of column facts in a payload without a schema; empty if there is none."""
     block = payload.get(BLOCK) if isinstance(payload, dict) else None
     return b"" if block is None else encode_json(block)
 
@@ -89,10 +89,10 @@ Numbers of equal length are on one side of it, so that outlines, which compare l
 
 
 def read_position(reading: DecodeContext, facts: RecordFacts) -> tuple[Position, Rank]:
-    """The place that a record tells, and what orders it.
+    """Reads the source position of a record, and its rank in the order of positions.
 
     Raises:
-        ValueError: no log has such a place.
+        ValueError: no log has such a position.
     """
     position = reading.position_of(facts.connector, facts.source) if facts.source else NO_POSITION
     try:

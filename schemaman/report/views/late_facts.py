@@ -28,7 +28,8 @@ def build_lines(version: SchemaVersion, revision: int) -> Iterator[Inline]:
     proofs = sorted(list_proofs(version, revision), key=lambda p: p.at is None)
     for at, same in groupby(proofs, key=lambda p: p.at):
         facts = enumerate_facts(p.fact for p in same)
-        certain = f"{facts}: certain from {'' if at is None else words.format_coordinates(at)} on, not confirmed before"
+        since = "" if at is None else words.format_coordinates(at)
+        certain = f"{facts}: certain from {since} on, not confirmed before"
         yield (Text(f"not confirmed: {facts}" if at is None else certain, "muted"),)
 
 

@@ -158,16 +158,15 @@ def describe_begin(version: SchemaVersion) -> str:
 
 
 def describe_evidence(version: SchemaVersion) -> str:
-    """Who spoke for a version, and how often: `17 records emitted, 1 declared`; what it may share."""
+    """Describes a version's evidence: `17 records emitted, 1 declared`, and records that it may share."""
     counts = [f"{format_number(e.records)} {e.kind}" for e in version.evidence if e.records]
     if not counts:
         return ""
     number, _, kind = counts[0].partition(" ")
     counts[0] = f"{number} {'record' if number == '1' else 'records'} {kind}"
     if version.shared_records:
-        counts.append(
-            f"and of {format_number(version.shared_records)} more nobody can say whether they are of this version"
-        )
+        shared = format_number(version.shared_records)
+        counts.append(f"and {shared} more that may be of this version or of another")
     return ", ".join(counts)
 
 
