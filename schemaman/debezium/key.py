@@ -98,7 +98,7 @@ def note_key_types(observed: Observation, key: Body | None) -> tuple[Note, ...]:
     if not differing:
         return ()
     words = ", ".join(
-        f"{name} as {format_type(of_key)}, the row has it as {format_type(of_row)}"
+        f"{name} as {format_type(of_key)}, the row as {format_type(of_row)}"
         for name, of_key, of_row in differing
     )
     message = f"the key has {words}: masking and conversion change the type in rows, not in keys"
