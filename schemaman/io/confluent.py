@@ -1,4 +1,4 @@
-"""A live registry that speaks Confluent's REST: schemas by id or GUID, with what they refer to.
+"""Client of a registry with Confluent's REST API: schemas by id or GUID, with their references.
 
 Source: Confluent Schema Registry API: `/schemas/ids/{id}`, `/schemas/guids/{guid}`,
 `/subjects/{subject}/versions/{version}`.
@@ -43,7 +43,7 @@ Source: Confluent Schema Registry API, error codes."""
 
 
 class Confluent(RegistryClient):
-    """The schemas of a registry by id or GUID; those of its subjects by version."""
+    """Reads the schemas of a registry by id or GUID, and those of its subjects by version."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class Confluent(RegistryClient):
         return self._text(f"{name}@{wanted}", found.schema)
 
     def fetch_text(self, id: SchemaId) -> str | None:
-        """What the registry answers. Raises as when called."""
+        """Fetches the text of a schema. Raises the errors of `__call__`."""
         if isinstance(id, int):
             found = self._told(lambda client: client.get_schema(id))
         elif id.startswith("guid:"):
@@ -87,7 +87,7 @@ class Confluent(RegistryClient):
         return inline_references(schema.schema_str, self._described(schema, ()))
 
     def _described(self, schema: Any, above: tuple[tuple[str, int], ...]) -> list[str]:
-        """The texts behind references, each behind those that it refers to itself."""
+        """Collects the texts of referenced schemas, each after its own references."""
         found: list[str] = []
         for reference in schema.references or ():
             version_key = (reference.subject, reference.version)
@@ -105,7 +105,7 @@ class Confluent(RegistryClient):
         return found
 
     def _told(self, question: Callable[[Any], Any]) -> Any:
-        """The answer of the registry; None for what it does not have."""
+        """Returns the answer of the registry; None if it does not have the schema."""
         client, errors = self._opened()
         try:
             return self.wait_for_answer(lambda: question(client))
@@ -142,5 +142,5 @@ class Confluent(RegistryClient):
 
 
 def _fetch_version(version_key: tuple[str, int], client: Any) -> Any:
-    """What is registered there; what refers to it may have outlived it."""
+    """Fetches a version of a subject, also a deleted one, which other schemas may still refer to."""
     return client.get_version(*version_key, deleted=True)

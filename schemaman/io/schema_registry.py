@@ -1,4 +1,4 @@
-"""A schema registry, live or as its export, as a lookup from id to Avro text."""
+"""Opens a schema registry, or its export, as a lookup from id to Avro text."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class RegistryExport:
 
 @dataclass(frozen=True, slots=True)
 class NoRegistry(RegistryExport):
-    """No registry: nobody said where schemas are registered."""
+    """No registry: the user named none."""
 
     def __call__(self, id: SchemaId) -> str | None:
-        """Raises UnreadableInput, always: what waits for a schema can be read once a registry is named."""
+        """Raises UnreadableInput always: the record can be read when the user names a registry."""
         raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}: no registry is named, say --registry URL or FILE")
 
 
@@ -58,7 +58,7 @@ def is_url(where: str) -> bool:
 
 
 def open_registry(url: str, options: Mapping[str, str]) -> Confluent | Apicurio:
-    """The live registry at an address: Apicurio's own REST is known by its path; others speak Confluent's.
+    """Opens the registry at an address: Apicurio's REST API has its own path; others have Confluent's.
 
     Nothing is asked before the first id. Source: Apicurio Registry, `/apis/registry/v2` and `/v3`.
 
@@ -164,7 +164,7 @@ def _read_entry(path: str, number: int, entry: object) -> tuple[tuple[SchemaId, 
 
 
 def _inline_references(text: str, references: object, listed: list[object]) -> str | None:
-    """The text with what it refers to; None if the export lacks some of it: then the id is not known."""
+    """Inlines the references of a schema; None if the export lacks one of them."""
     described = _collect_references(references, listed, ())
     return None if described is None else inline_references(text, described)
 
@@ -172,7 +172,7 @@ def _inline_references(text: str, references: object, listed: list[object]) -> s
 def _collect_references(
     references: object, listed: list[object], above: tuple[object, ...]
 ) -> list[str] | None:
-    """The texts behind references, each behind those that it refers to itself."""
+    """Collects the texts of referenced schemas, each after its own references."""
     found: list[str] = []
     for reference in references if isinstance(references, list) else ():
         version_key = (

@@ -1,4 +1,4 @@
-"""Who made each fact of a table what it is, for people: a line for what came together."""
+"""Builds the report of `blame`: the origin of each fact of a table, one line for facts of one origin."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from schemaman.report.views import words
 
 _HEADER = ("column", "what", "since", "no later than", "position", "record", "said by")
 _UNCONFIRMED_SINCE = "told first, unconfirmed"
-"""Of what was read later than the rows: the record that told it before anything confirmed it."""
+"""Header of a column with the first record of a fact that was read later than the rows."""
 
 
 def build_blame_report(
     ref: str, table: TableId, version: SchemaVersion, revision: int, facts: Sequence[Fact]
 ) -> Report:
-    """What `blame TABLE` says: since when each column is as it is, and the key; then the statements."""
+    """Builds the report: since when each column and the key have their facts; then the statements."""
     rows: list[tuple[Inline, ...]] = []
     late = any(fact.proven_from != fact.at for fact in facts)
     for column, mine in groupby(facts, key=lambda f: f.column):
@@ -40,7 +40,7 @@ def build_blame_report(
 
 
 def _build_rows(column: str | None, facts: Sequence[Fact], late: bool) -> Iterable[tuple[Inline, ...]]:
-    """A row for each stage at which something of the column came, and for each place that proves it."""
+    """Builds a row for each stage with facts of the column, and for each record that proves them."""
     whole = next((f for f in facts if f.kind == "column"), None)
     stages: dict[tuple[int, int, bool, Coordinates | None], list[Fact]] = {}
     for fact in facts:
@@ -62,7 +62,7 @@ def _stage_key(fact: Fact) -> tuple[int, int, bool, Coordinates | None]:
 
 
 def _build_origin(fact: Fact, late: bool) -> tuple[Inline, ...]:
-    """Where a fact began: no later than the record that proves it, whichever told it before."""
+    """Builds the origin of a fact: no later than the record that proves it."""
     others = "".join(f", {witness}" for witness, _ in fact.other_evidence)
     known = fact.proven_from
     first = "" if known == fact.at else f"{words.format_coordinates(fact.at)} · {_format_record(fact.at)}"
@@ -81,7 +81,7 @@ def _format_record(at: Coordinates) -> str:
 
 
 def _describe_fact(fact: Fact, whole: Fact | None) -> str:
-    """The fact in words; nothing for what is as every column begins."""
+    """Describes a fact; empty for the usual facts of a new column."""
     new = whole is not None and (fact.version, fact.revision) == (whole.version, whole.revision)
     match fact.kind:
         case "column":

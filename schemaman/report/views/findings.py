@@ -1,4 +1,4 @@
-"""Findings as notices, the gate's verdict as a report, and a rule's page."""
+"""Builds findings as notices, the gate's verdict as a report, and the page of a rule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from schemaman.report.views.table_changes import JudgedFinding
 
 
 def build_finding_notice(judged: JudgedFinding) -> Notice:
-    """A finding with what it was before and after, whom it hurts, and what to do."""
+    """Builds the notice of a finding: before and after, affected readers, and what to do."""
     finding = judged.finding
     path = ".".join((str(finding.table), *finding.path))
     step = f"{path}  {_format_step(judged)}" if finding.new_ref else path
@@ -73,7 +73,7 @@ def build_check_report(
 
 
 def _build_unjudged_notice(unjudged: UnjudgedChange) -> Notice:
-    """A change that no rule speaks of: said aloud, since silence would pass for consent."""
+    """Builds the notice of a change that no rule covers; without it the change would look accepted."""
     path = ".".join((str(unjudged.table), *unjudged.path))
     step = f"{unjudged.old_ref.rpartition('@')[2]} → {unjudged.new_ref.rpartition('@')[2]}"
     change = (Text(unjudged.before, code=True), Text(" → "), Text(unjudged.after, code=True))
@@ -83,7 +83,7 @@ def _build_unjudged_notice(unjudged: UnjudgedChange) -> Notice:
 
 
 def _build_baseline_notice(table: TableId) -> Notice:
-    """A table that was asked for and has nothing to be compared with."""
+    """Builds the notice of a table that the user named and that has no baseline."""
     message = (
         "the baseline holds other tables, not this one: only what it is now was judged, not what changed"
     )
@@ -92,7 +92,7 @@ def _build_baseline_notice(table: TableId) -> Notice:
 
 
 def build_remark_notice(found: Disagreement, subject: str = "") -> Notice:
-    """What records leave open or lose, which no rule can judge."""
+    """Builds the notice of a remark: what the records leave open or lose."""
     subject_and_versions = f"{subject}  version {', '.join(map(str, found.versions))}".strip()
     return Notice(found.kind, words.SEVERITY_TONES["note"], subject_and_versions, found.message)
 
@@ -137,7 +137,7 @@ def _format_step(judged: JudgedFinding) -> str:
 
 
 def _build_notice(judged: JudgedFinding, waivers: Mapping[str, Waiver]) -> Notice:
-    """A finding; one that was waived hurts no less, and fails nothing."""
+    """Builds the notice of a finding; a waived one is a note with its waiver."""
     notice, waiver = build_finding_notice(judged), waivers.get(judged.finding.fingerprint)
     if waiver is None:
         return notice

@@ -1,6 +1,6 @@
-"""What was read later than the rows that told it, in words: from which place on it is certain.
+"""Describes facts that were read later than their rows: from which record on they are certain.
 
-Law: of what no record proves at a place, no sentence says that it was so there.
+Law: no sentence states a fact at a position where no record proves it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The small reports of commands that look: tables, one history, one structure, one diff, rejects."""
+"""Builds the reports of `tables`, `history`, `show`, `diff` and `rejects`."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def build_tables_report(
 
 
 def _count_rejected(histories: Sequence[TableHistory], rejects: Sequence[Reject]) -> dict[TableId, int]:
-    """How many records of each table's topics were set aside."""
+    """Counts the rejects of each table's topics."""
     counts: Counter[tuple[str, str]] = Counter()
     for reject in rejects:
         counts[reject.stream, reject.topic] += reject.count
@@ -224,8 +224,8 @@ def build_diff_report(
 
     `remarks` are what records leave open about these versions, or lose of them.
 
-    Column ids count only inside one life of one table. Any other two are matched by names, and
-    what may be a rename between them is suspected, never said.
+    Column ids count only inside one incarnation of one table. Any other two are matched by names, and
+    possible renames between them are only suspected.
     """
     if _is_one_incarnation(old, new):
         known, changes = tuple(candidates), diff(old.schema, new.schema)

@@ -1,4 +1,4 @@
-"""What commands that move say: plans, migrations, their status, drift."""
+"""Builds the reports of `plan`, `apply`, `status` and `drift`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report: an overview of all tables, then a chapter for each that is told in full."""
+"""Builds the report: an overview of all tables, then a chapter for each table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schemaman.report.views.table_changes import TableChapter, find_worst
 from schemaman.report.views.table_chapter import MATRIX_HEADER, build_table_blocks, build_verdict_cells
 
 CHAPTERS = 60
-"""How many tables a report tells in full before it keeps to a summary."""
+"""The largest number of tables with a chapter each; a report of more tables is a summary."""
 
 
 def build_report(

@@ -1,4 +1,4 @@
-"""What a report tells about one table: its stages, each with what changed and what the rules say."""
+"""Builds the chapter of one table: its stages, each with its changes and findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schemaman.model.schema import Column
 
 @dataclass(frozen=True, slots=True)
 class JudgedFinding:
-    """A finding, and how grave it is for the declared readers."""
+    """A finding, and its severity for the declared readers."""
 
     finding: Finding
     severity: Severity
@@ -39,7 +39,7 @@ class ChapterStage:
 
     @property
     def severity(self) -> Severity:
-        """The gravest severity of its findings."""
+        """The worst severity of its findings."""
         return find_worst(self.findings)
 
 
@@ -94,7 +94,7 @@ def build_recent_chapter(history: TableHistory, count: int, judge: TransitionJud
 
 
 def find_worst(findings: Iterable[JudgedFinding]) -> Severity:
-    """The gravest severity, `off` where there is none."""
+    """Finds the worst severity, `off` if there is no finding."""
     return max((f.severity for f in findings), key=SEVERITIES.index, default="off")
 
 
@@ -112,7 +112,7 @@ def find_first_version(history: TableHistory, column: Column) -> int:
 
 
 def select_shown_changes(changes: Diff) -> tuple[Change, ...]:
-    """The changes that a person wants to read: ids are ours, and a type change says its spelling."""
+    """Selects the changes for people: without column ids, and without spellings beside a type change."""
     retyped = {c.path for c in changes if not isinstance(c, ChangeAttribute | ChangeKey)}
     return tuple(
         c

@@ -1,4 +1,4 @@
-"""The chapter of one table: what it is now, how it got here, who breaks, what is open, what is planned."""
+"""Builds the chapter of one table: columns, history, affected readers, open questions, and plans."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def build_verdict_cells(judged: JudgedFinding) -> tuple[Inline, ...]:
 
 
 def build_introduction(history: TableHistory) -> Inline:
-    """Who the table is, in one line."""
+    """Describes the table in one line."""
     table, latest = history.table, history.latest
     records = history.records
     parts = [
@@ -162,7 +162,7 @@ def _build_attributes(history: TableHistory, column: Column) -> list[Inline]:
 
 
 def _build_event(stage: ChapterStage, earliest: bool) -> Event:
-    """A revision as an event; the `earliest` of a life says with what it began."""
+    """A revision as an event; the `earliest` of an incarnation lists its first columns."""
     version, revision = stage.version, stage.revision
     number = words.format_version(version, revision.number)
     first = revision.number == 0
@@ -199,7 +199,7 @@ def _build_verdict(verdict: Verdict | None) -> Inline:
 
 
 def build_questions(history: TableHistory) -> Iterator[Block]:
-    """What a person may have to answer: disagreements, suspected renames, provisional facts."""
+    """Builds the open questions: disagreements, suspected renames, provisional facts."""
     for found in history.disagreements:
         yield _build_disagreement(found)
     for version in history.versions:

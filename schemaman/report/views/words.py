@@ -1,4 +1,4 @@
-"""Small things in words: changes, places, times, numbers."""
+"""Formats changes, positions, times and numbers as text."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def describe_change(found: Change) -> Inline:
 
 
 def describe_changes(found: Sequence[Change]) -> Iterator[Inline]:
-    """A line for each change; a column that took the name of one that went is said to be another."""
+    """A line for each change; a column that took the name of a dropped one is marked."""
     dropped = {c.path for c in found if isinstance(c, DropColumn)}
     for each in found:
         again = isinstance(each, AddColumn) and each.path in dropped
@@ -145,7 +145,7 @@ def format_time(epoch_ms: int | None) -> str:
 
 
 def format_coordinates(found: Coordinates) -> str:
-    """Where and when a record stands, the source's own words first."""
+    """Formats time and position of a record; topic and offset if it has no position."""
     position = format_position(found.position) or f"{found.topic}[{found.partition}]@{found.offset}"
     return f"{format_time(found.ts_ms)} · {position}"
 
