@@ -59,7 +59,7 @@ def test_schema_changes_in_several_partitions_are_told_wherever_one_looks(run: S
 def test_a_change_without_a_structure_is_told_with_the_history_of_its_table(run: Shell) -> None:
     declared((0, *CREATE), (0, "ALTER TABLE t ADD a INT", []), (0, "ALTER TABLE other ADD a INT", []))
     run("ingest", "changes.jsonl")
-    assert "ALTER TABLE t ADD a INT: the connector told no structure" in run("history", "t")
+    assert "ALTER TABLE t ADD a INT: the connector published no structure" in run("history", "t")
     (note,) = run.json("history", "t")["notes"]
     assert (note["kind"], note["offset"], note["table"]) == ("ddl-without-structure", 1, "srv.shop.t")
     assert len(run.json("rejects")["notes"]) == 2

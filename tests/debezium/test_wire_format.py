@@ -253,7 +253,7 @@ def test_what_is_ambiguous_is_read_once_the_form_is_told() -> None:
     desk = Registry(MemoryStore(lambda: 0), lambda: 0)
     first = ingest(records, desk, "main", registry())
     assert (first.rejects, first.observations) == (values, 0)
-    assert any("say --format-key apicurio-global-8" in reject.reason for reject in desk.rejects("main"))
+    assert any("use --format-key apicurio-global-8" in reject.reason for reject in desk.rejects("main"))
     told = ingest(records, desk, "main", registry(), forms=Forms("apicurio-global-8", "apicurio-global-8"))
     assert (told.rejects, told.new) == (0, values)
     assert desk.rejects("main") == ()
@@ -313,7 +313,7 @@ def test_ids_that_mean_another_schema_say_what_to_configure() -> None:
     runs = scan(recorded(), build_reading(shifted))
     reasons = [run.fault for run in runs if run.fault is not None]
     assert reasons
-    assert all("if the id is Apicurio's, say --format-value" in reason for reason in reasons)
+    assert all("if the id is Apicurio's, set --format-value" in reason for reason in reasons)
     told = scan(recorded(), build_reading(shifted, Forms("confluent", "confluent")))
     assert any(run.fault for run in told)
     assert not any("Apicurio" in (run.fault or "") for run in told)

@@ -405,7 +405,7 @@ def test_vitess_is_ordered_by_its_records_and_named_by_its_keyspace():
     assert {str(o.table) for o in observed(told)} == {"srv.shop.t"}
     assert [o.message for o in told if isinstance(o, Note)] == [
         "ALTER TABLE t ADD c INT: this connector publishes statements without structures; "
-        "events show what became of it"
+        "only events have the new structure"
     ]
 
 

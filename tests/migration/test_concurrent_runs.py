@@ -242,7 +242,7 @@ def test_a_lease_is_kept_while_a_statement_takes_long(store: Store) -> None:
     told: list[str] = []
     done = apply(
         plan, lake, StoreJournal(store), lambda: ticks[0], run="r", leases=store, store=store.id,
-        lease_ms=120, tell=lambda now: told.append(f"{now.done} of {now.steps}: {now.activity}"),
+        lease_ms=120, report=lambda now: told.append(f"{now.done} of {now.steps}: {now.activity}"),
     )  # fmt: skip
     assert done.differences == ()
     assert ticks == [500]

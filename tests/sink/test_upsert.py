@@ -189,8 +189,8 @@ def test_a_value_that_was_not_sent_after_a_delete_is_lost_and_said_to_be() -> No
 
 
 def test_a_truncate_ends_what_is_older_and_nothing_else() -> None:
-    assert fold_changes([change("c", 1, "x"), change("u", 2, "y")], COLUMNS, floor="000003") is None
-    row = fold_changes([change("c", 1, "x"), change("c", 4, "y")], COLUMNS, floor="000003")
+    assert fold_changes([change("c", 1, "x"), change("u", 2, "y")], COLUMNS, truncated="000003") is None
+    row = fold_changes([change("c", 1, "x"), change("c", 4, "y")], COLUMNS, truncated="000003")
     assert row is not None
     assert row.values["a"] == "y"
 

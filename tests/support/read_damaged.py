@@ -35,7 +35,7 @@ from schemaman.io import files, schema_registry
 from schemaman.model.schema import TableId
 from schemaman.store.derived import fold
 from schemaman.store.entry_json import from_bytes, to_bytes
-from schemaman.store.log import Entry
+from schemaman.store.log import Entry, ObservationEntry, RejectEntry
 from tests.support.checkout import CAPTURES
 from tests.support.damage import Mutator
 from tests.support.records import alone
