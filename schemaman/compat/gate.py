@@ -5,8 +5,9 @@ Laws: nothing changed, nothing found; what a step does shows, even if a later on
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from schemaman.compat.judge import (
@@ -23,6 +24,7 @@ from schemaman.compat.judge import (
     rate_finding,
 )
 from schemaman.compat.snapshots import Snapshot, remove_ids
+from schemaman.compat.waivers import Waiver
 from schemaman.errors import NoHistory, UnknownName
 from schemaman.history.rename_detection import candidates
 from schemaman.history.versions import (
@@ -35,6 +37,7 @@ from schemaman.history.versions import (
 )
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import ChangeNullable, ChangeType, diff
+from schemaman.model.display import DisplayedValue
 from schemaman.model.schema import Path, TableId, TableSchema
 from schemaman.model.types import without_labels
 
@@ -42,7 +45,7 @@ AVRO_READERS: tuple[Reader, ...] = ("avro-backward", "avro-forward")
 
 
 @dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(DisplayedValue):
     """What the gate found.
 
     `findings` with the severity that each has for the declared readers, in order of tables and
@@ -51,6 +54,7 @@ class CheckResult:
     whom they hurt, which counts as danger. `without_baseline` are those of `unaccepted` that were asked for by
     name: the question was how they changed, and there is no answer, which counts as danger, too. `remarks`
     are what the records leave open or lose, of each table since its baseline, which counts as a note.
+    `fail_on` is the mildest severity that fails; `waivers` are those that have not expired, by fingerprints.
     """
 
     verdict: Literal["pass", "fail"]
@@ -61,6 +65,18 @@ class CheckResult:
     unjudged: tuple[UnjudgedChange, ...] = ()
     without_baseline: tuple[TableId, ...] = ()
     remarks: tuple[tuple[TableId, Disagreement], ...] = ()
+    fail_on: Severity = "break"
+    waivers: Mapping[str, Waiver] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        counts = Counter(severity for _, severity in self.findings)
+        found = ", ".join(f"{counts[s]} {s}" for s in reversed(SEVERITIES) if counts[s]) or "no findings"
+        return f"<CheckResult {self.verdict}: {found}, {self.steps} steps of {len(self.tables)} tables>"
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing fails."""
+        return self.verdict == "pass"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +175,7 @@ def check(
         unjudged=tuple(unjudged),
         without_baseline=unmet,
         remarks=tuple(remarks),
+        fail_on=policy.fail_on,
     )
 
 

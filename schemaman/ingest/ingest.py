@@ -33,6 +33,7 @@ from schemaman.ingest.chunks import (
     build_reading,
     read_chunks,
 )
+from schemaman.model.display import DisplayedValue
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.store.log import Covered, Entry, Rejected, Renumbered
@@ -44,7 +45,7 @@ NO_PARTITION = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(DisplayedValue):
     """What an ingest did.
 
     Of the `read` records, `new` = read - known have entered: whoever reads them at the same time, each is new
@@ -65,6 +66,12 @@ class Summary:
     waiting: int = 0
     notes: int = 0
     shifts: tuple[Renumbered, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"<Summary: {self.read} records read, {self.new} new, {self.rejects} rejected, "
+            f"{len(self.tables)} tables>"
+        )
 
     @property
     def new(self) -> int:

@@ -63,33 +63,37 @@ _MAX_REREADS = 5
 class LakeSink:
     """Writes each batch of a stream into the lake tables that follow its tables.
 
-    `store` is the registry's; `targets` say which tables go where; `quarantine` is the table of records that
-    cannot be written. `decisions` are people's answers, read for each batch; `approved` says of a plan that
-    asks for it whether a person has approved it, by default whether the decisions say so. `told` gets the
-    report of each batch; batches of up to `small` records are decoded in this process, larger ones by
-    executors. `modes` are the connector's settings for how values travel, which records without schemas need,
-    `placeholder` is what it writes for values that did not change. One Mirror writes a table: two at once are
-    kept apart by the store's lease only while structures change.
+    `registry` is what `schemaman.open` gives, or a store. `targets` name the lake tables, `quarantine` the
+    table of records that cannot be written. `policy`, `stream` and `decisions` are by default those of the
+    registry. `decisions` are people's answers, read for each batch. `approved` tells of a plan whether a
+    person has approved it, by default as the decisions have it. `told` gets the report of each batch.
+    Batches of up to `small` records are decoded in this process, larger ones by executors. `modes` are the
+    connector's settings for how values travel, which records without schemas need; `placeholder` is what it
+    writes for values that did not change. One LakeSink writes a table: two at once are kept apart by the
+    store's lease only while structures change.
     """
 
     def __init__(
         self,
-        store: RegistryStore,
+        registry: Registry | RegistryStore,
         targets: Sequence[TargetSetting],
         quarantine: Quarantine,
         *,
         policy: Policy | None = None,
-        stream: str = "main",
+        stream: str | None = None,
         schemas: SchemaLookup = NO_REGISTRY,
         forms: Forms = AUTO,
         modes: ConnectorModes = UNKNOWN_MODES,
         placeholder: bytes = PLACEHOLDER,
         approved: Callable[[Plan], bool] | None = None,
-        decisions: Callable[[], Decisions] = Decisions,
+        decisions: Callable[[], Decisions] | None = None,
         told: Callable[[BatchReport], None] = lambda _: None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         small: int = SMALL,
     ) -> None:
+        of_program = registry if isinstance(registry, Registry) else Registry(registry, clock)
+        store, services = of_program.store, of_program.services
+        stream = stream or ("main" if services is None else services.settings.stream.value)
         self._registry = Registry(store, clock)
         self._targets = tuple(targets)
         self._quarantine = quarantine
@@ -98,9 +102,9 @@ class LakeSink:
         self._forms = forms
         self._modes = modes
         self._placeholder = placeholder
-        self._policy = policy or Policy()
+        self._policy = policy or (Policy() if services is None else services.settings.policy)
         self._progress = StreamProgress(store.load)
-        self._decisions = decisions
+        self._decisions = decisions or of_program.decisions
         self._on_report = told
         self._stamps = BatchCommits()
         self._small = small

@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, Operationa
 from sqlalchemy.schema import CreateSchema
 
 from schemaman.errors import Conflict, EngineUnavailable, SchemamanError, StoreUnavailable, UsageError
+from schemaman.plugins import install_hint
 from schemaman.store.sql.tables import META, METADATA, RESTORE
 
 SCHEMES = ("postgresql", "postgres")
@@ -179,7 +180,7 @@ def schema_at(url: str, busy_ms: int) -> PostgresqlSchema:
         raise _wrong_parameter("ports are numbers, one for all hosts or one for each") from None
     except ModuleNotFoundError as error:
         raise EngineUnavailable(
-            f"a store in PostgreSQL needs {error.name}", hint="pip install 'schemaman[postgresql]'"
+            f"a store in PostgreSQL needs {error.name}", hint=install_hint("postgresql")
         ) from error
     _look_through(engine, address)
     reader = engine.execution_options(isolation_level="REPEATABLE READ")
